@@ -1,0 +1,1 @@
+"""Everything that crosses a process: specs, states, wire format, task names, error codes. Never imports torch."""

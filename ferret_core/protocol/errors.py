@@ -1,0 +1,135 @@
+"""One catalog of problems: the same code in REST, CLI, SDK and the database.
+
+A problem carries a stable ``code``, the HTTP status (RFC 9110) and the process exit code that stand
+for it everywhere, and messages that name the field, the offending value and the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import ErrorDetails
+
+
+class Exit(IntEnum):
+    """Exit codes of the ``ferret`` command."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    AUTH = 4
+    CONFLICT = 5
+    UNREACHABLE = 6
+    INTERRUPTED = 130
+
+
+class Problem(NamedTuple):
+    """What a code stands for: a title for people, a status for HTTP, an exit code for shells."""
+
+    title: str
+    status: int
+    exit: Exit
+
+
+PROBLEMS: dict[str, Problem] = {
+    "spec.invalid": Problem("The experiment specification is not valid", 422, Exit.USAGE),
+    "request.invalid": Problem("The request is not valid", 422, Exit.USAGE),
+    "request.too_large": Problem("The request body is too large", 413, Exit.FAILURE),
+    "auth.missing": Problem("A token is needed", 401, Exit.AUTH),
+    "auth.invalid": Problem("The token is not known", 401, Exit.AUTH),
+    "auth.forbidden": Problem("This token may not do that", 403, Exit.AUTH),
+    "enrolment.invalid": Problem("The enrolment code is not known, used or expired", 403, Exit.AUTH),
+    "experiment.not_found": Problem("No such experiment", 404, Exit.NOT_FOUND),
+    "round.not_found": Problem("No such round", 404, Exit.NOT_FOUND),
+    "artifact.not_found": Problem("No such artifact", 404, Exit.NOT_FOUND),
+    "assignment.not_found": Problem("No such assignment", 404, Exit.NOT_FOUND),
+    "catalog.not_found": Problem("No such entry in the catalog", 404, Exit.NOT_FOUND),
+    "route.not_found": Problem("No such address", 404, Exit.NOT_FOUND),
+    "method.not_allowed": Problem("The address does not take this method", 405, Exit.FAILURE),
+    "experiment.conflict": Problem("The experiment is in a state that does not allow this", 409, Exit.CONFLICT),
+    "idempotency.conflict": Problem("The idempotency key was used with another body", 409, Exit.CONFLICT),
+    "lease.lost": Problem("The lease on this assignment is no longer held", 409, Exit.CONFLICT),
+    "contribution.duplicate": Problem("A different contribution was already accepted", 409, Exit.CONFLICT),
+    "contribution.wrong_base": Problem("The contribution was trained from another model", 409, Exit.CONFLICT),
+    "round.closed": Problem("The round no longer takes contributions", 410, Exit.CONFLICT),
+    "contribution.malformed": Problem("The contribution cannot be decoded", 422, Exit.FAILURE),
+    "contribution.non_finite": Problem("The contribution holds values that are not finite", 422, Exit.FAILURE),
+    "range.invalid": Problem("The requested range lies outside the file", 416, Exit.FAILURE),
+    "model.invalid": Problem("The model cannot be loaded", 422, Exit.FAILURE),
+    "dataset.invalid": Problem("The dataset cannot be read", 422, Exit.FAILURE),
+    "partition.invalid": Problem("The dataset cannot be split as asked", 422, Exit.FAILURE),
+    "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),
+    "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
+    "ledger.broken": Problem("The ledger does not rebuild the recorded model", 500, Exit.FAILURE),
+    "storage.corrupt": Problem("A stored file does not match its digest", 500, Exit.FAILURE),
+    "storage.missing": Problem("A stored file is missing", 500, Exit.FAILURE),
+    "storage.full": Problem("There is no room left to store this", 507, Exit.FAILURE),
+    "port.in_use": Problem("The port is in use", 500, Exit.CONFLICT),
+    "home.in_use": Problem("Another ferret serve runs in this folder", 500, Exit.CONFLICT),
+    "settings.invalid": Problem("A setting is not valid", 500, Exit.USAGE),
+    "setup.missing": Problem("Something Ferret needs is not installed", 500, Exit.FAILURE),
+    "server.unreachable": Problem("The server cannot be reached", 503, Exit.UNREACHABLE),
+    "server.not_ready": Problem("The server is not ready", 503, Exit.UNREACHABLE),
+    "server.unexpected": Problem("The server gave an answer that Ferret does not understand", 502, Exit.UNREACHABLE),
+    "experiment.timeout": Problem("The experiment did not finish in the time given", 504, Exit.FAILURE),
+    "internal": Problem("Something went wrong inside Ferret", 500, Exit.FAILURE),
+}
+
+
+class FieldError(BaseModel):
+    """One offending value: where it stands, what it is, and what would be right."""
+
+    model_config = ConfigDict(frozen=True)
+
+    field: str
+    message: str
+    value: Any = None
+
+
+class FerretError(Exception):
+    """The one exception of Ferret: raised anywhere, rendered the same everywhere.
+
+    ``code`` must stand in :data:`PROBLEMS`; ``detail`` is a sentence that names the value and the next step.
+    """
+
+    def __init__(self, code: str, detail: str, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.errors = tuple(errors)
+        self.problem = PROBLEMS[code]
+
+    @classmethod
+    def of_field(cls, code: str, field: str, value: Any, message: str) -> FerretError:
+        """An error about exactly one field."""
+        return cls(code, f"{field} = {value!r}: {message}", [FieldError(field=field, value=value, message=message)])
+
+    def to_json(self) -> dict[str, Any]:
+        """``code``, ``title``, ``status``, ``detail``, ``errors``: the members of a problem document (RFC 9457)."""
+        return {
+            "code": self.code,
+            "title": self.problem.title,
+            "status": self.problem.status,
+            "detail": self.detail,
+            "errors": [error.model_dump(mode="json") for error in self.errors],
+        }
+
+
+def field_errors(details: Sequence[ErrorDetails], prefix: Sequence[str] = ()) -> list[FieldError]:
+    """Pydantic's error list as ours: dotted field, value as given, message."""
+    return [
+        FieldError(
+            field=".".join(str(part) for part in (*prefix, *detail["loc"])),
+            message=detail["msg"],
+            value=None if detail["type"] == "missing" else _plain(detail.get("input")),
+        )
+        for detail in details
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)[:200]

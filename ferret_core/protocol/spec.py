@@ -1,0 +1,109 @@
+"""The experiment specification: the same thing as TOML, as JSON and as a Python object."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Strict(BaseModel):
+    """Frozen, and an unknown field is an error: a misspelt option must never be ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Choice(BaseModel):
+    """A discovered algorithm, dataset or partition by name, with its own options beside the name.
+
+    The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+
+    name: str = Field(min_length=1, max_length=64)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class ModelSpec(Strict):
+    """The base model: a folder in Hugging Face layout, or a hub name with its revision."""
+
+    source: str = Field(min_length=1, description="Folder of a Hugging Face causal language model, or a hub name")
+    revision: str | None = Field(default=None, description="Commit or tag, for a hub name")
+
+
+class ParticipantsSpec(Strict):
+    """Who takes part: simulated clients over one dataset, real participants at the edge, or both."""
+
+    simulated: int = Field(default=0, ge=0, le=100_000, description="Simulated clients the dataset is split over")
+    edge: int = Field(default=0, ge=0, le=100_000, description="Real participants to wait for before round 1")
+    fraction: float = Field(default=1.0, gt=0, le=1, description="Share of the participants sampled in each round")
+
+    @model_validator(mode="after")
+    def _somebody(self) -> Self:
+        if self.simulated + self.edge == 0:
+            raise ValueError("nobody takes part: set simulated or edge to at least 1")
+        return self
+
+
+class RoundSpec(Strict):
+    """When a round closes: as soon as all have reported, or at the deadline if a quorum has."""
+
+    deadline_seconds: float = Field(default=3600, gt=0, description="Seconds after opening at which the round closes")
+    quorum: float = Field(default=1.0, gt=0, le=1, description="Share of the assignments that must have reported")
+
+
+class EvaluationSpec(Strict):
+    """What is measured on the held-out examples of the dataset after a round."""
+
+    every: int = Field(default=1, ge=1, description="Evaluate after every n-th round (always after the last)")
+    examples: int = Field(default=256, ge=1, description="Held-out examples for the loss")
+    generate: int = Field(default=64, ge=0, description="Of these, greedily answered for Rouge-L; 0 for none")
+    max_new_tokens: int = Field(default=64, ge=1, le=4096, description="Longest generated answer, in tokens")
+    batch_size: int = Field(default=32, ge=1, description="Sequences evaluated at once")
+
+
+class CheckpointSpec(Strict):
+    """How often the global model is written out; the ledger rebuilds any round in between."""
+
+    every: int = Field(default=1, ge=1, description="Write after every n-th round (always after the last)")
+
+
+class ExperimentSpec(Strict):
+    """One federated tuning run, complete: together with the base model and the data it fixes every bit."""
+
+    name: str = Field(min_length=1, max_length=120)
+    seed: Seed = 0
+    rounds: int = Field(default=12, ge=1, le=1_000_000)
+    model: ModelSpec
+    dataset: Choice
+    partition: Choice = Choice(name="iid")
+    participants: ParticipantsSpec
+    algorithm: Choice = Choice(name="ferret")
+    round: RoundSpec = RoundSpec()
+    evaluation: EvaluationSpec = EvaluationSpec()
+    checkpoint: CheckpointSpec = CheckpointSpec()
+
+
+class RoundTask(Strict):
+    """What one participant does in one round; the same for simulated clients and real participants.
+
+    ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
+    by all participants of the round. All are derived by the service: clients never choose seeds.
+    """
+
+    experiment: str
+    round: int = Field(ge=1)
+    participant: str
+    base_digest: str = Field(description="Digest of the global model to start from")
+    data_seed: int = Field(ge=0, lt=2**64)
+    seed: int = Field(ge=0, lt=2**64)
+    round_seed: int = Field(ge=0, lt=2**64)
+
+
+Precision = Literal["float32", "bfloat16"]

@@ -1,0 +1,75 @@
+"""The states of experiments, rounds and assignments, and the only moves between them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ExperimentState(StrEnum):
+    """queued → running ⇄ paused → completed | failed | cancelled."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def finished(self) -> bool:
+        return self in {self.COMPLETED, self.FAILED, self.CANCELLED}
+
+
+class RoundState(StrEnum):
+    """open → frozen → committed | abandoned."""
+
+    OPEN = "open"
+    FROZEN = "frozen"
+    COMMITTED = "committed"
+    ABANDONED = "abandoned"
+
+
+class AssignmentState(StrEnum):
+    """pending → leased → accepted | rejected | expired; a lost lease goes back to pending."""
+
+    PENDING = "pending"
+    LEASED = "leased"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+    @property
+    def finished(self) -> bool:
+        return self in {self.ACCEPTED, self.REJECTED, self.EXPIRED}
+
+
+class ParticipantKind(StrEnum):
+    """Who trains: a simulated client on one of our workers, or a real participant at the edge."""
+
+    SIMULATED = "simulated"
+    EDGE = "edge"
+
+
+MOVES: dict[StrEnum, frozenset[StrEnum]] = {
+    ExperimentState.QUEUED: frozenset({ExperimentState.RUNNING, ExperimentState.FAILED, ExperimentState.CANCELLED}),
+    ExperimentState.RUNNING: frozenset(
+        {ExperimentState.PAUSED, ExperimentState.COMPLETED, ExperimentState.FAILED, ExperimentState.CANCELLED}
+    ),
+    ExperimentState.PAUSED: frozenset({ExperimentState.RUNNING, ExperimentState.FAILED, ExperimentState.CANCELLED}),
+    RoundState.OPEN: frozenset({RoundState.FROZEN, RoundState.ABANDONED}),
+    RoundState.FROZEN: frozenset({RoundState.COMMITTED, RoundState.ABANDONED}),
+    AssignmentState.PENDING: frozenset({AssignmentState.LEASED, AssignmentState.REJECTED, AssignmentState.EXPIRED}),
+    AssignmentState.LEASED: frozenset(
+        {
+            AssignmentState.PENDING,
+            AssignmentState.ACCEPTED,
+            AssignmentState.REJECTED,
+            AssignmentState.EXPIRED,
+        }
+    ),
+}
+
+
+def may_move(before: StrEnum, after: StrEnum) -> bool:
+    """Whether the move is one of :data:`MOVES`; finished states have none."""
+    return after in MOVES.get(before, frozenset())

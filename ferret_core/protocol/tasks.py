@@ -1,0 +1,38 @@
+"""Names of the Celery tasks and their queues: the API sends by name and never imports the worker.
+
+A message is a hint that carries one id; the database decides what is to be done.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Queue(StrEnum):
+    """Two queues, so that the aggregation worker is a process of its own."""
+
+    TRAIN = "train"
+    AGGREGATE = "aggregate"
+
+
+class TaskName(StrEnum):
+    """Each takes one id.
+
+    ``coordinate``: an experiment; ``train``: an assignment; ``aggregate``: a round; ``evaluate``: a round, or an
+    experiment for its base model; ``reconcile``: ignored.
+    """
+
+    COORDINATE = "ferret.coordinate"
+    TRAIN = "ferret.train"
+    AGGREGATE = "ferret.aggregate"
+    EVALUATE = "ferret.evaluate"
+    RECONCILE = "ferret.reconcile"
+
+
+QUEUE_OF: dict[TaskName, Queue] = {
+    TaskName.COORDINATE: Queue.AGGREGATE,
+    TaskName.TRAIN: Queue.TRAIN,
+    TaskName.AGGREGATE: Queue.AGGREGATE,
+    TaskName.EVALUATE: Queue.AGGREGATE,
+    TaskName.RECONCILE: Queue.AGGREGATE,
+}

@@ -1,0 +1,16 @@
+"""Storage by URL: the scheme names the backend's file."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from ferret_core import discovery
+from ferret_core.storage._base import Storage, StoredFile, blob_location
+
+__all__ = ["Storage", "StoredFile", "blob_location", "open_storage"]
+
+
+def open_storage(url: str) -> Storage:
+    """The storage at ``url``, e.g. ``file:///var/lib/ferret/storage``; ``spec.invalid`` for an unknown scheme."""
+    module = discovery.load(__name__, urlsplit(url).scheme or "file", "storage_url")
+    return module.Backend(url)

@@ -1,0 +1,138 @@
+"""Fixtures for every test: what to do when a service is missing, a tiny real model, a toy task."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read by huggingface_hub when it is imported
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._prompt import prompt_of
+from ferret_core.protocol.spec import ExperimentSpec
+
+torch.set_num_threads(1)
+
+CONTEXT = 128
+
+
+@pytest.fixture(scope="session")
+def need() -> Callable[[bool, str], None]:
+    """``need(condition, reason)``: skips where something is missing, but fails in CI, which must have everything."""
+
+    def check(condition: bool, reason: str) -> None:
+        if condition:
+            return
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI must provide this: {reason}")
+        pytest.skip(reason)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def toy_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A training and a test file of an easy task in three categories: answer with the word that was given."""
+    words = ["red", "green", "blue", "fish", "bird", "tree", "sun", "moon", "rain", "snow"]
+    rows = [
+        {"instruction": "Repeat.", "input": words[i % 10], "output": words[i % 10], "label": f"category {i % 3}"}
+        for i in range(60)
+    ]
+    folder = tmp_path_factory.mktemp("toy")
+    for name, part in (("train.jsonl", rows), ("test.jsonl", rows[:10])):
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in part))
+    return folder / "train.jsonl", folder / "test.jsonl"
+
+
+@pytest.fixture
+def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[..., ExperimentSpec]:
+    """``toy_spec("ferret", rounds=3)``: three simulated clients that learn the toy task with a tiny model."""
+
+    def make(algorithm: str = "ferret", /, *, options: dict[str, Any] | None = None, **changes: Any) -> ExperimentSpec:
+        local = {"learning_rate": 1e-2, "steps": 4, "batch_size": 4, "accumulation": 1}
+        spec = {
+            "name": "toy",
+            "seed": 5,
+            "rounds": 3,
+            "model": {"source": str(tiny_model_dir)},
+            "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
+            "participants": {"simulated": 3},
+            "algorithm": {"name": algorithm, "local": local, **(options or {})},
+            "evaluation": {"examples": 10, "generate": 4, "max_new_tokens": 8},
+        }
+        return ExperimentSpec.model_validate(spec | changes)
+
+    return make
+
+
+# Tiny tensors gain nothing from threads, and several test processes share the cores.
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in Hugging Face layout: two layers, hidden size 32, 384 tokens, a context of 128."""
+    folder = tmp_path_factory.mktemp("tiny-llama")
+    _tokenizer().save_pretrained(folder)
+    config = LlamaConfig(
+        vocab_size=384,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=True,
+        bos_token_id=0,
+        eos_token_id=1,
+        pad_token_id=2,
+    )
+    with torch.random.fork_rng([]):
+        torch.manual_seed(7)
+        LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer(tiny_model_dir: Path) -> PreTrainedTokenizerFast:
+    """Byte-level, so that any text round-trips; puts ``<s>`` first, and has ``</s>`` and ``<pad>``."""
+    return AutoTokenizer.from_pretrained(tiny_model_dir)
+
+
+@pytest.fixture(scope="session")
+def _loaded(tiny_model_dir: Path) -> LlamaForCausalLM:
+    return LlamaForCausalLM.from_pretrained(tiny_model_dir, dtype=torch.float32).eval()
+
+
+@pytest.fixture
+def tiny_model(_loaded: LlamaForCausalLM) -> LlamaForCausalLM:
+    """A copy of its own for every test, in evaluation mode."""
+    return copy.deepcopy(_loaded)
+
+
+def _tokenizer() -> PreTrainedTokenizerFast:
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=384,
+        special_tokens=["<s>", "</s>", "<pad>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    backend.train_from_iterator([prompt_of(Example("", "x", ""))], trainer)
+    backend.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=CONTEXT
+    )

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from ferret_core.protocol.spec import Choice, ExperimentSpec
+
+MINIMAL = {
+    "name": "test",
+    "model": {"source": "/models/tiny"},
+    "dataset": {"name": "jsonl", "train": "a.jsonl"},
+    "participants": {"simulated": 2},
+}
+
+
+def test_json_and_back_is_the_same_specification() -> None:
+    spec = ExperimentSpec.model_validate(MINIMAL)
+    assert ExperimentSpec.model_validate_json(spec.model_dump_json()) == spec
+    assert spec.dataset.options == {"train": "a.jsonl"}
+    assert spec.algorithm == Choice(name="ferret")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"round": {"dedline_seconds": 1}}, ("round", "dedline_seconds")),
+        ({"rounds": 0}, ("rounds",)),
+        ({"seed": -1}, ("seed",)),
+        ({"participants": {"simulated": 0}}, ("participants",)),
+        ({"participants": {"simulated": 2, "fraction": float("nan")}}, ("participants", "fraction")),
+        ({"colour": "red"}, ("colour",)),
+    ],
+)
+def test_what_is_wrong_is_named(change: dict[str, object], field: tuple[str, ...]) -> None:
+    with pytest.raises(ValidationError) as caught:
+        ExperimentSpec.model_validate(MINIMAL | change)
+    assert [error["loc"] for error in caught.value.errors()] == [field]
+
+
+def test_the_protocol_needs_no_torch() -> None:
+    code = (
+        "import pkgutil, importlib, sys, ferret_core.protocol as p\n"
+        "[importlib.import_module(f'{p.__name__}.{m.name}') for m in pkgutil.iter_modules(p.__path__)]\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

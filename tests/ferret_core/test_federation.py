@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferret_core import federation
+from ferret_core.protocol.spec import ExperimentSpec
+
+
+def spec(fraction: float = 1.0, seed: int = 0, **others: object) -> ExperimentSpec:
+    return ExperimentSpec.model_validate(
+        {
+            "name": "test",
+            "seed": seed,
+            "model": {"source": "m"},
+            "dataset": {"name": "jsonl"},
+            "participants": {"simulated": 20, "fraction": fraction},
+            **others,
+        }
+    )
+
+
+def test_everybody_takes_part_in_name_order_when_the_fraction_is_one() -> None:
+    names = federation.client_names(20)
+    assert federation.sample(spec(), 1, reversed(names)) == names
+
+
+def test_a_fraction_draws_each_client_about_equally_often() -> None:
+    drawn = Counter(
+        name for r in range(1, 401) for name in federation.sample(spec(0.25), r, federation.client_names(20))
+    )
+    assert sum(drawn.values()) == 400 * 5
+    assert all(70 <= drawn[name] <= 130 for name in federation.client_names(20))
+
+
+def test_a_newcomer_does_not_reshuffle_the_others() -> None:
+    names = federation.client_names(20)
+    before = set(federation.sample(spec(0.5), 3, names))
+    after = set(federation.sample(spec(0.5), 3, [*names, "hospital"]))
+    assert len(before - after) <= 1
+
+
+@given(st.floats(0.01, 1.0), st.integers(1, 500))
+def test_a_quorum_is_at_least_one_and_never_more_than_all(quorum: float, assigned: int) -> None:
+    assert 1 <= federation.quorum_size(quorum, assigned) <= assigned
+
+
+def test_seeds_are_fresh_for_every_round_and_participant_but_shared_where_they_must_be() -> None:
+    tasks = [
+        federation.round_task(spec(), "exp", r, name, "00" * 32)
+        for r in (1, 2, 3)
+        for name in federation.client_names(4)
+    ]
+    assert len({task.seed for task in tasks} | {task.data_seed for task in tasks}) == 24
+    assert len({task.round_seed for task in tasks}) == 3
+
+
+def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:
+    one = federation.round_task(spec(seed=5), "exp_a", 1, "client-001", "00" * 32)
+    other = federation.round_task(spec(seed=5), "exp_b", 1, "client-001", "00" * 32)
+    assert (one.seed, one.data_seed) == (other.seed, other.data_seed)
+    assert one.seed != federation.round_task(spec(seed=6), "exp_a", 1, "client-001", "00" * 32).seed
+
+
+@pytest.mark.parametrize(("every", "due"), [(1, [0, 1, 2, 3, 4, 5, 6, 7]), (3, [0, 3, 6, 7])])
+def test_evaluation_is_due_at_the_start_every_nth_round_and_at_the_end(every: int, due: list[int]) -> None:
+    experiment = spec(rounds=7, evaluation={"every": every}, checkpoint={"every": every})
+    assert [r for r in range(8) if federation.evaluation_due(experiment, r)] == due
+    assert [r for r in range(8) if federation.checkpoint_due(experiment, r)] == due
