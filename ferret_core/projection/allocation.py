@@ -1,0 +1,85 @@
+"""How many of the K coordinates each block gets.
+
+Arithmetic is in exact fractions, so shares, ties and sums are the same everywhere and need no tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal, get_args
+
+from ferret_core.projection.moments import truncated_normal
+from ferret_core.protocol.errors import FerretError
+
+Rule = Literal["norm", "uniform", "theorem", "optimal"]
+"""K_l in proportion to ‖Δ_l‖ (what the paper's experiments use), to 1, to √(‖Δ_l‖/ρ_l) (the paper's proposition 2,
+ρ_l of its truncated normal), or to ‖Δ_l‖√d_l (minimum of the mean squared error Σ d_l‖Δ_l‖²/K_l)."""
+
+
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+
+def allocate(rule: Rule, K: int, norms: Sequence[float], sizes: Sequence[int]) -> list[int]:
+    """K_l for blocks with update norms ‖Δ_l‖ and d_l elements.
+
+    The sum is exactly min(K, Σ d_l). Every K_l ≤ d_l, and K_l ≥ 1 if K is at least the number of blocks. Within
+    these bounds shares follow the rule, rounded by largest remainder; ties go to the earlier block. Blocks whose
+    weights are all zero share by size what the others cannot take.
+
+    Raises ``spec.invalid`` for K < 1 and ``training.non_finite`` for a norm that is no number.
+    """
+    if K < 1:
+        raise FerretError.of_field("spec.invalid", "K", K, "at least 1 coordinate must be sent")
+    for position, norm in enumerate(norms):
+        if not math.isfinite(norm):
+            raise FerretError.of_field("training.non_finite", f"norms[{position}]", norm, "the update is not finite")
+    weights = [_weight(rule, norm, size) for norm, size in zip(norms, sizes, strict=True)]
+    return _rounded(_shares(min(K, sum(sizes)), weights, sizes))
+
+
+def _weight(rule: Rule, norm: float, size: int) -> Fraction:
+    match rule:
+        case "norm":
+            return Fraction(norm)
+        case "uniform":
+            return Fraction(1)
+        case "theorem":
+            return Fraction(math.sqrt(norm / truncated_normal(size)[0]))
+        case "optimal":
+            return Fraction(norm * math.sqrt(size))
+
+
+def _shares(budget: int, weights: Sequence[Fraction], sizes: Sequence[int]) -> list[Fraction]:
+    """The shares λ·weight held between floor and size whose sum is the budget.
+
+    Each pass shares what is left in proportion, holds every share within its bounds, and settles for good the side
+    that the true λ can only push further: shares raised to the floor if that gave away too much, shares cut to
+    their size if too little.
+    """
+    floor = Fraction(1 if budget >= len(sizes) else 0)
+    shares = [Fraction(0)] * len(sizes)
+    left, free = Fraction(budget), list(range(len(sizes)))
+    while free:
+        scale = weights if any(weights[i] for i in free) else sizes
+        rate = left / sum(scale[i] for i in free)
+        asked = {i: rate * scale[i] for i in free}
+        held = {i: min(max(asked[i], floor), Fraction(sizes[i])) for i in free}
+        excess = sum(held.values()) - left
+        settled = [i for i in free if excess == 0 or (held[i] - asked[i]) * excess > 0]
+        for i in settled:
+            shares[i] = held[i]
+            left -= held[i]
+        free = sorted(set(free) - set(settled))
+    return shares
+
+
+def _rounded(shares: Sequence[Fraction]) -> list[int]:
+    """Integers with the same sum, itself an integer: rounded down, the largest remainders then rounded up."""
+    counts = [math.floor(share) for share in shares]
+    missing = int(sum(shares)) - sum(counts)
+    by_remainder = sorted(range(len(shares)), key=lambda i: counts[i] - shares[i])
+    for i in by_remainder[:missing]:
+        counts[i] += 1
+    return counts

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ferret_core.projection.allocation import RULES, Rule, allocate
+from ferret_core.protocol.errors import FerretError
+
+rules = st.sampled_from(RULES)
+norms = st.one_of(st.just(0.0), st.floats(min_value=1e-38, max_value=1e38), st.floats(min_value=0.5, max_value=2))
+blocks = st.lists(st.tuples(norms, st.one_of(st.integers(1, 20), st.integers(1, 10**9))), min_size=1, max_size=30)
+budgets = st.one_of(st.integers(1, 100), st.integers(1, 10**8))
+
+steady = settings(deadline=None)  # a busy machine is no failure
+
+
+@steady
+@given(rules, budgets, blocks)
+def test_the_budget_is_spent_exactly_and_within_bounds(rule: Rule, K: int, model: list[tuple[float, int]]) -> None:
+    sizes = [size for _, size in model]
+    counts = allocate(rule, K, [norm for norm, _ in model], sizes)
+    assert sum(counts) == min(K, sum(sizes))
+    assert all(0 <= count <= size for count, size in zip(counts, sizes, strict=True))
+    if len(model) <= K:
+        assert min(counts) >= 1
+
+
+@steady
+@given(rules, budgets, blocks)
+def test_of_equal_sizes_the_larger_update_never_gets_less(rule: Rule, K: int, model: list[tuple[float, int]]) -> None:
+    values = sorted((norm for norm, _ in model), reverse=True)
+    counts = allocate(rule, K, values, [1000] * len(values))
+    assert all(first >= second or a == 0 for first, second, a in zip(counts, counts[1:], values, strict=False))
+
+
+@steady
+@given(rules, budgets, blocks, st.sampled_from([2.0**-20, 0.25, 2.0, 2.0**20]))
+def test_only_the_ratio_of_norms_counts(rule: Rule, K: int, model: list[tuple[float, int]], scale: float) -> None:
+    values, sizes = [norm for norm, _ in model], [size for _, size in model]
+    if rule == "theorem":
+        scale *= scale  # whose square root is exact, too
+    assert allocate(rule, K, [norm * scale for norm in values], sizes) == allocate(rule, K, values, sizes)
+
+
+@steady
+@given(rules, budgets, blocks)
+def test_blocks_within_their_bounds_share_in_proportion(rule: Rule, K: int, model: list[tuple[float, int]]) -> None:
+    values, sizes = [norm for norm, _ in model], [size for _, size in model]
+    weights = [weight(rule, norm, size) for norm, size in model]
+    counts = allocate(rule, K, values, sizes)
+    inner = [i for i, count in enumerate(counts) if 2 <= count <= sizes[i] - 2 and weights[i] > 0]
+    if not inner:
+        return
+    # One λ explains all: each inner count is λ·weight up to rounding.
+    low = max((counts[i] - 1.001) / weights[i] for i in inner)
+    high = min((counts[i] + 1.001) / weights[i] for i in inner)
+    assert low <= high
+
+
+def weight(rule: Rule, norm: float, size: int) -> float:
+    rho = 1 / (3 * size) - 2 / (45 * size**2) + 2 / (945 * size**3)
+    return {"norm": norm, "uniform": 1.0, "theorem": math.sqrt(norm / rho), "optimal": norm * math.sqrt(size)}[rule]
+
+
+def test_each_rule_on_paper() -> None:
+    values, sizes = [4.0, 1.0], [10_000, 40_000]
+    assert allocate("norm", 100, values, sizes) == [80, 20]
+    assert allocate("uniform", 101, values, sizes) == [51, 50]
+    assert allocate("theorem", 100, values, sizes) == [50, 50]
+    assert allocate("optimal", 99, values, sizes) == [66, 33]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_optimal_rule_has_the_least_mean_squared_error(seed: int) -> None:
+    values = [1.0, 3.0 + seed, 0.2, 10.0]
+    sizes = [1000, 50_000, 300_000, 2000]
+
+    def error(counts: list[int]) -> float:
+        return sum(d * n * n / k for n, d, k in zip(values, sizes, counts, strict=True))
+
+    best = allocate("optimal", 500, values, sizes)
+    assert all(error(best) <= error(allocate(rule, 500, values, sizes)) for rule in RULES)
+    for i in range(4):
+        for j in range(4):
+            moved = list(best)
+            moved[i] += 1
+            moved[j] -= 1
+            assert error(best) <= error(moved) * (1 + 1e-3)
+
+
+def test_what_a_full_block_cannot_take_goes_to_the_others() -> None:
+    assert allocate("norm", 30, [100.0, 1.0, 1.0], [10, 1000, 1000]) == [10, 10, 10]
+    assert allocate("norm", 30, [100.0, 1.0, 0.0], [10, 12, 1000]) == [10, 12, 8]
+
+
+def test_every_block_gets_one_before_proportions_count() -> None:
+    assert allocate("norm", 10, [1e9, 1.0, 0.0], [100, 100, 100]) == [8, 1, 1]
+
+
+def test_a_budget_below_the_number_of_blocks_goes_to_the_largest() -> None:
+    assert allocate("norm", 2, [1.0, 5.0, 4.0], [10, 10, 10]) == [0, 1, 1]
+
+
+def test_ties_go_to_the_earlier_block() -> None:
+    assert allocate("uniform", 5, [1.0] * 3, [10] * 3) == [2, 2, 1]
+
+
+def test_without_any_update_blocks_share_by_size() -> None:
+    for rule in ("norm", "theorem", "optimal"):
+        assert allocate(rule, 30, [0.0, 0.0], [100, 200]) == [10, 20]
+
+
+def test_a_budget_beyond_the_model_sends_every_element() -> None:
+    assert allocate("norm", 1000, [0.0, 3.0], [5, 7]) == [5, 7]
+
+
+@pytest.mark.parametrize("K", [0, -4])
+def test_no_budget_is_refused(K: int) -> None:
+    with pytest.raises(FerretError, match=f"K = {K}") as caught:
+        allocate("norm", K, [1.0], [10])
+    assert caught.value.code == "spec.invalid"
+
+
+@pytest.mark.parametrize("norm", [math.nan, math.inf])
+def test_a_norm_that_is_no_number_is_refused(norm: float) -> None:
+    with pytest.raises(FerretError, match=r"norms\[1\]") as caught:
+        allocate("norm", 10, [1.0, norm], [10, 10])
+    assert caught.value.code == "training.non_finite"

@@ -1,0 +1,49 @@
+import pytest
+import torch
+
+from ferret_core.projection.philox import Tag, draw, draw_one, philox, uniform_below
+
+# Known answers published with Random123 (kat_vectors, philox4x32 with 10 rounds): counter, key, words.
+KNOWN_ANSWERS = [
+    ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    (
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xA4093822, 0x299F31D0),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("counter", "key", "words"), KNOWN_ANSWERS)
+def test_known_answers(counter: tuple[int, ...], key: tuple[int, int], words: tuple[int, ...]) -> None:
+    c0, c1, c2, c3 = (torch.tensor([word, 0]) for word in counter)
+    assert tuple(int(torch.as_tensor(word)[0]) for word in philox((c0, c1, c2, c3), key)) == words
+
+
+@pytest.mark.parametrize(("counter", "key", "words"), KNOWN_ANSWERS)
+def test_a_counter_may_be_plain_integers(
+    counter: tuple[int, int, int, int], key: tuple[int, int], words: tuple[int, ...]
+) -> None:
+    assert philox(counter, key) == words
+
+
+def test_the_counter_holds_group_row_tag_block_and_version() -> None:
+    seed = 0xFEDCBA9876543210
+    drawn = draw(seed, torch.tensor([5, 6]), 7, 9, Tag.ROTATIONS)
+    expected = philox((6, 7, 9 + 4 * 2**24, 1), (0x76543210, 0xFEDCBA98))
+    assert drawn.shape == (2, 4)
+    assert tuple(drawn[1].tolist()) == expected
+    assert draw_one(seed, 6, 9, Tag.ROTATIONS) == draw(seed, torch.tensor([6]), 0, 9, Tag.ROTATIONS)[0].tolist()
+
+
+def test_rows_broadcast_against_groups() -> None:
+    grid = draw(1, torch.arange(3), torch.arange(5)[:, None], 0, Tag.TRUNCATED_NORMAL)
+    assert grid.shape == (5, 3, 4)
+    assert torch.equal(grid[4], draw(1, torch.arange(3), 4, 0, Tag.TRUNCATED_NORMAL))
+
+
+def test_uniform_below_is_the_high_word_of_the_product() -> None:
+    words = torch.tensor([0, 1, 2**31, 2**32 - 1])
+    for n in (1, 2, 3, 1000, 2**31):
+        assert torch.as_tensor(uniform_below(words, n)).tolist() == [int(word) * n // 2**32 for word in words]
