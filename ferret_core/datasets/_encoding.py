@@ -1,0 +1,73 @@
+"""Tokenises examples: a prompt, and the response that the loss is taken on.
+
+Prompt and response are tokenised apart, so that a prompt has the same tokens in training and in generation. Their
+text is only text: a ``</s>`` in it never becomes the end-of-text token. What does not fit the model's context is
+cut: the prompt on its left, behind the token that begins every text, the response on its right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from ferret_core.datasets._base import Encoded, Example, Shard
+from ferret_core.datasets._prompt import prompt_of
+from ferret_core.protocol.errors import FerretError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> Shard:
+    """The shard of ``examples``, none longer than ``max_tokens`` (at least 2), responses ended by end-of-text.
+
+    Raises ``partition.invalid`` without examples, ``dataset.invalid`` for an output that gives no token at all.
+    """
+    begin = _begin(tokenizer)
+    end_id = end_of_text(tokenizer)
+    end = [] if end_id is None else [end_id]
+    prompts = _ids([prompt_of(example) for example in examples], tokenizer)
+    responses = _ids([example.output for example in examples], tokenizer)
+    encoded: list[Encoded] = []
+    for example, prompt, response in zip(examples, prompts, responses, strict=True):
+        if not response + end:
+            raise FerretError.of_field(
+                "dataset.invalid", "output", example.output, "gives no token: the tokenizer has no end-of-text token"
+            )
+        kept = (response + end)[: max_tokens - 1]
+        encoded.append(Encoded(_cut(begin, prompt, max_tokens - len(kept)), kept))
+    return Shard(encoded, pad_id(tokenizer))
+
+
+def encode_prompts(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> list[list[int]]:
+    """The prompts alone, each at most ``max_tokens`` (at least 1) long, as in :func:`shard_of`."""
+    begin = _begin(tokenizer)
+    return [_cut(begin, ids, max_tokens) for ids in _ids([prompt_of(example) for example in examples], tokenizer)]
+
+
+def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The id to pad with, whatever the tokenizer lacks; padding is masked everywhere, so its value never counts."""
+    own = cast("int | None", tokenizer.pad_token_id)
+    return own if own is not None else end_of_text(tokenizer) or 0
+
+
+def end_of_text(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The id that ends a response, if the tokenizer has one."""
+    return cast("int | None", tokenizer.eos_token_id)
+
+
+def _begin(tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """The token that this tokenizer puts in front of every text, if it does."""
+    first = tokenizer("").input_ids[:1]
+    return first if first == [tokenizer.bos_token_id] else []
+
+
+def _ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
+    if not texts:
+        return []
+    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False).input_ids
+
+
+def _cut(begin: list[int], ids: list[int], room: int) -> list[int]:
+    """``begin`` and as many of the last ``ids`` as fit into ``room``."""
+    return begin + ids[max(0, len(ids) - room + len(begin)) :]

@@ -1,0 +1,61 @@
+"""GSM8K: 7,473 grade-school maths word problems with worked answers to train on, 1,319 held out.
+
+Cobbe et al., "Training Verifiers to Solve Math Word Problems", 2021, https://arxiv.org/abs/2110.14168; MIT licence.
+Read from the official JSON Lines files (``train.jsonl`` and ``test.jsonl``, plain or ``.gz``) or, where no paths are
+given, from the official repository on the Hugging Face hub. Answers keep their ``<<a*b=c>>`` calculator marks and the
+closing line ``#### <number>``. There are no labels: a Dirichlet partition skews the sizes of the shards alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._hub import read_parquet
+from ferret_core.datasets._jsonl import Line, read_jsonl
+from ferret_core.protocol.spec import Strict
+
+
+class Config(Strict):
+    """Two local files, or a hub repository: files win."""
+
+    train: str | None = Field(default=None, min_length=1, description="Official training file, plain or .gz")
+    test: str | None = Field(default=None, min_length=1, description="Official test file, plain or .gz")
+    hub: str = Field(default="openai/gsm8k", min_length=1, description="Hub repository, used without local files")
+    revision: str | None = Field(default=None, min_length=1, description="Commit or tag of the hub repository")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.train is None) != (self.test is None):
+            raise ValueError("train and test are given together, or neither to read from the hub")
+        if self.train is not None and self.revision is not None:
+            raise ValueError("a revision belongs to the hub: leave it out beside local files")
+        return self
+
+
+class Dataset:
+    """The official split; ``dataset.invalid`` for files that are not GSM8K's."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def train(self) -> list[Example]:
+        """The official training problems, in their order."""
+        return self._read("train", self.config.train)
+
+    def test(self) -> list[Example]:
+        """The official test problems, in their order."""
+        return self._read("test", self.config.test)
+
+    def _read(self, split: Literal["train", "test"], path: str | None) -> list[Example]:
+        lines = self._hub(split) if path is None else read_jsonl(path, f"dataset.{split}")
+        return [Example(line.text("question"), "", line.text("answer")) for line in lines]
+
+    def _hub(self, split: Literal["train", "test"]) -> Iterable[Line]:
+        filename = f"main/{split}-00000-of-00001.parquet"
+        rows = read_parquet(self.config.hub, self.config.revision, filename)
+        place = f"{self.config.hub}/{filename}"
+        return (Line("dataset.hub", place, number, row) for number, row in enumerate(rows, start=1))

@@ -1,0 +1,90 @@
+"""Instructions from your own JSON Lines file: one object per line with an instruction, an input and an output.
+
+Files may be gzipped (``.gz``). A relative path is taken as it is. The field names can be set, so that a file need not
+be rewritten; ``input`` and ``label`` may be missing from single lines. Without a ``test`` file, ``test_share`` of the
+examples is held out: those whose BLAKE3 digests are smallest. That choice needs no seed and does not depend on the
+order of the lines, so every process that reads the file holds out the same examples.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+from pydantic import Field
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._jsonl import invalid, read_jsonl
+from ferret_core.protocol.digest import digest_json
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Strict
+
+
+class Config(Strict):
+    """Where the examples are, and what their fields are called."""
+
+    train: str = Field(min_length=1, description="JSON Lines file to train on, plain or .gz")
+    test: str | None = Field(default=None, min_length=1, description="JSON Lines file of held-out examples")
+    test_share: float = Field(
+        default=0.1, ge=0, lt=1, description="Share of train held out where test is left out; 0 holds out nothing"
+    )
+    instruction: str = Field(default="instruction", min_length=1, description="Field of the instruction")
+    input: str = Field(default="input", min_length=1, description="Field of the input, may be missing in a line")
+    output: str = Field(default="output", min_length=1, description="Field of the answer")
+    label: str = Field(default="label", min_length=1, description="Field of the label that skewed partitions split by")
+    train_limit: int | None = Field(default=None, ge=1, description="Use only the first n training examples")
+    test_limit: int | None = Field(default=None, ge=1, description="Use only the first n held-out examples")
+
+
+class Dataset:
+    """The examples of one or two files."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def train(self) -> list[Example]:
+        """All lines of ``train``, without those held out; raises ``dataset.invalid``."""
+        if self.config.test is not None:
+            return self._read(self.config.train, "dataset.train", self.config.train_limit)
+        return self._split()[0][: self.config.train_limit]
+
+    def test(self) -> list[Example]:
+        """The lines of ``test``, or those held out from ``train``; raises ``dataset.invalid``."""
+        if self.config.test is not None:
+            return self._read(self.config.test, "dataset.test", self.config.test_limit)
+        if not self.config.test_share:
+            message = "nothing is held out: set dataset.test, or a test_share above 0"
+            raise FerretError.of_field("dataset.invalid", "dataset.test_share", self.config.test_share, message)
+        return self._split()[1][: self.config.test_limit]
+
+    def _split(self) -> tuple[list[Example], list[Example]]:
+        """Training and held-out examples in the order of the lines; at least one of each, if any is held out."""
+        config = self.config
+        examples = self._read(config.train, "dataset.train", None)
+        if not config.test_share:
+            return examples, []
+        if len(examples) < 2:
+            raise invalid("dataset.train", config.train, "holds 1 example and none to hold out: add some, or set test")
+        held_out = min(math.ceil(config.test_share * len(examples)), len(examples) - 1)
+        ranked = sorted(range(len(examples)), key=lambda index: digest_json(examples[index]))
+        chosen = set(ranked[:held_out])
+        test = [example for index, example in enumerate(examples) if index in chosen]
+        return [example for index, example in enumerate(examples) if index not in chosen], test
+
+    def _read(self, path: str, option: str, limit: int | None) -> list[Example]:
+        config = self.config
+        renamed = {config.input, config.label} - {"input", "label"}
+        examples: list[Example] = []
+        for line in islice(read_jsonl(path, option), limit):
+            renamed -= line.fields.keys()
+            examples.append(
+                Example(
+                    line.text(config.instruction),
+                    line.text_or_empty(config.input),
+                    line.text(config.output),
+                    line.text_or_empty(config.label),
+                )
+            )
+        if renamed:
+            raise invalid(option, path, f"no line has the field {min(renamed)!r}: correct its name in the options")
+        return examples

@@ -1,0 +1,71 @@
+"""Greedy generation in batches: the most probable token at each step, until end-of-text."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from ferret_core.datasets._encoding import end_of_text, pad_id
+from ferret_core.evaluation._mode import inference
+from ferret_core.training.loss import device_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+def generate(
+    model: nn.Module,
+    tokenizer: PreTrainedTokenizerBase,
+    prompts: Sequence[list[int]],
+    max_new_tokens: int,
+    batch_size: int,
+) -> list[str]:
+    """One answer for each of ``prompts`` (token ids, none empty), in their order, without surrounding blanks.
+
+    Prompts of similar length run together, longest first; a prompt and ``max_new_tokens`` must fit the model's
+    context. ``model`` is a transformers model that can generate.
+    """
+    order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
+    answers = [""] * len(prompts)
+    with inference(model), _plain(model):
+        for start in range(0, len(order), batch_size):
+            chosen = order[start : start + batch_size]
+            batch = [prompts[index] for index in chosen]
+            for index, ids in zip(chosen, _continue(model, tokenizer, batch, max_new_tokens), strict=True):
+                answers[index] = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
+    return answers
+
+
+def _continue(
+    model: Any, tokenizer: PreTrainedTokenizerBase, prompts: Sequence[list[int]], max_new_tokens: int
+) -> list[list[int]]:
+    """The new ids of each prompt, up to and without end-of-text. Padding stands left, so that all end together."""
+    from transformers import GenerationConfig
+
+    width = max(len(prompt) for prompt in prompts)
+    padding = [width - len(prompt) for prompt in prompts]
+    pad, end = pad_id(tokenizer), end_of_text(tokenizer)
+    ids = torch.tensor([[pad] * gap + prompt for gap, prompt in zip(padding, prompts, strict=True)])
+    mask = torch.tensor([[0] * gap + [1] * (width - gap) for gap in padding])
+    settings = GenerationConfig(do_sample=False, max_new_tokens=max_new_tokens, pad_token_id=pad, eos_token_id=end)
+    device = device_of(model)
+    output: torch.Tensor = model.generate(ids.to(device), attention_mask=mask.to(device), generation_config=settings)
+    answers = output[:, width:].tolist()
+    return [answer[: answer.index(end)] if end in answer else answer for answer in answers]
+
+
+@contextmanager
+def _plain(model: Any) -> Generator[None]:
+    """Sets aside what the model's authors ship for sampling: transformers would mix it into our settings."""
+    from transformers import GenerationConfig
+
+    shipped = model.generation_config
+    model.generation_config = GenerationConfig()
+    try:
+        yield
+    finally:
+        model.generation_config = shipped

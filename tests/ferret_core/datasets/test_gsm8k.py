@@ -1,0 +1,145 @@
+"""GSM8K from files, and from a server that speaks the hub's protocol on the loopback interface."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+from pydantic import ValidationError
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets.gsm8k import Config, Dataset
+from ferret_core.protocol.errors import FerretError
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+TRAIN = [{"question": "2 + 2?", "answer": "<<2+2=4>>4\n#### 4"}, {"question": "1 + 1?", "answer": "2\n#### 2"}]
+TEST = [{"question": "3 + 3?", "answer": "6\n#### 6"}]
+PATH = "/datasets/openai/gsm8k/resolve/{revision}/main/{split}-00000-of-00001.parquet"
+
+SCRIPT = """
+import json, sys
+from ferret_core.datasets.gsm8k import Config, Dataset
+from ferret_core.protocol.errors import FerretError
+for options in json.loads(sys.argv[1]):
+    try:
+        dataset = Dataset(Config(**options))
+        print(json.dumps([dataset.train(), dataset.test()]))
+    except FerretError as error:
+        print(json.dumps(error.to_json()))
+"""
+
+
+@contextmanager
+def hub(files: dict[str, bytes]) -> Iterator[str]:
+    """The address of a server with the hub's headers for these paths, 404 for all others."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = files.get(self.path, b"")
+            self.send_response(200 if self.path in files else 404)
+            self.send_header("Content-Length", str(len(body)))
+            if self.path in files:
+                self.send_header("X-Repo-Commit", COMMIT)
+                self.send_header("ETag", f'"{sha256(body).hexdigest()}"')
+            else:
+                self.send_header("X-Error-Code", "EntryNotFound")
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def read(endpoint: str, home: Path, *options: dict[str, str]) -> list[Any]:
+    """What a fresh process reads for each of ``options``: the hub's settings are fixed when its library is imported."""
+    environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "NO_PROXY": "*"}
+    command = [sys.executable, "-c", SCRIPT, json.dumps(options)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def as_parquet(rows: list[dict[str, str]], path: Path) -> bytes:
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return path.read_bytes()
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> str:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return str(path)
+
+
+def test_reads_the_official_files(tmp_path: Path) -> None:
+    dataset = Dataset(Config(train=write(tmp_path / "train", TRAIN), test=write(tmp_path / "test", TEST)))
+    assert dataset.train() == [Example(row["question"], "", row["answer"]) for row in TRAIN]
+    assert dataset.test() == [Example("3 + 3?", "", "6\n#### 6")]
+
+
+def test_another_file_is_refused_with_line_and_field(tmp_path: Path) -> None:
+    path = write(tmp_path / "train", [*TRAIN, {"instruction": "a"}])
+    with pytest.raises(FerretError, match="line 3: field 'question' is missing") as caught:
+        Dataset(Config(train=path, test=path)).train()
+    assert (caught.value.code, caught.value.errors[0].field) == ("dataset.invalid", "dataset.train")
+
+
+@pytest.mark.parametrize("options", [{"train": "a"}, {"test": "a"}, {"train": "a", "test": "b", "revision": "c"}])
+def test_half_a_source_or_two_are_refused(options: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        Config.model_validate(options)
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        FerretError, match=r"pyarrow is not installed: pip install 'ferret-participant\[hub\]'"
+    ) as caught:
+        Dataset(Config()).train()
+    assert caught.value.code == "setup.missing"
+
+
+def test_reads_the_hub_at_a_revision_and_keeps_a_copy(tmp_path: Path) -> None:
+    files = {
+        PATH.format(revision=revision, split=split): as_parquet(rows, tmp_path / "rows")
+        for revision in ("main", COMMIT)
+        for split, rows in (("train", TRAIN), ("test", TEST))
+    }
+    with hub(files) as endpoint:
+        expected = [[[row["question"], "", row["answer"], ""] for row in rows] for rows in (TRAIN, TEST)]
+        assert read(endpoint, tmp_path / "home", {}, {"revision": COMMIT}) == [expected, expected]
+    assert read(endpoint, tmp_path / "home", {"revision": COMMIT}) == [expected]
+
+
+def test_what_the_hub_has_not_or_has_wrong_is_named(tmp_path: Path) -> None:
+    train = PATH.format(revision="main", split="train")
+    with hub({train: b"no parquet"}) as endpoint:
+        broken, missing = read(endpoint, tmp_path / "home", {}, {"revision": "v9"})
+    assert broken["code"] == missing["code"] == "dataset.invalid"
+    assert broken["errors"][0]["field"] == "dataset.hub"
+    assert "is not a whole Parquet file" in broken["detail"]
+    assert "cannot be downloaded" in missing["detail"]
+    assert "give train and test as files" in missing["detail"]

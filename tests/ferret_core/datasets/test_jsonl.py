@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets.jsonl import Config, Dataset
+from ferret_core.protocol.errors import FerretError
+
+GOOD = {"instruction": "Add.", "input": "2 2", "output": "4", "label": "maths"}
+
+
+def lines(count: int) -> list[dict[str, str]]:
+    return [{**GOOD, "input": f"{i} {i}", "output": str(2 * i)} for i in range(count)]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def failure(path: Path, **options: Any) -> FerretError:
+    with pytest.raises(FerretError) as caught:
+        Dataset(Config(train=str(path), test_share=0, **options)).train()
+    assert caught.value.code == "dataset.invalid"
+    assert caught.value.errors[0].field == "dataset.train"
+    assert str(path) in caught.value.detail
+    return caught.value
+
+
+def test_reads_both_files_in_order(tmp_path: Path) -> None:
+    dataset = Dataset(Config(train=write(tmp_path / "a", lines(3)), test=write(tmp_path / "b", [GOOD])))
+    assert [example.output for example in dataset.train()] == ["0", "2", "4"]
+    assert dataset.test() == [Example("Add.", "2 2", "4", "maths")]
+
+
+def test_reads_gzip_blank_lines_a_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl.gz"
+    text = '\ufeff{"instruction": "Grüße", "output": "你好"}\r\n\r\n   \n{"instruction": "b", "output": ""}'
+    path.write_bytes(gzip.compress(text.encode()))
+    dataset = Dataset(Config(train=str(path), test_share=0))
+    assert dataset.train() == [Example("Grüße", "", "你好"), Example("b", "", "")]
+
+
+def test_field_names_can_be_set(tmp_path: Path) -> None:
+    rows = [{"q": "Why?", "context": None, "a": "So.", "kind": "x"}, {"q": "Who?", "a": "I."}]
+    config = Config(
+        train=write(tmp_path / "a", rows), test_share=0, instruction="q", input="context", output="a", label="kind"
+    )
+    assert Dataset(config).train() == [Example("Why?", "", "So.", "x"), Example("Who?", "", "I.", "")]
+
+
+def test_a_misspelt_optional_field_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path / "a", [GOOD])
+    assert "no line has the field 'contxt'" in failure(tmp_path / "a", input="contxt").detail
+    assert "no line has the field 'categry'" in failure(tmp_path / "a", label="categry").detail
+
+
+def test_limits_take_the_first_and_read_no_further(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text(json.dumps(GOOD) + "\n" + json.dumps({**GOOD, "output": "5"}) + "\n{broken\n")
+    dataset = Dataset(Config(train=str(path), test=str(path), train_limit=2, test_limit=1))
+    assert [example.output for example in dataset.train()] == ["4", "5"]
+    assert [example.output for example in dataset.test()] == ["4"]
+
+
+def test_held_out_examples_do_not_depend_on_the_order_of_lines(tmp_path: Path) -> None:
+    rows = lines(50)
+    forward = Dataset(Config(train=write(tmp_path / "a", rows), test_share=0.2))
+    backward = Dataset(Config(train=write(tmp_path / "b", rows[::-1]), test_share=0.2))
+    assert len(forward.test()) == 10
+    assert set(forward.test()) == set(backward.test())
+    assert set(forward.train()) == {Example(*row.values()) for row in rows} - set(forward.test())
+    assert forward.train() == backward.train()[::-1]
+
+
+def test_limits_hold_after_the_split(tmp_path: Path) -> None:
+    config = Config(train=write(tmp_path / "a", lines(20)), test_share=0.5, train_limit=3, test_limit=2)
+    assert (len(Dataset(config).train()), len(Dataset(config).test())) == (3, 2)
+
+
+def test_something_is_left_on_both_sides(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", lines(2))
+    for share in (0.001, 0.999):
+        dataset = Dataset(Config(train=path, test_share=share))
+        assert len(dataset.train()) == len(dataset.test()) == 1
+
+
+def test_one_line_cannot_be_split(tmp_path: Path) -> None:
+    with pytest.raises(FerretError, match="holds 1 example and none to hold out"):
+        Dataset(Config(train=write(tmp_path / "a", lines(1)))).train()
+
+
+def test_a_share_of_nothing_holds_out_nothing(tmp_path: Path) -> None:
+    dataset = Dataset(Config(train=write(tmp_path / "a", lines(3)), test_share=0))
+    assert len(dataset.train()) == 3
+    with pytest.raises(FerretError, match=r"test_share = 0.* set dataset\.test"):
+        dataset.test()
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b'{"instruction": "a", "outp', "line 2 is not whole JSON (Unterminated string"),
+        (b'["a", "b"]', "line 2 is a list: write one JSON object per line"),
+        (b"null", "line 2 is null"),
+        (b'{"instruction": "a", "answer": "b"}', "line 2: field 'output' is missing (the line has 'instruction', 'ans"),
+        (b"{}", "line 2: field 'instruction' is missing (the line has no fields)"),
+        (b'{"instruction": 7, "output": "b"}', "line 2: field 'instruction' is a number, not a text"),
+        (b'{"instruction": "a", "output": null}', "line 2: field 'output' is null, not a text"),
+        (b'{"instruction": "a", "output": "b", "label": true}', "line 2: field 'label' is a boolean, not a text"),
+        (b'{"instruction": "a", "output": "b\xff"}', "line 2 is not UTF-8 at byte 34"),
+        (b'{"instruction": "\\ud83d", "output": "b"}', "line 2: field 'instruction' holds half a surrogate pair"),
+        (b"[" * 200_000, "line 2 is no plain JSON (maximum recursion depth"),
+        (b'{"instruction": ' + b"1" * 5000 + b"}", "line 2 is no plain JSON (Exceeds the limit"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, raw: bytes, message: str) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + raw + b"\n")
+    assert message in failure(path).detail
+
+
+def test_a_missing_file_a_folder_and_an_empty_file_are_named(tmp_path: Path) -> None:
+    assert "cannot be read (No such file or directory)" in failure(tmp_path / "none.jsonl").detail
+    assert "cannot be read (Is a directory)" in failure(tmp_path).detail
+    with pytest.raises(FerretError, match="embedded null byte"):
+        Dataset(Config(train="a\0b", test_share=0)).train()
+    (tmp_path / "empty").write_text("\n\n")
+    assert "holds no examples" in failure(tmp_path / "empty").detail
+
+
+def test_a_broken_gzip_file_is_named(tmp_path: Path) -> None:
+    whole = gzip.compress(b"".join(json.dumps(row).encode() + b"\n" for row in lines(1000)))
+    path = tmp_path / "data.jsonl.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    assert "ended before the end-of-stream marker" in failure(path).detail
+    path.write_bytes(whole[:100] + b"\0" * 500 + whole[600:])
+    assert "cannot be read" in failure(path).detail
+    path.write_text("plain")
+    assert "Not a gzipped file" in failure(path).detail
+
+
+def test_a_field_of_the_test_file_is_named(tmp_path: Path) -> None:
+    good, bad = write(tmp_path / "a", [GOOD]), write(tmp_path / "b", [{"instruction": "x"}])
+    with pytest.raises(FerretError) as caught:
+        Dataset(Config(train=good, test=bad)).test()
+    assert caught.value.errors[0].field == "dataset.test"
+
+
+@pytest.mark.parametrize("options", [{"test_share": 1}, {"train_limit": 0}, {"output": ""}, {"outputs": "a"}])
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Config(train="a", **options)

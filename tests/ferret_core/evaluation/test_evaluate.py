@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._encoding import shard_of
+from ferret_core.evaluation.evaluate import evaluate
+from ferret_core.evaluation.loss import mean_loss
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import EvaluationSpec
+from ferret_core.training.local import LocalConfig, train
+
+EXAMPLES = [Example("Double it.", str(i), str(2 * i)) for i in range(10)]
+SPEC = EvaluationSpec(examples=10, generate=4, max_new_tokens=4, batch_size=3)
+
+
+def test_the_same_model_gives_the_same_figures(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    first = evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC)
+    assert set(first) == {"eval_loss", "rouge_l"}
+    assert first["eval_loss"] == mean_loss(tiny_model, shard_of(EXAMPLES, tiny_tokenizer, 128), 3)
+    assert evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC) == first
+
+
+def test_training_shows_in_both_figures(tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast) -> None:
+    examples = [Example("Answer.", "", "4 2"), Example("Answer.", "", "4 2")]
+    before = evaluate(tiny_model, tiny_tokenizer, examples, SPEC)
+    shard = shard_of(examples, tiny_tokenizer, 128)
+    train(tiny_model, shard.batches(2, 0), LocalConfig(learning_rate=0.01, steps=80, accumulation=1))
+    after = evaluate(tiny_model, tiny_tokenizer, examples, SPEC.model_copy(update={"max_new_tokens": 16}))
+    assert after["eval_loss"] < before["eval_loss"] / 5
+    assert (before["rouge_l"], after["rouge_l"]) == (0, 100)
+
+
+def test_without_generation_there_is_no_rouge(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    spec = EvaluationSpec(generate=0, max_new_tokens=4096)
+    assert set(evaluate(tiny_model, tiny_tokenizer, EXAMPLES, spec)) == {"eval_loss"}
+
+
+def test_a_part_is_taken_from_everywhere(tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast) -> None:
+    spec = EvaluationSpec(examples=4, generate=0)
+    spread = [EXAMPLES[index] for index in (0, 2, 5, 7)]
+    assert evaluate(tiny_model, tiny_tokenizer, EXAMPLES, spec) == evaluate(tiny_model, tiny_tokenizer, spread, spec)
+
+
+def test_a_prompt_that_leaves_no_room_is_cut(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    examples = [Example("long " * 100, "", "a"), Example("b", "", "c")]
+    spec = SPEC.model_copy(update={"max_new_tokens": 120})
+    assert evaluate(tiny_model, tiny_tokenizer, examples, spec)["eval_loss"] > 0
+
+
+def test_more_new_tokens_than_context_is_refused(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    with pytest.raises(FerretError, match=r"evaluation\.max_new_tokens = 128: the model's context is 128 tokens"):
+        evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC.model_copy(update={"max_new_tokens": 128}))

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._encoding import encode_prompts, shard_of
+from ferret_core.evaluation.generate import generate
+from ferret_core.training.local import LocalConfig, train
+
+PROMPTS = [[0, 40, 41], [0, 50], [0, 60, 61, 62, 63, 64, 65], [0], [0, 70, 71, 72]]
+
+
+@pytest.fixture
+def wild_model(tiny_model: LlamaForCausalLM) -> LlamaForCausalLM:
+    """As drawn, the tied model only repeats its last token; with large layers all that came before counts."""
+    with torch.no_grad():
+        for parameter in tiny_model.model.layers.parameters():
+            parameter.mul_(20)
+    return tiny_model
+
+
+def by_hand(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, prompt: list[int], steps: int) -> str:
+    ids = list(prompt)
+    for _ in range(steps):
+        ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+    return tokenizer.decode(ids[len(prompt) :], skip_special_tokens=True).strip()
+
+
+def test_batches_padded_left_answer_as_single_prompts(
+    wild_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    expected = [by_hand(wild_model, tiny_tokenizer, prompt, 6) for prompt in PROMPTS]
+    assert len(set(expected)) == len(PROMPTS)
+    for size in (1, 2, 5):
+        assert generate(wild_model, tiny_tokenizer, PROMPTS, 6, size) == expected
+
+
+def test_a_trained_answer_ends_at_the_end(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    examples = [Example("Say it.", "a", "yes, 你好"), Example("Say it.", "bcd", "no")]
+    shard = shard_of(examples, tiny_tokenizer, 128)
+    train(tiny_model, shard.batches(2, 0), LocalConfig(learning_rate=0.01, steps=40, accumulation=1))
+    prompts = encode_prompts(examples, tiny_tokenizer, 100)
+    assert generate(tiny_model, tiny_tokenizer, prompts, 20, 2) == ["yes, 你好", "no"]
+    assert generate(tiny_model, tiny_tokenizer, prompts, 1, 2) == ["y", "n"]
+
+
+def test_shipped_sampling_settings_are_set_aside_and_kept(
+    wild_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plain = generate(wild_model, tiny_tokenizer, PROMPTS, 6, 2)
+    shipped = GenerationConfig(do_sample=True, temperature=0.6, top_p=0.9, repetition_penalty=5.0, max_length=4)
+    wild_model.generation_config = shipped
+    before = torch.get_rng_state()
+    assert generate(wild_model.train(), tiny_tokenizer, PROMPTS, 6, 2) == plain
+    assert wild_model.generation_config is shipped
+    assert wild_model.training
+    assert torch.equal(torch.get_rng_state(), before)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_tokenizer_without_end_or_padding_generates_to_the_limit(
+    wild_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bare = PreTrainedTokenizerFast(tokenizer_object=tiny_tokenizer.backend_tokenizer)
+    expected = [by_hand(wild_model, bare, prompt, 5) for prompt in PROMPTS]
+    assert generate(wild_model, bare, PROMPTS, 5, 3) == expected
+    assert capfd.readouterr() == ("", "")
+
+
+def test_nothing_asked_is_nothing_answered(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    assert generate(tiny_model, tiny_tokenizer, [], 5, 3) == []

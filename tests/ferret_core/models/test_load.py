@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+from ferret_core.models.digest import manifest, model_digest
+from ferret_core.models.load import load
+from ferret_core.models.parameters import restore, snapshot, trainable
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ModelSpec
+
+
+def _drop_a_weight(path: Path) -> None:
+    weights = safetensors.torch.load_file(path)
+    del weights["model.norm.weight"]
+    safetensors.torch.save_file(weights, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: shutil.rmtree(folder), "is not a folder"),
+        (lambda folder: (folder / "config.json").unlink(), "no config.json"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "no .safetensors"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"not weights"), "model.source"),
+        (lambda folder: (folder / "config.json").write_text("{}"), "model.source"),
+        (lambda folder: _drop_a_weight(folder / "model.safetensors"), "no weights for model.norm.weight"),
+    ],
+)
+def test_a_path_that_is_no_model_is_named(
+    tiny_model_dir: Path, tmp_path: Path, spoil: Callable[[Path], object], message: str
+) -> None:
+    folder = shutil.copytree(tiny_model_dir, tmp_path / "model")
+    spoil(folder)
+    with pytest.raises(FerretError, match=message) as caught:
+        load(ModelSpec(source=str(folder)))
+    assert caught.value.code == "model.invalid"
+    assert caught.value.errors[0].value == str(folder)
+
+
+def test_weights_are_fp32_in_a_canonical_order_and_tied_ones_count_once(tiny_model_dir: Path) -> None:
+    model = load(ModelSpec(source=str(tiny_model_dir))).model
+    names = list(trainable(model))
+    assert names == sorted(names)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    assert sum(p.numel() for p in trainable(model).values()) == sum(p.numel() for p in model.parameters())
+
+
+def test_the_digest_sees_every_bit_and_nothing_else(tiny_model_dir: Path) -> None:
+    model, other = (load(ModelSpec(source=str(tiny_model_dir))).model for _ in range(2))
+    assert model_digest(model) == model_digest(other)
+    weight = next(iter(trainable(other).values()))
+    with torch.no_grad():
+        weight.view(-1)[0] = torch.nextafter(weight.view(-1)[0], torch.tensor(10.0))
+    assert model_digest(model) != model_digest(other)
+    assert [name for name, *_ in manifest(model)] == sorted(name for name, *_ in manifest(model))
+
+
+def test_a_snapshot_brings_the_weights_back_bit_for_bit(tiny_model_dir: Path) -> None:
+    model = load(ModelSpec(source=str(tiny_model_dir))).model
+    digest, before = model_digest(model), snapshot(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    assert model_digest(model) != digest
+    restore(model, before)
+    assert model_digest(model) == digest

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from itertools import islice
+
+import pytest
+import torch
+from pydantic import ValidationError
+from transformers import LlamaForCausalLM
+
+from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.protocol.errors import FerretError
+from ferret_core.training.local import LocalConfig, LocalMetrics, train
+
+SHARD = Shard([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2)
+
+
+def run(model: LlamaForCausalLM, seed: int = 0, **options: object) -> LocalMetrics:
+    config = LocalConfig.model_validate({"learning_rate": 0.05, "steps": 3, "optimizer": "sgd", **options})
+    return train(model, SHARD.batches(config.batch_size, 5), config, seed=seed)
+
+
+def weights(model: LlamaForCausalLM) -> torch.Tensor:
+    return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
+
+
+def trained(model: LlamaForCausalLM, seed: int = 0, **options: object) -> torch.Tensor:
+    moved = copy.deepcopy(model)
+    run(moved, seed, **options)
+    return weights(moved)
+
+
+def with_dropout(model: LlamaForCausalLM) -> LlamaForCausalLM:
+    for layer in model.model.layers:
+        layer.self_attn.attention_dropout = 0.3
+    return model
+
+
+def test_accumulation_is_a_larger_batch(tiny_model: LlamaForCausalLM) -> None:
+    large = trained(tiny_model, batch_size=4, accumulation=1)
+    for size in (1, 2):
+        torch.testing.assert_close(
+            trained(tiny_model, batch_size=size, accumulation=4 // size), large, rtol=0, atol=1e-6
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "build"),
+    [
+        ({"optimizer": "sgd"}, lambda p: torch.optim.SGD(p, 0.05)),
+        (
+            {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.1},
+            lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=0.1),
+        ),
+        ({"optimizer": "adam", "weight_decay": 0.1}, lambda p: torch.optim.Adam(p, 0.05, weight_decay=0.1)),
+        ({"optimizer": "adamw", "weight_decay": 0.1}, lambda p: torch.optim.AdamW(p, 0.05, weight_decay=0.1)),
+    ],
+)
+def test_steps_are_the_optimizers(
+    tiny_model: LlamaForCausalLM, options: dict[str, object], build: Callable[..., torch.optim.Optimizer]
+) -> None:
+    """Against transformers' own loss, which also is the mean over the labelled tokens of a batch."""
+    by_hand = copy.deepcopy(tiny_model)
+    optimizer = build(by_hand.parameters())
+    for batch in islice(SHARD.batches(4, 5), 3):
+        optimizer.zero_grad()
+        by_hand(**batch._asdict()).loss.backward()
+        optimizer.step()
+    torch.testing.assert_close(
+        trained(tiny_model, batch_size=4, accumulation=1, **options), weights(by_hand), rtol=0, atol=2e-6
+    )
+
+
+def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -> None:
+    first = run(tiny_model, steps=1, batch_size=6, accumulation=1, optimizer="adam", learning_rate=0.01)
+    assert first.train_loss == pytest.approx(math.log(384), rel=0.1)
+    assert (first.examples, first.tokens) == (6, sum(len(one.response) for one in SHARD.examples))
+    run(tiny_model, steps=30, batch_size=6, accumulation=1, optimizer="adam", learning_rate=0.01)
+    assert run(tiny_model, steps=1, batch_size=6, accumulation=1).train_loss < first.train_loss / 2
+    assert first.metrics == {"train_loss": first.train_loss}
+
+
+def test_the_loss_is_the_mean_over_the_steps(tiny_model: LlamaForCausalLM) -> None:
+    losses = [run(copy.deepcopy(tiny_model), steps=steps).train_loss * steps for steps in (1, 2, 3)]
+    config = LocalConfig(optimizer="sgd", learning_rate=0.05, steps=1)
+    batches = SHARD.batches(1, 5)
+    singly = [train(tiny_model, batches, config).train_loss for _ in range(3)]
+    assert losses == pytest.approx([singly[0], sum(singly[:2]), sum(singly)])
+
+
+def test_the_gradient_is_clipped_to_the_norm(tiny_model: LlamaForCausalLM) -> None:
+    moved = trained(tiny_model, steps=1, learning_rate=1.0, clip_norm=0.01) - weights(tiny_model)
+    unclipped = trained(tiny_model, steps=1, learning_rate=1.0) - weights(tiny_model)
+    assert moved.norm().item() == pytest.approx(0.01, rel=1e-3)
+    assert unclipped.norm().item() > 0.1
+
+
+def test_the_same_seeds_give_the_same_bits(tiny_model: LlamaForCausalLM) -> None:
+    model = with_dropout(tiny_model)
+    assert torch.equal(trained(model, seed=2**64 - 1), trained(model, seed=2**64 - 1))
+    assert not torch.equal(trained(model, seed=1), trained(model, seed=2))
+    assert not torch.equal(trained(model), trained(copy.deepcopy(model).apply(without_dropout)))
+
+
+def without_dropout(module: torch.nn.Module) -> None:
+    if hasattr(module, "attention_dropout"):
+        module.attention_dropout = 0.0
+
+
+def test_the_global_generator_is_as_before(tiny_model: LlamaForCausalLM) -> None:
+    before = torch.get_rng_state()
+    run(with_dropout(tiny_model))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_model_keeps_its_mode_and_no_gradients(tiny_model: LlamaForCausalLM) -> None:
+    for mode in (True, False):
+        tiny_model.train(mode)
+        next(tiny_model.parameters()).grad = torch.full_like(next(tiny_model.parameters()), 1e30)
+        run(tiny_model)
+        assert tiny_model.training is mode
+        assert all(parameter.grad is None for parameter in tiny_model.parameters())
+
+
+def test_frozen_parameters_stay(tiny_model: LlamaForCausalLM) -> None:
+    frozen = tiny_model.model.embed_tokens.weight.requires_grad_(False)
+    before, others = frozen.clone(), tiny_model.model.layers[0].mlp.up_proj.weight.clone()
+    run(tiny_model, clip_norm=1.0)
+    assert torch.equal(frozen, before)
+    assert not torch.equal(tiny_model.model.layers[0].mlp.up_proj.weight, others)
+
+
+def test_each_step_is_reported_and_may_end_the_training(tiny_model: LlamaForCausalLM) -> None:
+    seen: list[int] = []
+
+    def cancel(step: int) -> None:
+        seen.append(step)
+        if step == 2:
+            raise KeyboardInterrupt
+
+    two_steps = trained(tiny_model, steps=2)
+    with pytest.raises(KeyboardInterrupt):
+        train(tiny_model, SHARD.batches(1, 5), LocalConfig(optimizer="sgd", learning_rate=0.05), cancel)
+    assert seen == [1, 2]
+    assert torch.equal(weights(tiny_model), two_steps)
+    assert not tiny_model.training
+    assert all(parameter.grad is None for parameter in tiny_model.parameters())
+
+
+def test_a_runaway_names_the_step_and_the_remedy(tiny_model: LlamaForCausalLM) -> None:
+    with pytest.raises(FerretError, match=r"learning_rate = 1e\+30: at local step 2 of 3 .* set clip_norm") as caught:
+        run(tiny_model, learning_rate=1e30)
+    assert caught.value.code == "training.non_finite"
+
+
+def test_a_broken_weight_stops_before_the_first_step(tiny_model: LlamaForCausalLM) -> None:
+    with torch.no_grad():
+        tiny_model.model.norm.weight[0] = math.nan
+    before = weights(tiny_model)
+    with pytest.raises(FerretError, match="at local step 1 of 3 the loss is nan"):
+        run(tiny_model)
+    assert torch.equal(weights(tiny_model).nan_to_num(), before.nan_to_num())
+
+
+def test_bfloat16_computes_coarsely_and_keeps_fp32_weights(tiny_model: LlamaForCausalLM) -> None:
+    start, fine = weights(tiny_model), trained(tiny_model, learning_rate=1.0) - weights(tiny_model)
+    run(tiny_model, learning_rate=1.0, precision="bfloat16")
+    coarse = weights(tiny_model) - start
+    assert {parameter.dtype for parameter in tiny_model.parameters()} == {torch.float32}
+    assert not torch.equal(coarse, fine)
+    assert torch.nn.functional.cosine_similarity(coarse, fine, dim=0) > 0.98
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"optimizer": "adam", "momentum": 0.9},
+        {"learning_rate": 0},
+        {"learning_rate": math.inf},
+        {"steps": 0},
+        {"clip_norm": 0},
+        {"precision": "float16"},
+        {"lr": 1},
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        LocalConfig.model_validate(options)
+
+
+def test_defaults_are_the_papers() -> None:
+    config = LocalConfig()
+    assert (config.steps, config.batch_size, config.accumulation, config.learning_rate) == (10, 1, 4, 1e-4)
