@@ -1,0 +1,104 @@
+"""What can be chosen: algorithms, datasets, partitions and models, with the JSON Schema of their options.
+
+Everything here follows from discovery and from each entry's ``Config``; nothing is registered. Modules are imported
+on first use, because an algorithm brings torch with it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from ferret_core import discovery
+from ferret_core.algorithms._base import FederatedAlgorithm
+from ferret_core.datasets._base import FederatedDataset
+from ferret_core.datasets.partitions._base import FederatedPartition
+from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
+
+Kind = Literal["algorithms", "datasets", "partitions", "models"]
+
+PACKAGES: dict[str, str] = {
+    "algorithms": "ferret_core.algorithms",
+    "datasets": "ferret_core.datasets",
+    "partitions": "ferret_core.datasets.partitions",
+}
+_SECTIONS = {"algorithm": "algorithms", "dataset": "datasets", "partition": "partitions"}
+
+
+class CatalogEntry(NamedTuple):
+    """One entry: its name, the first line and the rest of its documentation, and the JSON Schema of its options."""
+
+    name: str
+    title: str
+    description: str
+    options: dict[str, Any]
+
+
+def entries(kind: Kind) -> list[CatalogEntry]:
+    """All entries of a kind, by name."""
+    if kind == "models":
+        return [_entry("huggingface", ModelSpec.__doc__ or "", ModelSpec)]
+    return [entry(kind, name) for name in discovery.names(PACKAGES[kind])]
+
+
+def entry(kind: Kind, name: str) -> CatalogEntry:
+    """One entry; ``catalog.not_found`` with the names there are."""
+    known = ["huggingface"] if kind == "models" else discovery.names(PACKAGES[kind])
+    if name not in known:
+        raise FerretError.of_field("catalog.not_found", kind, name, f"choose one of {', '.join(known)}")
+    if kind == "models":
+        return entries("models")[0]
+    module = discovery.load(PACKAGES[kind], name, kind)
+    return _entry(name, inspect.getdoc(module) or "", module.Config)
+
+
+def resolve(spec: ExperimentSpec) -> ExperimentSpec:
+    """``spec`` with every option of its algorithm, dataset and partition checked and filled in.
+
+    Raises ``spec.invalid`` with one field error for each wrong option of all three.
+    """
+    wrong: list[FieldError] = []
+    filled: dict[str, Choice] = {}
+    for section, kind in _SECTIONS.items():
+        choice: Choice = getattr(spec, section)
+        try:
+            filled[section] = Choice.model_validate(
+                {"name": choice.name, **_config(kind, section, choice).model_dump()}
+            )
+        except FerretError as error:
+            wrong += error.errors
+    if wrong:
+        raise FerretError("spec.invalid", "; ".join(f"{e.field} = {e.value!r}: {e.message}" for e in wrong), wrong)
+    return spec.model_copy(update=filled)
+
+
+def algorithm(choice: Choice) -> FederatedAlgorithm:
+    """The chosen algorithm, ready to run."""
+    module = discovery.load(PACKAGES["algorithms"], choice.name, "algorithm.name")
+    return module.Algorithm(_config("algorithms", "algorithm", choice))
+
+
+def dataset(choice: Choice) -> FederatedDataset:
+    module = discovery.load(PACKAGES["datasets"], choice.name, "dataset.name")
+    return module.Dataset(_config("datasets", "dataset", choice))
+
+
+def partition(choice: Choice) -> FederatedPartition:
+    module = discovery.load(PACKAGES["partitions"], choice.name, "partition.name")
+    return module.Partition(_config("partitions", "partition", choice))
+
+
+def _config(kind: str, section: str, choice: Choice) -> BaseModel:
+    module = discovery.load(PACKAGES[kind], choice.name, f"{section}.name")
+    try:
+        return module.Config.model_validate(choice.options)
+    except ValidationError as error:
+        raise FerretError("spec.invalid", str(error), field_errors(error.errors(), [section])) from error
+
+
+def _entry(name: str, documentation: str, config: type[BaseModel]) -> CatalogEntry:
+    title, _, description = documentation.partition("\n")
+    return CatalogEntry(name, title.strip(), description.strip(), config.model_json_schema())

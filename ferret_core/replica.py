@@ -1,0 +1,95 @@
+"""A replica: a local copy of the global model that follows the ledger, round by round.
+
+Workers, participants and auditors all hold one. It is loaded once and advanced by kilobytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from torch import nn
+
+from ferret_core import catalog
+from ferret_core.algorithms._base import FederatedAlgorithm, State
+from ferret_core.ledger import LedgerRecord, broken
+from ferret_core.models.digest import model_digest
+from ferret_core.models.load import LoadedModel, load
+from ferret_core.models.parameters import finite, sizes
+from ferret_core.protocol.digest import digest_bytes, digest_json
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
+from ferret_core.protocol.wire import Arrays, Contribution, decode, encode
+
+
+class Replica:
+    """The global model at ``round``, with its digest and the algorithm's server state.
+
+    A method that raises may leave the weights half moved: drop the replica and load it anew.
+    """
+
+    def __init__(self, spec: ExperimentSpec, loaded: LoadedModel) -> None:
+        self.spec = spec
+        self.model: nn.Module = loaded.model
+        self.tokenizer: Any = loaded.tokenizer
+        self.context = loaded.context
+        self.algorithm: FederatedAlgorithm = catalog.algorithm(spec.algorithm)
+        self.state: State = self.algorithm.init_state(self.model)
+        self.round = 0
+        self.digest = model_digest(self.model)
+        self.sizes = sizes(self.model)
+
+    @classmethod
+    def load(cls, spec: ExperimentSpec, source: ModelSpec | None = None) -> Replica:
+        """The base model of ``spec``, read from ``source`` where another copy of it lies; ``model.invalid`` if none."""
+        return cls(spec, load(source or spec.model))
+
+    def advance(self, record: LedgerRecord, update: bytes) -> None:
+        """Applies one committed round; ``ledger.broken`` when the result is not the recorded model."""
+        if record.round != self.round + 1 or record.base_digest != self.digest:
+            raise broken(record, f"it does not start from this model (round {self.round}, {self.digest[:12]}…)")
+        if digest_bytes(update) != record.update:
+            raise broken(record, "the update's bytes are not those it names")
+        self._apply(decode(update)[0])
+        if self.digest != record.digest:
+            raise broken(record, f"applying it gives {self.digest[:12]}…, recorded is {record.digest[:12]}…")
+
+    def fold(
+        self, experiment: str, contributions: Iterable[tuple[str, Contribution]], previous: str
+    ) -> tuple[LedgerRecord, bytes]:
+        """Aggregates (digest, contribution) pairs, given in participant order, and moves to the next round.
+
+        Returns the ledger's record and the update blob that lets every other replica follow. Raises
+        ``training.non_finite`` when the global model is no longer a number.
+        """
+        base, folded = self.digest, list[tuple[str, str]]()
+
+        def streamed() -> Iterable[Contribution]:
+            for digest, contribution in contributions:
+                folded.append((contribution.meta.participant, digest))
+                yield contribution
+
+        update = encode(self.algorithm.aggregate(self.state, streamed()), {"round": self.round + 1})
+        self._apply(decode(update)[0])
+        if not finite(self.model):
+            raise FerretError(
+                "training.non_finite",
+                f"round {self.round} makes the global model infinite: lower algorithm.server_learning_rate or the "
+                "local learning rate",
+            )
+        record = LedgerRecord(
+            experiment=experiment,
+            spec=digest_json(self.spec.model_dump(mode="json")),
+            round=self.round,
+            base_digest=base,
+            digest=self.digest,
+            update=digest_bytes(update),
+            contributions=tuple(folded),
+            previous=previous,
+        )
+        return record, update
+
+    def _apply(self, result: Arrays) -> None:
+        self.state = self.algorithm.apply_update(self.model, self.state, result)
+        self.round += 1
+        self.digest = model_digest(self.model)
