@@ -1,0 +1,59 @@
+"""The database's clock: every deadline, lease and timestamp is taken from it, so hosts' clocks may differ."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import DateTime, Dialect, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeDecorator
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A timezone-aware UTC datetime on both databases; SQLite keeps it as text that sorts by time."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    @property
+    def python_type(self) -> type[datetime]:
+        return datetime
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no timezone")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class utcnow(FunctionElement[datetime]):
+    """The time of the call, not of the transaction's start, which may lie before a long wait for a lock."""
+
+    type = UtcDateTime()
+    inherit_cache = True
+
+
+@compiles(utcnow, "sqlite")
+def _sqlite(element: utcnow, compiler: Any, **kw: Any) -> str:
+    # Milliseconds, padded to the six digits that SQLAlchemy writes: texts of equal length sort by time.
+    return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"
+
+
+@compiles(utcnow, "postgresql")
+def _postgresql(element: utcnow, compiler: Any, **kw: Any) -> str:
+    return "clock_timestamp()"
+
+
+def now(s: Session) -> datetime:
+    """The database's time, UTC."""
+    return s.scalars(select(utcnow())).one()

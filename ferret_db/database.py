@@ -1,0 +1,140 @@
+"""Transactions: one per request or task, committed at the edge, with task messages sent strictly after."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import datetime
+from sqlite3 import Connection as SqliteConnection
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DataError
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.digest import canonical_json
+from ferret_core.protocol.errors import FerretError
+from ferret_db import clock
+from ferret_db.repositories import outbox
+from ferret_db.tables import OutboxMessage
+
+logger = logging.getLogger(__name__)
+
+Dispatch = Callable[[list[OutboxMessage]], None]
+
+BUSY_SECONDS = 30.0
+
+
+class Database:
+    """One database, SQLite or PostgreSQL, shared by all threads of a process.
+
+    ``dispatch`` sends task messages; without one they wait in the outbox for a process that has it.
+    """
+
+    def __init__(self, url: str, dispatch: Dispatch | None = None) -> None:
+        self._engine = new_engine(url)
+        self._dispatch = dispatch
+        self._writer = self._engine.execution_options(ferret_begin="BEGIN IMMEDIATE")
+        self._reader = self._engine.execution_options(ferret_begin="BEGIN")
+        if self._engine.dialect.name == "postgresql":
+            self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    @contextmanager
+    def begin(self) -> Generator[Session]:
+        """One write transaction, committed at exit; then its outbox messages are sent."""
+        with _values_checked(), Session(self._writer, expire_on_commit=False) as s:
+            with s.begin():
+                yield s
+            messages = outbox.added(s)
+        if messages and self._dispatch:
+            self._send(messages, self._dispatch)
+
+    @contextmanager
+    def read(self) -> Generator[Session]:
+        """One snapshot of the database; writing in it is an error."""
+        with _values_checked(), Session(self._reader, expire_on_commit=False) as s, s.begin():
+            yield s
+
+    def now(self, s: Session) -> datetime:
+        """The database's time, UTC."""
+        return clock.now(s)
+
+    def dispose(self) -> None:
+        """Closes all connections."""
+        self._engine.dispose()
+
+    def _send(self, messages: list[OutboxMessage], dispatch: Dispatch) -> None:
+        try:
+            dispatch(messages)
+            with Session(self._writer) as s, s.begin():
+                outbox.sent(s, [message.id for message in messages])
+        except Exception:
+            # The change is committed: whatever happens now, the caller succeeded and the reconciler sends again.
+            logger.exception("%d task messages stay in the outbox, to be sent again", len(messages))
+
+
+def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
+    """An engine whose transactions begin the way ``ferret_begin`` says (SQLite) and whose JSON refuses NaN.
+
+    Raises ``settings.invalid`` for any database but an SQLite file or PostgreSQL. ``foreign_keys`` off is for
+    migrations, which rebuild tables (https://www.sqlite.org/lang_altertable.html, section 7).
+    """
+    engine = _open(url)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _sqlite_connect(foreign_keys))
+        event.listen(engine, "begin", _sqlite_begin)
+    return engine
+
+
+@contextmanager
+def _values_checked() -> Generator[None]:
+    """PostgreSQL takes no NUL characters and no integers beyond its columns; whoever sent one shall hear so."""
+    try:
+        yield
+    except DataError as error:
+        raise FerretError("request.invalid", f"the database cannot take a value: {error.orig}") from error
+
+
+def _open(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        parsed = None
+    sqlite = parsed is not None and parsed.drivername in {"sqlite", "sqlite+pysqlite"} and bool(parsed.database)
+    if parsed is None or not (sqlite or parsed.drivername in {"postgresql", "postgresql+psycopg"}):
+        shown = parsed.render_as_string() if parsed else url.partition(":")[0] + ":…"
+        forms = "use sqlite:////absolute/path.db or postgresql://user:password@host/name"
+        raise FerretError.of_field("settings.invalid", "FERRET_DATABASE_URL", shown, forms)
+    return create_engine(
+        parsed,
+        # Room for every thread of FastAPI's pool of 40.
+        pool_size=10,
+        max_overflow=30,
+        pool_pre_ping=not sqlite,
+        json_serializer=_json,
+        connect_args={"timeout": BUSY_SECONDS} if sqlite else {},
+    )
+
+
+def _json(value: Any) -> str:
+    return canonical_json(value).decode()
+
+
+def _sqlite_connect(foreign_keys: bool) -> Callable[[SqliteConnection, Any], None]:
+    def connect(connection: SqliteConnection, record: Any) -> None:
+        # Python would begin a plain, deferred transaction at the first write, whose later upgrade from reader to
+        # writer fails at once when another process writes; so it begins none, and _sqlite_begin does.
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA foreign_keys = {int(foreign_keys)}")
+
+    return connect
+
+
+def _sqlite_begin(connection: Connection) -> None:
+    begin = connection.get_execution_options().get("ferret_begin", "BEGIN IMMEDIATE")
+    connection.exec_driver_sql(f"PRAGMA query_only = {int(begin == 'BEGIN')}")
+    connection.exec_driver_sql(begin)

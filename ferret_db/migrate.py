@@ -1,0 +1,81 @@
+"""Brings a database to the schema this code needs, from anywhere, without an ``alembic.ini``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
+
+import migrations
+from ferret_core.protocol.errors import FerretError
+from ferret_db.database import Database, new_engine
+
+_LOCK = 0x46455252  # any number, but the same in every process that migrates
+
+
+def upgrade(url: str) -> None:
+    """Migrates to :func:`head`, all or nothing, making a SQLite file's folder; processes at it at once take turns."""
+    with migrating(url) as config:
+        command.upgrade(config, "head")
+
+
+def current(url: str) -> str | None:
+    """The database's revision; None before the first migration."""
+    database = Database(url)
+    try:
+        with database.read() as s:
+            return MigrationContext.configure(s.connection()).get_current_revision()
+    finally:
+        database.dispose()
+
+
+def head() -> str:
+    """The revision this code needs."""
+    found = ScriptDirectory.from_config(_config()).get_current_head()
+    assert found is not None, "the migrations package holds no revision"
+    return found
+
+
+def check(url: str) -> None:
+    """Raises ``server.not_ready`` unless the database can be reached and stands at :func:`head`."""
+    try:
+        found = current(url)
+    except OperationalError as error:
+        raise FerretError("server.not_ready", f"{_shown(url)} cannot be reached: {error.orig}") from error
+    if found != head():
+        detail = f"{_shown(url)} is at revision {found or 'none'} and this version needs {head()}"
+        raise FerretError("server.not_ready", f"{detail}; run `ferret migrate`")
+
+
+@contextmanager
+def migrating(url: str) -> Generator[Config]:
+    """Alembic's settings around one write transaction that no other migration runs beside."""
+    engine = new_engine(url, foreign_keys=False)
+    if engine.dialect.name == "sqlite":
+        Path(str(engine.url.database)).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with engine.begin() as connection:
+            if engine.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            yield _config(connection)
+    finally:
+        engine.dispose()
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(str(migrations.__file__)).parent).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _shown(url: str) -> str:
+    return make_url(url).render_as_string()

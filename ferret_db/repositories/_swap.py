@@ -1,0 +1,30 @@
+"""Compare-and-swap: the one way a state changes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState, may_move
+from ferret_db.tables import Assignment, Experiment, Round
+
+R = TypeVar("R", Experiment, Round, Assignment)
+
+
+def swap(s: Session, row: R, after: ExperimentState | RoundState | AssignmentState, **values: Any) -> R | None:
+    """Moves ``row`` to the state ``after``, with other ``values``; None if another transaction moved it first.
+
+    ``row`` counts as read: only a row still in its state and version is changed. A move that
+    ``ferret_core.protocol.states`` does not list is a bug in the caller.
+    """
+    assert may_move(row.state, after), f"{row.id} cannot go from {row.state} to {after}"
+    table = type(row)
+    return s.scalars(
+        update(table)
+        .where(table.id == row.id, table.state == row.state, table.version == row.version)
+        .values(state=after, version=row.version + 1, **values)
+        .returning(table),
+        execution_options={"synchronize_session": False, "populate_existing": True},
+    ).one_or_none()

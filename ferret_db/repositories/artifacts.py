@@ -1,0 +1,35 @@
+"""Files of an experiment that can be downloaded."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.tables import Artifact
+
+
+def add_all(s: Session, rows: list[Artifact]) -> None:
+    s.add_all(rows)
+    s.flush()
+
+
+def get(s: Session, experiment_id: str, artifact_id: str) -> Artifact:
+    """The experiment's artifact, or ``artifact.not_found``."""
+    query = select(Artifact).where(Artifact.id == artifact_id, Artifact.experiment_id == experiment_id)
+    found = s.scalars(query).one_or_none()
+    if found is None:
+        raise FerretError.of_field("artifact.not_found", "artifact", artifact_id, f"unknown in {experiment_id}")
+    return found
+
+
+def of_experiment(s: Session, experiment_id: str) -> list[Artifact]:
+    """All artifacts by round, kind and name."""
+    query = select(Artifact).where(Artifact.experiment_id == experiment_id)
+    return list(s.scalars(query.order_by(Artifact.round, Artifact.kind, Artifact.name)))
+
+
+def of_round(s: Session, experiment_id: str, round: int) -> list[Artifact]:
+    """The files written after ``round``, by name; none if its model was not written out."""
+    query = select(Artifact).where(Artifact.experiment_id == experiment_id, Artifact.round == round)
+    return list(s.scalars(query.order_by(Artifact.name)))

@@ -1,0 +1,50 @@
+"""Accepted uploads, and the view of all assignments with theirs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ferret_db.pagination import Page, page, seek
+from ferret_db.tables import Assignment, Contribution
+
+
+class Report(NamedTuple):
+    """An assignment and what was accepted for it, if anything was."""
+
+    assignment: Assignment
+    contribution: Contribution | None
+
+
+def add(s: Session, contribution: Contribution) -> Contribution:
+    s.add(contribution)
+    s.flush()
+    return contribution
+
+
+def of_assignment(s: Session, assignment_id: str) -> Contribution | None:
+    return s.scalars(select(Contribution).where(Contribution.assignment_id == assignment_id)).one_or_none()
+
+
+def of_round(s: Session, round_id: str) -> list[Contribution]:
+    """The accepted contributions of a round in participant order: once frozen, the set that is aggregated."""
+    query = select(Contribution).where(Contribution.round_id == round_id).order_by(Contribution.participant)
+    return list(s.scalars(query))
+
+
+def list_page(
+    s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, round: int | None = None
+) -> Page[Report]:
+    """One row per assignment, so that leased and rejected ones show too; by round, then participant."""
+    query = (
+        select(Assignment, Contribution)
+        .outerjoin(Contribution, Contribution.assignment_id == Assignment.id)
+        .where(Assignment.experiment_id == experiment_id)
+    )
+    if round is not None:
+        query = query.where(Assignment.round == round)
+    columns = (Assignment.round, Assignment.participant, Assignment.id)
+    rows = [Report(*row) for row in s.execute(seek(query, columns, cursor, limit))]
+    return page(rows, limit, lambda row: (row.assignment.round, row.assignment.participant, row.assignment.id))

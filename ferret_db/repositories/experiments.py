@@ -1,0 +1,126 @@
+"""Experiments: stored, found, listed, locked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
+from ferret_db.pagination import Page, page, seek
+from ferret_db.tables import Experiment
+
+_FRESH = {"populate_existing": True}
+_UNFINISHED = [state for state in ExperimentState if not state.finished]
+
+
+class ExperimentFilter(NamedTuple):
+    """What to list; ``name`` is any part of the name, in any case, and no states means all."""
+
+    states: Sequence[ExperimentState] = ()
+    algorithm: str | None = None
+    dataset: str | None = None
+    name: str | None = None
+
+
+def add(
+    s: Session, spec: ExperimentSpec, *, idempotency_key: str | None = None, idempotency_digest: str | None = None
+) -> Experiment:
+    """A queued experiment."""
+    experiment = Experiment(
+        name=spec.name,
+        spec=spec.model_dump(mode="json"),
+        algorithm=spec.algorithm.name,
+        dataset=spec.dataset.name,
+        rounds=spec.rounds,
+        participants=spec.participants.simulated + spec.participants.edge,
+        idempotency_key=idempotency_key,
+        idempotency_digest=idempotency_digest,
+    )
+    s.add(experiment)
+    s.flush()
+    return experiment
+
+
+def get(s: Session, experiment_id: str) -> Experiment:
+    """The experiment, or ``experiment.not_found``."""
+    found = s.get(Experiment, experiment_id, populate_existing=True)
+    if found is None:
+        raise _unknown(experiment_id)
+    return found
+
+
+def spec_of(experiment: Experiment) -> ExperimentSpec:
+    """The resolved specification."""
+    return ExperimentSpec.model_validate(experiment.spec)
+
+
+def lock(s: Session, experiment_id: str) -> Experiment:
+    """The experiment, ours alone until the transaction ends: transitions of one experiment follow each other.
+
+    ``key_share`` lets other transactions insert rows that point at it. SQLite locks the whole database anyway.
+    """
+    found = s.scalars(
+        select(Experiment).where(Experiment.id == experiment_id).with_for_update(key_share=True),
+        execution_options=_FRESH,
+    ).one_or_none()
+    if found is None:
+        raise _unknown(experiment_id)
+    return found
+
+
+def lock_unfinished(s: Session) -> list[Experiment]:
+    """All unfinished experiments that no other transaction has locked, locked."""
+    return list(
+        s.scalars(
+            select(Experiment)
+            .where(Experiment.state.in_(_UNFINISHED))
+            .order_by(Experiment.id)
+            .with_for_update(key_share=True, skip_locked=True),
+            execution_options=_FRESH,
+        )
+    )
+
+
+def by_idempotency_key(s: Session, key: str) -> Experiment:
+    """The experiment that was submitted with ``key``; the caller knows that there is one."""
+    return s.scalars(select(Experiment).where(Experiment.idempotency_key == key)).one()
+
+
+def advance(s: Session, experiment_id: str, number: int, digest: str) -> None:
+    """Notes the last committed round and its model."""
+    s.execute(
+        update(Experiment)
+        .where(Experiment.id == experiment_id)
+        .values(round=number, digest=digest, version=Experiment.version + 1),
+        execution_options={"synchronize_session": False},
+    )
+
+
+def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | None = None) -> Page[Experiment]:
+    """Experiments, newest first."""
+    query = select(Experiment)
+    if wanted.states:
+        query = query.where(Experiment.state.in_(wanted.states))
+    if wanted.algorithm:
+        query = query.where(Experiment.algorithm == wanted.algorithm)
+    if wanted.dataset:
+        query = query.where(Experiment.dataset == wanted.dataset)
+    if wanted.name:
+        query = query.where(Experiment.name.icontains(wanted.name, autoescape=True))
+    columns = (Experiment.created_at, Experiment.id)
+    rows = s.scalars(seek(query, columns, cursor, limit, descending=True)).all()
+    return page(rows, limit, lambda row: (row.created_at, row.id))
+
+
+def count_by_state(s: Session) -> dict[ExperimentState, int]:
+    query = select(Experiment.state, func.count()).group_by(Experiment.state)
+    return dict(s.execute(query).all())
+
+
+def _unknown(experiment_id: str) -> FerretError:
+    return FerretError.of_field("experiment.not_found", "experiment", experiment_id, "unknown; list the experiments")

@@ -1,0 +1,34 @@
+"""The replayable record of rounds."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.tables import LedgerEntry
+
+
+def add(s: Session, entry: LedgerEntry) -> None:
+    s.add(entry)
+    s.flush()
+
+
+def get(s: Session, experiment_id: str, round: int) -> LedgerEntry:
+    """The committed round's entry, or ``round.not_found``."""
+    found = s.get(LedgerEntry, (experiment_id, round))
+    if found is None:
+        raise FerretError.of_field("round.not_found", "round", round, f"not committed yet in {experiment_id}")
+    return found
+
+
+def after(s: Session, experiment_id: str, round: int, limit: int) -> list[LedgerEntry]:
+    """The next ``limit`` entries behind ``round``; 0 is the base model."""
+    return list(
+        s.scalars(
+            select(LedgerEntry)
+            .where(LedgerEntry.experiment_id == experiment_id, LedgerEntry.round > round)
+            .order_by(LedgerEntry.round)
+            .limit(limit)
+        )
+    )

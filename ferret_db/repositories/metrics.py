@@ -1,0 +1,108 @@
+"""Curves: one value per experiment, name and round; round 0 is the base model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import accumulate, groupby
+from typing import NamedTuple
+
+from sqlalchemy import and_, func, select
+from sqlalchemy.orm import Session, aliased
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.tables import Metric, Round
+
+
+class MetricSummary(NamedTuple):
+    """``best`` is the least of a loss and the greatest of anything else."""
+
+    first: float
+    last: float
+    best: float
+
+
+class Point(NamedTuple):
+    """``bytes_up`` is what all participants had sent by the end of the round."""
+
+    round: int
+    value: float
+    time: datetime
+    bytes_up: int
+
+
+class Series(NamedTuple):
+    name: str
+    points: list[Point]
+
+
+def add(s: Session, experiment_id: str, round: int, values: Mapping[str, float]) -> None:
+    """Stores the round's values; ``training.non_finite`` if one is no number."""
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise FerretError.of_field("training.non_finite", f"round {round}: {name}", str(value), "is not finite")
+    s.add_all(
+        Metric(experiment_id=experiment_id, name=name, round=round, value=value) for name, value in values.items()
+    )
+    s.flush()
+
+
+def by_round(s: Session, experiment_id: str, rounds: Sequence[int]) -> dict[int, dict[str, float]]:
+    """``{round: {name: value}}`` of those of the rounds that have any."""
+    query = select(Metric).where(Metric.experiment_id == experiment_id, Metric.round.in_(rounds)).order_by(Metric.name)
+    found: dict[int, dict[str, float]] = {}
+    for metric in s.scalars(query):
+        found.setdefault(metric.round, {})[metric.name] = metric.value
+    return found
+
+
+def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, MetricSummary]]:
+    """``{experiment: {name: summary}}``; an experiment without metrics has an empty one."""
+    ends = (
+        select(
+            Metric.experiment_id,
+            Metric.name,
+            func.min(Metric.round).label("first"),
+            func.max(Metric.round).label("last"),
+            func.min(Metric.value).label("least"),
+            func.max(Metric.value).label("greatest"),
+        )
+        .where(Metric.experiment_id.in_(experiment_ids))
+        .group_by(Metric.experiment_id, Metric.name)
+        .subquery()
+    )
+    first, last = aliased(Metric), aliased(Metric)
+    same = [and_(end.experiment_id == ends.c.experiment_id, end.name == ends.c.name) for end in (first, last)]
+    rows = s.execute(
+        select(ends.c.experiment_id, ends.c.name, first.value, last.value, ends.c.least, ends.c.greatest)
+        .join(first, and_(same[0], first.round == ends.c.first))
+        .join(last, and_(same[1], last.round == ends.c.last))
+        .order_by(ends.c.name)
+    )
+    found: dict[str, dict[str, MetricSummary]] = {experiment_id: {} for experiment_id in experiment_ids}
+    for experiment_id, name, start, end, least, greatest in rows:
+        found[experiment_id][name] = MetricSummary(start, end, least if "loss" in name else greatest)
+    return found
+
+
+def series(s: Session, experiment_id: str, name: str | None = None) -> list[Series]:
+    """The curve ``name``, or all curves, by name."""
+    query = select(Metric).where(Metric.experiment_id == experiment_id).order_by(Metric.name, Metric.round)
+    if name is not None:
+        query = query.where(Metric.name == name)
+    sent = _bytes_up(s, experiment_id)
+    return [
+        Series(name, [Point(row.round, row.value, row.created_at, sent.get(row.round, 0)) for row in rows])
+        for name, rows in groupby(s.scalars(query), key=lambda row: row.name)
+    ]
+
+
+def _bytes_up(s: Session, experiment_id: str) -> dict[int, int]:
+    rows = s.execute(
+        select(Round.number, func.sum(Round.bytes_up))
+        .where(Round.experiment_id == experiment_id)
+        .group_by(Round.number)
+        .order_by(Round.number)
+    ).all()
+    return dict(zip((number for number, _ in rows), accumulate(int(up) for _, up in rows), strict=True))

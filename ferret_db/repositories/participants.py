@@ -1,0 +1,99 @@
+"""Real participants: a single-use enrolment code becomes a token. Only hashes of both are kept."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from ferret_core import federation
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.tasks import TaskName
+from ferret_db import clock
+from ferret_db.repositories import events, experiments, outbox
+from ferret_db.tables import Enrolment, Participant
+
+_SECRET_BYTES = 32
+
+
+def create_enrolment(s: Session, experiment_id: str, seconds: float) -> tuple[Enrolment, str]:
+    """An enrolment and its code, which is shown this once; ``experiment.conflict`` if the experiment is over."""
+    experiment = experiments.get(s, experiment_id)
+    if experiment.state.finished:
+        raise _over(experiment_id)
+    code = secrets.token_urlsafe(_SECRET_BYTES)
+    expires_at = clock.now(s) + timedelta(seconds=seconds)
+    enrolment = Enrolment(experiment_id=experiment_id, code_hash=_hash(code), expires_at=expires_at)
+    s.add(enrolment)
+    s.flush()
+    return enrolment, code
+
+
+def enrol(s: Session, code: str, name: str) -> tuple[Participant, str]:
+    """A participant and its token, which is shown this once; the experiment is coordinated anew.
+
+    Raises ``enrolment.invalid`` for an unknown, used or expired code, ``request.invalid`` for a name that the
+    experiment already has (the code stays good), ``experiment.conflict`` if the experiment is over.
+    """
+    experiment_id = _use(s, code)
+    experiment = experiments.lock(s, experiment_id)
+    if experiment.state.finished:
+        raise _over(experiment_id)
+    if name in federation.client_names(experiments.spec_of(experiment).participants.simulated):
+        raise _taken(name)
+    token = secrets.token_urlsafe(_SECRET_BYTES)
+    participant = Participant(experiment_id=experiment_id, name=name, token_hash=_hash(token))
+    try:
+        with s.begin_nested():
+            s.add(participant)
+    except IntegrityError as error:
+        raise _taken(name) from error
+    events.add(s, experiment_id, "participant.joined", data={"participant": name})
+    outbox.add(s, TaskName.COORDINATE, experiment_id)
+    return participant, token
+
+
+def by_token(s: Session, token: str) -> Participant | None:
+    """Whose token it is."""
+    return s.scalars(select(Participant).where(Participant.token_hash == _hash(token))).one_or_none()
+
+
+def of_experiment(s: Session, experiment_id: str) -> list[Participant]:
+    """The enrolled participants by name."""
+    query = select(Participant).where(Participant.experiment_id == experiment_id).order_by(Participant.name)
+    return list(s.scalars(query))
+
+
+def seen(s: Session, participant_id: str) -> None:
+    """Notes that the participant called."""
+    s.execute(
+        update(Participant).where(Participant.id == participant_id).values(seen_at=clock.utcnow()),
+        execution_options={"synchronize_session": False},
+    )
+
+
+def _use(s: Session, code: str) -> str:
+    good = Enrolment.code_hash == _hash(code), Enrolment.used_at.is_(None), Enrolment.expires_at > clock.utcnow()
+    experiment_id = s.scalars(
+        update(Enrolment).where(*good).values(used_at=clock.utcnow()).returning(Enrolment.experiment_id),
+        execution_options={"synchronize_session": False},
+    ).one_or_none()
+    if experiment_id is None:
+        raise FerretError("enrolment.invalid", "the code is unknown, used or expired; ask the researcher for a new one")
+    return experiment_id
+
+
+def _hash(secret: str) -> str:
+    return digest_bytes(secret.encode())
+
+
+def _taken(name: str) -> FerretError:
+    return FerretError.of_field("request.invalid", "name", name, "is taken; choose another")
+
+
+def _over(experiment_id: str) -> FerretError:
+    return FerretError("experiment.conflict", f"{experiment_id} is over and takes no more participants")

@@ -1,0 +1,144 @@
+"""Rounds, with what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Row, Select, func, select, update
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import AssignmentState, RoundState
+from ferret_db import clock
+from ferret_db.pagination import Page, page, seek
+from ferret_db.repositories import metrics
+from ferret_db.tables import Assignment, Round
+
+
+class RoundSummary(NamedTuple):
+    """A round with the counts of its assignments and its points on the curves."""
+
+    round: Round
+    participants: int
+    accepted: int
+    rejected: int
+    metrics: dict[str, float]
+
+
+class Bytes(NamedTuple):
+    """Sums over participants and rounds."""
+
+    up: int
+    down: int
+
+
+def add(s: Session, round_: Round) -> Round:
+    s.add(round_)
+    s.flush()
+    return round_
+
+
+def get(s: Session, round_id: str) -> Round:
+    """The round, or ``round.not_found``."""
+    found = s.get(Round, round_id, populate_existing=True)
+    if found is None:
+        raise FerretError.of_field("round.not_found", "round", round_id, "unknown; list the experiment's rounds")
+    return found
+
+
+def latest(s: Session, experiment_id: str, number: int | None = None) -> Round | None:
+    """The last attempt at round ``number``, or at any round."""
+    query = select(Round).where(Round.experiment_id == experiment_id)
+    if number is not None:
+        query = query.where(Round.number == number)
+    query = query.order_by(Round.number.desc(), Round.attempt.desc()).limit(1)
+    return s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+
+
+def in_states(s: Session, experiment_id: str, *states: RoundState) -> list[Round]:
+    """The experiment's rounds in one of the states, in order."""
+    return list(
+        s.scalars(
+            select(Round)
+            .where(Round.experiment_id == experiment_id, Round.state.in_(states))
+            .order_by(Round.number, Round.attempt),
+            execution_options={"populate_existing": True},
+        )
+    )
+
+
+def unevaluated(s: Session, experiment_id: str) -> list[Round]:
+    """The committed rounds without an evaluation, in order."""
+    return [row for row in in_states(s, experiment_id, RoundState.COMMITTED) if row.evaluated_at is None]
+
+
+def count_bytes_up(s: Session, round_id: str, size: int) -> None:
+    """Adds an upload to the round's sum."""
+    s.execute(
+        update(Round).where(Round.id == round_id).values(bytes_up=Round.bytes_up + size),
+        execution_options={"synchronize_session": False},
+    )
+
+
+def evaluated(s: Session, experiment_id: str, number: int) -> None:
+    """Notes when the committed round was evaluated."""
+    s.execute(
+        update(Round)
+        .where(Round.experiment_id == experiment_id, Round.number == number, Round.state == RoundState.COMMITTED)
+        .values(evaluated_at=clock.utcnow()),
+        execution_options={"synchronize_session": False},
+    )
+
+
+def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = None) -> Page[RoundSummary]:
+    """The experiment's rounds, first to last, every attempt."""
+    query = _counted().where(Round.experiment_id == experiment_id)
+    rows = s.execute(seek(query, (Round.number, Round.attempt), cursor, limit)).all()
+    found = page(rows, limit, lambda row: (row[0].number, row[0].attempt))
+    return Page(_summaries(s, experiment_id, found.items), found.next_cursor)
+
+
+def summary(s: Session, experiment_id: str, number: int) -> RoundSummary:
+    """The last attempt at round ``number``, or ``round.not_found``."""
+    query = _counted().where(Round.experiment_id == experiment_id, Round.number == number)
+    row = s.execute(query.order_by(Round.attempt.desc()).limit(1)).one_or_none()
+    if row is None:
+        raise FerretError.of_field("round.not_found", "round", number, f"not opened yet in {experiment_id}")
+    return _summaries(s, experiment_id, [row])[0]
+
+
+def bytes_by_experiment(s: Session, experiment_ids: Sequence[str]) -> dict[str, Bytes]:
+    """What the participants sent and received so far."""
+    sums = s.execute(
+        select(Round.experiment_id, func.sum(Round.bytes_up), func.sum(Round.bytes_down))
+        .where(Round.experiment_id.in_(experiment_ids))
+        .group_by(Round.experiment_id)
+    )
+    found = {experiment_id: Bytes(int(up), int(down)) for experiment_id, up, down in sums}
+    return {experiment_id: found.get(experiment_id, Bytes(0, 0)) for experiment_id in experiment_ids}
+
+
+def count_by_state(s: Session) -> dict[RoundState, int]:
+    query = select(Round.state, func.count()).group_by(Round.state)
+    return dict(s.execute(query).all())
+
+
+def _counted() -> Select[Round, int, int, int]:
+    def count(state: AssignmentState) -> ColumnElement[int]:
+        return func.count(Assignment.id).filter(Assignment.state == state)
+
+    return (
+        select(Round, func.count(Assignment.id), count(AssignmentState.ACCEPTED), count(AssignmentState.REJECTED))
+        .outerjoin(Assignment, Assignment.round_id == Round.id)
+        .group_by(Round.id)
+    )
+
+
+def _summaries(s: Session, experiment_id: str, rows: Sequence[Row[Round, int, int, int]]) -> list[RoundSummary]:
+    committed = [round_.number for round_, *_ in rows if round_.state == RoundState.COMMITTED]
+    points = metrics.by_round(s, experiment_id, committed)
+    return [
+        RoundSummary(round_, participants, accepted, rejected, points.get(round_.number, {}))
+        for round_, participants, accepted, rejected in rows
+    ]

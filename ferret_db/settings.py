@@ -1,0 +1,94 @@
+"""Settings that the API and the workers share; each is the environment variable ``FERRET_`` + its name.
+
+A setting marked :data:`FROM_FILE` can instead be read from the file named by ``FERRET_<NAME>_FILE``, so that
+passwords stay out of process environments (Docker and Kubernetes mount secrets as files).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+
+PREFIX = "FERRET_"
+FROM_FILE = "from_file"
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().absolute()
+
+
+class _Files(PydanticBaseSettingsSource):
+    """``FERRET_<NAME>_FILE`` for the settings marked :data:`FROM_FILE`."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        variable = f"{PREFIX}{field_name}_file".upper()
+        path = os.environ.get(variable)
+        if FROM_FILE not in field.metadata or not path:
+            return None, field_name, False
+        try:
+            return Path(path).read_text(encoding="utf-8").strip(), field_name, False
+        except (OSError, UnicodeDecodeError) as error:
+            raise FerretError.of_field("settings.invalid", variable, path, f"cannot be read: {error}") from error
+
+    def __call__(self) -> dict[str, Any]:
+        found = {name: self.get_field_value(field, name)[0] for name, field in self.settings_cls.model_fields.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class ServiceSettings(BaseSettings):
+    """Where the service keeps its state. Everything has a default under ``home``, so a laptop needs none."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+
+    home: Annotated[Path, AfterValidator(_absolute)] = Field(
+        default=Path("~/.ferret"), validate_default=True, description="Folder of everything the embedded service keeps"
+    )
+    database_url: Annotated[str, FROM_FILE] = Field(
+        default_factory=lambda data: f"sqlite:///{data['home']}/ferret.db",
+        repr=False,
+        description="SQLAlchemy URL: sqlite:////absolute/path.db or postgresql://user:password@host/name",
+    )
+    broker_url: Annotated[str, FROM_FILE] = Field(
+        default="redis://127.0.0.1:6379/0", repr=False, description="Redis that carries the task messages"
+    )
+    storage_url: str = Field(
+        default_factory=lambda data: f"file://{data['home']}/storage",
+        description="Where contributions and checkpoints are kept",
+    )
+    lease_seconds: float = Field(default=60, gt=0, description="Work without a heartbeat is redone after this long")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least level logged")
+
+    @classmethod
+    def read(cls, **given: Any) -> Self:
+        """The settings from the environment, ``given`` over them; ``settings.invalid`` names the wrong variables."""
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            errors = [_variable(cls, one) for one in field_errors(error.errors())]
+            detail = "; ".join(f"{one.field}: {one.message}" for one in errors)
+            raise FerretError("settings.invalid", detail, errors) from error
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, _Files(settings_cls)
+
+
+def _variable(settings: type[BaseSettings], error: FieldError) -> FieldError:
+    """Names the environment variable, and the value unless it is a secret."""
+    secret = not settings.model_fields[error.field].repr
+    message = error.message if secret else f"{error.message}, not {error.value!r}"
+    return FieldError(field=f"{PREFIX}{error.field}".upper(), message=message, value=None if secret else error.value)

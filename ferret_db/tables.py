@@ -1,0 +1,265 @@
+"""The tables. Names, states and sizes as in ``ferret_core.protocol``; sizes in bytes, times in UTC."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+from sqlalchemy import JSON, BigInteger, Enum, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
+from sqlalchemy.types import TypeEngine
+
+from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.tasks import TaskName
+from ferret_db.clock import UtcDateTime, utcnow
+
+
+def _stored(states: type[StrEnum]) -> Enum:
+    """Kept as its text, so that a new member needs no migration."""
+    return Enum(states, native_enum=False, create_constraint=False, length=32, values_callable=_texts)
+
+
+def _texts(states: type[StrEnum]) -> list[str]:
+    return [state.value for state in states]
+
+
+_DOCUMENT: TypeEngine[Any] = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+
+
+class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
+    metadata = MetaData(
+        naming_convention={
+            "pk": "pk_%(table_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        }
+    )
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        str: Text().with_variant(Text(collation="C"), "postgresql"),  # sorts by code point, as SQLite and Python do
+        int: BigInteger().with_variant(Integer(), "sqlite"),  # SQLite's INTEGER has 64 bits, and only it autoincrements
+        datetime: UtcDateTime(),
+        dict[str, Any]: _DOCUMENT,
+        list[int]: _DOCUMENT,
+        **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind)},
+        TaskName: _stored(TaskName),
+    }
+
+
+def new_id(prefix: str) -> str:
+    """An id that says what it names, e.g. ``exp_5f0c9f6a3b1d2e47``."""
+    return f"{prefix}_{secrets.token_hex(8)}"
+
+
+def _ids(prefix: str) -> Callable[[], str]:
+    return lambda: new_id(prefix)
+
+
+ExperimentId = Annotated[str, mapped_column(ForeignKey("experiments.id"))]
+RoundId = Annotated[str, mapped_column(ForeignKey("rounds.id"))]
+AssignmentId = Annotated[str, mapped_column(ForeignKey("assignments.id"))]
+ParticipantId = Annotated[str, mapped_column(ForeignKey("participants.id"))]
+
+
+class Experiment(Base, kw_only=True):
+    """``round`` is the last committed round (0: none yet) and ``digest`` its model's."""
+
+    __tablename__ = "experiments"
+    __table_args__ = (Index(None, "created_at", "id"), Index(None, "state"))
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("exp"))
+    name: Mapped[str]
+    state: Mapped[ExperimentState] = mapped_column(default=ExperimentState.QUEUED)
+    version: Mapped[int] = mapped_column(default=1)
+    spec: Mapped[dict[str, Any]]
+    algorithm: Mapped[str]
+    dataset: Mapped[str]
+    error: Mapped[dict[str, Any] | None] = mapped_column(default=None)
+    idempotency_key: Mapped[str | None] = mapped_column(default=None, unique=True)
+    idempotency_digest: Mapped[str | None] = mapped_column(default=None)
+    rounds: Mapped[int]
+    round: Mapped[int] = mapped_column(default=0)
+    participants: Mapped[int]
+    base_digest: Mapped[str | None] = mapped_column(default=None)
+    digest: Mapped[str | None] = mapped_column(default=None)
+    sizes: Mapped[list[int] | None] = mapped_column(default=None)
+    event_seq: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    started_at: Mapped[datetime | None] = mapped_column(default=None)
+    finished_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class Round(Base, kw_only=True):
+    """``bytes_up`` and ``bytes_down`` are sums over the round's participants."""
+
+    __tablename__ = "rounds"
+    __table_args__ = (UniqueConstraint("experiment_id", "number", "attempt"), Index(None, "state"))
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("rnd"))
+    experiment_id: Mapped[ExperimentId]
+    number: Mapped[int]
+    attempt: Mapped[int] = mapped_column(default=1)
+    state: Mapped[RoundState] = mapped_column(default=RoundState.OPEN)
+    version: Mapped[int] = mapped_column(default=1)
+    base_digest: Mapped[str]
+    digest: Mapped[str | None] = mapped_column(default=None)
+    frozen_digest: Mapped[str | None] = mapped_column(default=None)
+    opened_at: Mapped[datetime]
+    deadline_at: Mapped[datetime]
+    frozen_at: Mapped[datetime | None] = mapped_column(default=None)
+    committed_at: Mapped[datetime | None] = mapped_column(default=None)
+    evaluated_at: Mapped[datetime | None] = mapped_column(default=None)
+    bytes_up: Mapped[int] = mapped_column(default=0)
+    bytes_down: Mapped[int] = mapped_column(default=0)
+    error: Mapped[dict[str, Any] | None] = mapped_column(default=None)
+
+
+class Assignment(Base, kw_only=True):
+    """What one participant is to do in one round; ``fence`` grows with every lease, old holders are refused."""
+
+    __tablename__ = "assignments"
+    __table_args__ = (
+        UniqueConstraint("round_id", "participant"),
+        Index(None, "experiment_id", "round"),
+        Index(None, "state"),
+        Index(None, "participant_id"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("asg"))
+    experiment_id: Mapped[ExperimentId]
+    round_id: Mapped[RoundId]
+    round: Mapped[int]
+    participant: Mapped[str]
+    kind: Mapped[ParticipantKind]
+    participant_id: Mapped[ParticipantId | None] = mapped_column(default=None)
+    state: Mapped[AssignmentState] = mapped_column(default=AssignmentState.PENDING)
+    version: Mapped[int] = mapped_column(default=1)
+    attempt: Mapped[int] = mapped_column(default=0)
+    fence: Mapped[int] = mapped_column(default=0)
+    lease_until: Mapped[datetime | None] = mapped_column(default=None)
+    task: Mapped[dict[str, Any]]
+    error: Mapped[dict[str, Any] | None] = mapped_column(default=None)
+    seconds: Mapped[float | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    updated_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow(), onupdate=utcnow())
+
+
+class Contribution(Base, kw_only=True):
+    """An accepted upload; a refused one stands in its assignment's ``error``. The blob lies under ``digest``."""
+
+    __tablename__ = "contributions"
+    __table_args__ = (UniqueConstraint("assignment_id"), UniqueConstraint("round_id", "participant"))
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("con"))
+    experiment_id: Mapped[ExperimentId]
+    round_id: Mapped[RoundId]
+    round: Mapped[int]
+    participant: Mapped[str]
+    assignment_id: Mapped[AssignmentId]
+    digest: Mapped[str]
+    size: Mapped[int]
+    examples: Mapped[int]
+    metrics: Mapped[dict[str, Any]]
+    bytes_down: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class Metric(Base, kw_only=True):
+    """One point of one curve; round 0 is the base model."""
+
+    __tablename__ = "metrics"
+
+    experiment_id: Mapped[ExperimentId] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    round: Mapped[int] = mapped_column(primary_key=True)
+    value: Mapped[float]
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class LedgerEntry(Base, kw_only=True):
+    """One replayable round."""
+
+    __tablename__ = "ledger"
+
+    experiment_id: Mapped[ExperimentId] = mapped_column(primary_key=True)
+    round: Mapped[int] = mapped_column(primary_key=True)
+    # Plain JSON keeps the text; JSONB would turn 1e16 into an integer and change the record's hash.
+    record: Mapped[dict[str, Any]] = mapped_column(JSON())
+    hash: Mapped[str]
+    update_digest: Mapped[str]
+    update_size: Mapped[int]
+
+
+class Artifact(Base, kw_only=True):
+    """A downloadable file; ``location`` is its path in the storage."""
+
+    __tablename__ = "artifacts"
+    __table_args__ = (UniqueConstraint("experiment_id", "round", "kind", "name"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("art"))
+    experiment_id: Mapped[ExperimentId]
+    round: Mapped[int]
+    kind: Mapped[str]
+    name: Mapped[str]
+    size: Mapped[int]
+    digest: Mapped[str]
+    location: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class Event(Base, kw_only=True):
+    """What happened, numbered without gaps per experiment in the order of the commits."""
+
+    __tablename__ = "events"
+
+    experiment_id: Mapped[ExperimentId] = mapped_column(primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    type: Mapped[str]
+    round: Mapped[int | None]
+    data: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class OutboxMessage(Base, kw_only=True):
+    """A task message, stored with the change that calls for it and sent after the commit."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (Index(None, "sent_at"), Index(None, "argument", "task"))
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
+    task: Mapped[TaskName]
+    argument: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    sent_at: Mapped[datetime | None] = mapped_column(init=False, default=None)
+    attempts: Mapped[int] = mapped_column(init=False, default=0)
+
+
+class Participant(Base, kw_only=True):
+    """A real participant and the BLAKE3 hash of its token."""
+
+    __tablename__ = "participants"
+    __table_args__ = (UniqueConstraint("experiment_id", "name"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("par"))
+    experiment_id: Mapped[ExperimentId]
+    name: Mapped[str]
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    seen_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class Enrolment(Base, kw_only=True):
+    """A single-use code, kept as its BLAKE3 hash."""
+
+    __tablename__ = "enrolments"
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("enr"))
+    experiment_id: Mapped[ExperimentId]
+    code_hash: Mapped[str] = mapped_column(unique=True)
+    expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())

@@ -1,0 +1,231 @@
+"""Every database test runs on SQLite and on PostgreSQL, on a schema made by the migrations."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import update
+from sqlalchemy.engine import make_url
+
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.states import ParticipantKind
+from ferret_core.protocol.wire import ContributionMeta
+from ferret_db import migrate
+from ferret_db.database import Database
+from ferret_db.engine import assignments, lifecycle, rounds
+from ferret_db.engine.checkpoints import ArtifactFile
+from ferret_db.repositories import assignments as assignment_rows
+from ferret_db.tables import Assignment, Base, Contribution, Experiment, OutboxMessage, Round
+
+SERVER = os.environ.get("FERRET_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
+BACKENDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
+
+
+@contextmanager
+def _postgresql(need: Callable[[bool, str], None]) -> Iterator[str]:
+    """A database of its own on the test server, dropped afterwards."""
+    try:
+        server = psycopg.connect(SERVER, autocommit=True, connect_timeout=3)
+    except psycopg.OperationalError as error:
+        need(False, f"a PostgreSQL server at {SERVER} (or FERRET_TEST_POSTGRESQL): {error}")
+        raise
+    name = f"ferret_test_{secrets.token_hex(8)}"
+    with server:
+        server.execute(f"CREATE DATABASE {name}")
+        server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")  # no test cuts the power
+        try:
+            yield make_url(SERVER).set(database=name).render_as_string(hide_password=False)
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=BACKENDS)
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path, need: Any) -> Iterator[str]:
+    """A database without any table."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/ferret.db"
+    else:
+        with _postgresql(need) as url:
+            yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sqlite") / "ferret.db"
+    migrate.upgrade(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgresql(need: Any) -> Iterator[str]:
+    with _postgresql(need) as url:
+        migrate.upgrade(url)
+        yield url
+
+
+@pytest.fixture(params=BACKENDS)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A migrated database without any row."""
+    if request.param == "sqlite":
+        copy = tmp_path / "ferret.db"
+        shutil.copyfile(request.getfixturevalue("migrated_file"), copy)
+        yield f"sqlite:///{copy}"
+        return
+    yield (shared := request.getfixturevalue("migrated_postgresql"))
+    database = Database(shared)
+    with database.begin() as s:  # on so few rows much faster than TRUNCATE
+        for table in reversed(Base.metadata.sorted_tables):
+            s.execute(table.delete())
+    database.dispose()
+
+
+@pytest.fixture
+def sent() -> list[tuple[str, str]]:
+    """The (task, argument) pairs that ``database`` sent."""
+    return []
+
+
+@pytest.fixture
+def database(url: str, sent: list[tuple[str, str]]) -> Iterator[Database]:
+    def dispatch(messages: list[OutboxMessage]) -> None:
+        sent.extend((message.task.value, message.argument) for message in messages)
+
+    database = Database(url, dispatch)
+    yield database
+    database.dispose()
+
+
+class Lab:
+    """Short ways to the states that tests start from."""
+
+    base_digest = "ba" * 32
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def spec(self, **changes: Any) -> ExperimentSpec:
+        return ExperimentSpec.model_validate(
+            {
+                "name": "toy",
+                "rounds": 2,
+                "model": {"source": "models/toy"},
+                "dataset": {"name": "gsm8k", "path": "data"},
+                "participants": {"simulated": 3},
+                **changes,
+            }
+        )
+
+    def file(self, number: int) -> ArtifactFile:
+        return ArtifactFile("model.safetensors", 9, "f1" * 32, f"round-{number}/model.safetensors")
+
+    def submit(self, **changes: Any) -> Experiment:
+        with self.database.begin() as s:
+            return lifecycle.submit(s, self.spec(**changes))[0]
+
+    def start(self, **changes: Any) -> Experiment:
+        experiment = self.submit(**changes)
+        with self.database.begin() as s:
+            return lifecycle.start(s, experiment.id, self.base_digest, [4, 2], [self.file(0)])
+
+    def task(self, experiment: Experiment, number: int, participant: str) -> RoundTask:
+        return RoundTask(
+            experiment=experiment.id,
+            round=number,
+            participant=participant,
+            base_digest=experiment.digest or self.base_digest,
+            data_seed=2**64 - 1,
+            seed=2,
+            round_seed=3,
+        )
+
+    def open(self, experiment: Experiment, participants: int = 3, deadline: float = 60, number: int = 1) -> Round:
+        tasks = [
+            (self.task(experiment, number, f"client-{i}"), ParticipantKind.SIMULATED, None) for i in range(participants)
+        ]
+        with self.database.begin() as s:
+            return rounds.open_round(s, experiment.id, number, tasks, deadline, bytes_down_each=100)
+
+    def assignments(self, round_: Round) -> list[Assignment]:
+        with self.database.read() as s:
+            return assignment_rows.of_round(s, round_.id)
+
+    def lease(self, assignment: Assignment, seconds: float = 60) -> Assignment:
+        with self.database.begin() as s:
+            leased = assignments.lease(s, assignment.id, seconds)
+        assert leased is not None
+        return leased
+
+    def meta(self, assignment: Assignment, **changes: Any) -> ContributionMeta:
+        task = assignment.task
+        of_task = {field: task[field] for field in ("experiment", "round", "participant", "base_digest")}
+        metrics = {"train_loss": 2.5}
+        return ContributionMeta.model_validate(
+            {**of_task, "algorithm": "ferret", "examples": 7, "metrics": metrics, **changes}
+        )
+
+    def accept(self, leased: Assignment, digest: str = "c0" * 32, **changes: Any) -> Contribution:
+        with self.database.begin() as s:
+            meta = self.meta(leased, **changes)
+            return assignments.accept(s, leased.id, leased.fence, digest=digest, size=50, meta=meta, seconds=1.5)
+
+    def deliver(self, assignment: Assignment) -> Contribution:
+        """Leases and accepts; the digest is the participant's."""
+        return self.accept(self.lease(assignment), digest=f"{assignment.participant}:{assignment.round}")
+
+    def freeze(self, experiment: Experiment, number: int = 1) -> Round:
+        round_ = self.open(experiment, number=number)
+        for assignment in self.assignments(round_):
+            self.deliver(assignment)
+        return round_
+
+    def commit(self, round_: Round, digest: str = "dd" * 32, **metrics: float) -> bool:
+        with self.database.begin() as s:
+            return rounds.commit_round(
+                s,
+                round_.id,
+                digest=digest,
+                record={"round": round_.number, "scale": 1e16},
+                record_hash="ab" * 32,
+                update_digest="cd" * 32,
+                update_size=40,
+                artifacts=[self.file(round_.number)],
+                metrics=metrics,
+            )
+
+    def get(self, row: Any) -> Any:
+        """The row as the database has it now."""
+        with self.database.read() as s:
+            return s.get_one(type(row), row.id)
+
+    def age(self, table: type[Base], column: str, seconds: float, *criteria: Any) -> None:
+        """Moves the times in a column into the past."""
+        with self.database.begin() as s:
+            moved = self.database.now(s) - timedelta(seconds=seconds)
+            s.execute(update(table).where(*criteria).values({column: moved}))
+
+    def race(self, act: Callable[[int], Any], threads: int = 8) -> list[Any]:
+        """``act(i)`` on so many threads at once."""
+        barrier = Barrier(threads)
+
+        def run(i: int) -> Any:
+            barrier.wait()
+            return act(i)
+
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(run, range(threads)))
+
+
+@pytest.fixture
+def lab(database: Database) -> Lab:
+    return Lab(database)

@@ -1,0 +1,202 @@
+"""Leases, fences and what is accepted under them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
+from ferret_db.database import Database
+from ferret_db.engine import assignments, lifecycle, rounds
+from ferret_db.repositories import contributions, events, participants
+from ferret_db.tables import Assignment
+
+
+def lease(database: Database, assignment: Assignment, seconds: float = 60) -> Assignment | None:
+    with database.begin() as s:
+        return assignments.lease(s, assignment.id, seconds)
+
+
+def reject(database: Database, leased: Assignment, code: str = "training.non_finite") -> None:
+    with database.begin() as s:
+        assignments.reject(s, leased.id, leased.fence, FerretError(code, "the loss is nan"))
+
+
+@pytest.fixture
+def assignment(lab: Any) -> Assignment:
+    """The first of three of an open round."""
+    return lab.assignments(lab.open(lab.start()))[0]
+
+
+def test_a_lease_is_ours_for_its_seconds(database: Database, lab: Any, assignment: Assignment) -> None:
+    leased = lab.lease(assignment, 60)
+    assert (leased.state, leased.fence, leased.attempt) == (AssignmentState.LEASED, 1, 1)
+    with database.read() as s:
+        left = leased.lease_until - database.now(s)
+    assert timedelta(seconds=50) < left <= timedelta(seconds=60)
+    assert lease(database, assignment) is None
+
+
+def test_threads_lease_every_assignment_once(database: Database, lab: Any) -> None:
+    waiting = lab.assignments(lab.open(lab.start(), participants=50))
+
+    def grab(thread: int) -> list[str]:
+        return [row.id for row in waiting if lease(database, row) is not None]
+
+    leased = Counter(row for rows in lab.race(grab) for row in rows)
+    assert leased == Counter({row.id: 1 for row in waiting})
+
+
+def test_a_lease_that_ran_out_is_taken_over(database: Database, lab: Any, assignment: Assignment) -> None:
+    old = lab.lease(assignment, seconds=-1)
+    new = lab.lease(assignment)
+    assert (new.fence, new.attempt) == (old.fence + 1, 2)
+    for late in (lambda: lab.accept(old), lambda: reject(database, old)):
+        with pytest.raises(FerretError, match="fence 1 does not hold") as caught:
+            late()
+        assert caught.value.code == "lease.lost"
+    with pytest.raises(FerretError) as caught, database.begin() as s:
+        assignments.heartbeat(s, old.id, old.fence, 60)
+    assert caught.value.code == "lease.lost"
+    assert lab.accept(new).participant == assignment.participant
+
+
+def test_threads_take_over_a_lost_lease_once(database: Database, lab: Any, assignment: Assignment) -> None:
+    lab.lease(assignment, seconds=-1)
+    taken = [leased for leased in lab.race(lambda _: lease(database, assignment)) if leased is not None]
+    assert [leased.fence for leased in taken] == [2]
+
+
+def test_heartbeats_prolong_the_lease(database: Database, lab: Any, assignment: Assignment) -> None:
+    leased = lab.lease(assignment, 1)
+    with database.begin() as s:
+        until = assignments.heartbeat(s, leased.id, leased.fence, 600)
+    assert until - leased.lease_until > timedelta(seconds=500)
+    assert lab.get(assignment).lease_until == until
+
+
+def test_a_heartbeat_hears_of_the_cancellation(database: Database, lab: Any, assignment: Assignment) -> None:
+    leased = lab.lease(assignment)
+    with database.begin() as s:
+        lifecycle.cancel(s, leased.experiment_id)
+    with pytest.raises(FerretError, match="expired") as caught, database.begin() as s:
+        assignments.heartbeat(s, leased.id, leased.fence, 60)
+    assert caught.value.code == "lease.lost"
+    assert lease(database, assignment) is None
+
+
+def test_an_unknown_assignment_is_not_found(database: Database) -> None:
+    with pytest.raises(FerretError, match="asg_none") as caught, database.begin() as s:
+        assignments.heartbeat(s, "asg_none", 1, 60)
+    assert caught.value.code == "assignment.not_found"
+
+
+def test_accepting_stores_the_contribution(database: Database, lab: Any, assignment: Assignment) -> None:
+    stored = lab.accept(lab.lease(assignment), digest="c1" * 32)
+    assert (stored.digest, stored.size, stored.examples, stored.bytes_down) == ("c1" * 32, 50, 7, 100)
+    assert stored.metrics == {"train_loss": 2.5}
+    kept = lab.get(assignment)
+    assert (kept.state, kept.seconds, kept.lease_until) == (AssignmentState.ACCEPTED, 1.5, None)
+    with database.read() as s:
+        last = events.after(s, assignment.experiment_id, 0, 100)[-1]
+    assert (last.type, last.round) == ("contribution.accepted", 1)
+    assert last.data == {"participant": "client-0", "kind": "simulated", "digest": "c1" * 32, "size": 50}
+
+
+def test_the_same_contribution_again_is_the_stored_one(database: Database, lab: Any, assignment: Assignment) -> None:
+    leased = lab.lease(assignment)
+    first = lab.accept(leased, digest="c1" * 32)
+    again = lab.accept(leased, digest="c1" * 32)
+    assert again.id == first.id
+    with database.read() as s:
+        assert len(contributions.of_round(s, assignment.round_id)) == 1
+    with pytest.raises(FerretError, match="already delivered") as caught:
+        lab.accept(leased, digest="c2" * 32)
+    assert caught.value.code == "contribution.duplicate"
+
+
+def test_the_same_contribution_again_is_welcome_after_the_commit(lab: Any) -> None:
+    round_ = lab.open(lab.start(), participants=1)
+    leased = lab.lease(lab.assignments(round_)[0])
+    first = lab.accept(leased)
+    assert lab.commit(round_)
+    assert lab.accept(leased).id == first.id
+    assert lab.get(round_).bytes_up == 50
+
+
+def test_threads_accept_once(lab: Any, assignment: Assignment) -> None:
+    leased = lab.lease(assignment)
+    assert len({stored.id for stored in lab.race(lambda _: lab.accept(leased))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("base_digest", "ff" * 32, "contribution.wrong_base"),
+        ("experiment", "exp_other", "contribution.malformed"),
+        ("round", 2, "contribution.malformed"),
+        ("participant", "client-1", "contribution.malformed"),
+    ],
+)
+def test_a_contribution_for_another_task_is_refused(
+    lab: Any, assignment: Assignment, field: str, value: Any, code: str
+) -> None:
+    leased = lab.lease(assignment)
+    with pytest.raises(FerretError, match=field) as caught:
+        lab.accept(leased, **{field: value})
+    assert caught.value.code == code
+    assert lab.get(assignment).state == AssignmentState.LEASED  # it may still deliver the right one
+
+
+def test_nothing_is_accepted_without_a_lease(lab: Any, assignment: Assignment) -> None:
+    with pytest.raises(FerretError) as caught:
+        lab.accept(assignment)
+    assert caught.value.code == "lease.lost"
+
+
+def test_a_late_contribution_hears_that_the_round_is_closed(lab: Any) -> None:
+    round_ = lab.open(lab.start(round={"quorum": 0.3}), deadline=-1)
+    prompt, late, _ = [lab.lease(row) for row in lab.assignments(round_)]
+    lab.accept(prompt)
+    assert lab.get(round_).state == RoundState.FROZEN
+    with pytest.raises(FerretError, match="round 1 is frozen") as caught:
+        lab.accept(late)
+    assert caught.value.code == "round.closed"
+
+
+def test_rejecting_keeps_the_reason(database: Database, lab: Any, assignment: Assignment) -> None:
+    leased = lab.lease(assignment)
+    reject(database, leased)
+    reject(database, leased)
+    kept = lab.get(assignment)
+    assert (kept.state, kept.error["code"]) == (AssignmentState.REJECTED, "training.non_finite")
+    with database.read() as s:
+        types = [event.type for event in events.after(s, assignment.experiment_id, 0, 100)]
+    assert types.count("contribution.rejected") == 1
+    assert lease(database, assignment) is None
+
+
+def test_a_real_participant_leases_its_own_assignments_only(database: Database, lab: Any) -> None:
+    experiment = lab.start(participants={"edge": 2})
+    with database.begin() as s:
+        ours, theirs = (
+            participants.enrol(s, participants.create_enrolment(s, experiment.id, 60)[1], name)[0]
+            for name in ("clinic-a", "clinic-b")
+        )
+    with database.begin() as s:
+        tasks = [(lab.task(experiment, 1, row.name), ParticipantKind.EDGE, row.id) for row in (ours, theirs)]
+        rounds.open_round(s, experiment.id, 1, tasks, 60, 0)
+    with database.begin() as s:
+        leased = assignments.lease_next(s, ours.id, 60)
+        assert leased is not None
+        assert (leased.participant, leased.participant_id) == ("clinic-a", ours.id)
+        assert assignments.lease_next(s, ours.id, 60) is None
+    lab.age(Assignment, "lease_until", 1, Assignment.id == leased.id)
+    with database.begin() as s:
+        again = assignments.lease_next(s, ours.id, 60)
+    assert again is not None
+    assert (again.id, again.fence) == (leased.id, 2)

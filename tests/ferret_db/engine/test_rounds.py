@@ -1,0 +1,251 @@
+"""A round: opened, frozen once, committed once, evaluated once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ferret_core.ledger import frozen_digest
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_db.database import Database
+from ferret_db.engine import assignments, lifecycle, rounds
+from ferret_db.repositories import artifacts, contributions, events, ledger, metrics
+from ferret_db.tables import Round
+
+
+def happened(database: Database, experiment_id: str) -> list[str]:
+    with database.read() as s:
+        return [event.type for event in events.after(s, experiment_id, 0, 100)]
+
+
+def evaluate(database: Database, experiment_id: str, number: int, **values: float) -> None:
+    with database.begin() as s:
+        rounds.record_evaluation(s, experiment_id, number, values)
+
+
+def freeze_if_due(database: Database, round_: Round) -> bool:
+    with database.begin() as s:
+        return rounds.freeze_if_due(s, round_.id)
+
+
+def test_opening_assigns_and_calls_for_training(database: Database, lab: Any, sent: list[Any]) -> None:
+    experiment = lab.start()
+    sent.clear()
+    round_ = lab.open(experiment)
+    assert (round_.state, round_.attempt, round_.base_digest) == (RoundState.OPEN, 1, lab.base_digest)
+    assert (round_.deadline_at - round_.opened_at).total_seconds() == 60
+    assert round_.bytes_down == 300
+    rows = lab.assignments(round_)
+    assert [row.participant for row in rows] == ["client-0", "client-1", "client-2"]
+    assert sorted(sent) == sorted(("ferret.train", row.id) for row in rows)
+    assert RoundTask.model_validate(rows[0].task) == lab.task(experiment, 1, "client-0")  # 64-bit seeds survive
+
+
+def test_real_participants_are_not_trained_by_workers(database: Database, lab: Any, sent: list[Any]) -> None:
+    experiment = lab.start(participants={"edge": 1})
+    sent.clear()
+    with database.begin() as s:
+        rounds.open_round(s, experiment.id, 1, [(lab.task(experiment, 1, "a"), ParticipantKind.EDGE, None)], 60, 0)
+    assert sent == []
+
+
+def test_opening_at_once_opens_once(database: Database, lab: Any) -> None:
+    experiment = lab.start()
+    opened = lab.race(lambda _: lab.open(experiment))
+    assert len({round_.id for round_ in opened}) == 1
+    assert len(lab.assignments(opened[0])) == 3
+    assert happened(database, experiment.id).count("round.opened") == 1
+
+
+def test_rounds_open_in_order(lab: Any) -> None:
+    experiment = lab.start()
+    with pytest.raises(FerretError, match=r"round 2 of .* cannot open") as caught:
+        lab.open(experiment, number=2)
+    assert caught.value.code == "experiment.conflict"
+    with pytest.raises(FerretError, match="the experiment is queued"):
+        lab.open(lab.submit())
+
+
+def test_the_last_report_freezes_the_round(database: Database, lab: Any, sent: list[Any]) -> None:
+    experiment = lab.start()
+    round_ = lab.open(experiment)
+    first, second, third = lab.assignments(round_)
+    sent.clear()
+    lab.deliver(third)
+    lab.deliver(first)
+    assert lab.get(round_).state == RoundState.OPEN
+    assert freeze_if_due(database, round_) is False
+    lab.deliver(second)
+    frozen = lab.get(round_)
+    assert (frozen.state, frozen.bytes_up) == (RoundState.FROZEN, 150)
+    assert frozen.frozen_digest == frozen_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
+    assert sent == [("ferret.aggregate", round_.id)]
+    assert happened(database, experiment.id)[-1] == "round.frozen"
+    with database.read() as s:
+        assert [row.participant for row in contributions.of_round(s, round_.id)] == ["client-0", "client-1", "client-2"]
+
+
+def test_contributions_are_ordered_by_code_point(database: Database, lab: Any) -> None:
+    experiment = lab.start()
+    names = ["b", "a-10", "A", "a2", "a 1", "ä"]
+    tasks = [(lab.task(experiment, 1, name), ParticipantKind.SIMULATED, None) for name in names]
+    with database.begin() as s:
+        round_ = rounds.open_round(s, experiment.id, 1, tasks, 60, 0)
+    for assignment in lab.assignments(round_):
+        lab.deliver(assignment)
+    with database.read() as s:
+        assert [row.participant for row in contributions.of_round(s, round_.id)] == sorted(names)
+
+
+def test_threads_that_deliver_the_last_reports_freeze_once(database: Database, lab: Any, sent: list[Any]) -> None:
+    experiment = lab.start()
+    round_ = lab.open(experiment, participants=8)
+    leased = [lab.lease(row) for row in lab.assignments(round_)]
+    sent.clear()
+    lab.race(lambda i: lab.accept(leased[i], digest=str(i)))
+    assert sent == [("ferret.aggregate", round_.id)]
+    assert happened(database, experiment.id).count("round.frozen") == 1
+    assert lab.get(round_).bytes_up == 8 * 50
+
+
+def test_threads_that_close_a_round_at_its_deadline_freeze_once(database: Database, lab: Any) -> None:
+    experiment = lab.start(round={"quorum": 0.5})
+    round_ = lab.open(experiment, participants=4)
+    for assignment in lab.assignments(round_)[:2]:
+        lab.deliver(assignment)
+    lab.age(Round, "deadline_at", 1)
+    assert sorted(lab.race(lambda _: freeze_if_due(database, round_))) == [False] * 7 + [True]
+    assert happened(database, experiment.id).count("round.frozen") == 1
+
+
+def test_the_deadline_closes_a_round_with_its_quorum(database: Database, lab: Any) -> None:
+    round_ = lab.open(lab.start(round={"quorum": 0.6}))
+    delivered = lab.assignments(round_)[:2]
+    for assignment in delivered:
+        lab.deliver(assignment)
+    assert freeze_if_due(database, round_) is False
+    lab.age(Round, "deadline_at", 1)
+    assert freeze_if_due(database, round_) is True
+    states = [row.state for row in lab.assignments(round_)]
+    assert states == [AssignmentState.ACCEPTED, AssignmentState.ACCEPTED, AssignmentState.EXPIRED]
+
+
+def test_rejections_count_as_reports(database: Database, lab: Any) -> None:
+    round_ = lab.open(lab.start(round={"quorum": 0.6}))
+    good, bad, other = lab.assignments(round_)
+    lab.deliver(good)
+    leased = lab.lease(bad)
+    with database.begin() as s:
+        assignments.reject(s, leased.id, leased.fence, FerretError("contribution.malformed", "no"))
+    lab.deliver(other)
+    assert lab.get(round_).state == RoundState.FROZEN
+
+
+@pytest.mark.parametrize("delivered", [0, 1])
+def test_a_missed_quorum_fails_the_experiment(database: Database, lab: Any, delivered: int) -> None:
+    experiment = lab.start(round={"quorum": 0.6})
+    round_ = lab.open(experiment)
+    for assignment in lab.assignments(round_)[:delivered]:
+        lab.deliver(assignment)
+    lab.age(Round, "deadline_at", 1)
+    assert freeze_if_due(database, round_) is False
+    failed = lab.get(experiment)
+    assert (failed.state, failed.error["code"]) == (ExperimentState.FAILED, "quorum.missed")
+    assert f"{delivered} of 3 participants reported, 2 are needed" in failed.error["detail"]
+    abandoned = lab.get(round_)
+    assert (abandoned.state, abandoned.error["code"]) == (RoundState.ABANDONED, "quorum.missed")
+
+
+def test_a_round_that_everyone_failed_fails_the_experiment_at_once(database: Database, lab: Any) -> None:
+    experiment = lab.start(round={"quorum": 0.01})
+    for assignment in lab.assignments(lab.open(experiment)):
+        leased = lab.lease(assignment)
+        with database.begin() as s:
+            assignments.reject(s, leased.id, leased.fence, FerretError("training.non_finite", "nan"))
+    assert lab.get(experiment).error["code"] == "quorum.missed"
+
+
+def test_committing_moves_the_experiment_on(database: Database, lab: Any, sent: list[Any]) -> None:
+    experiment = lab.start()
+    round_ = lab.freeze(experiment)
+    sent.clear()
+    assert lab.commit(round_, digest="d1" * 32, train_loss=2.25) is True
+    moved, committed = lab.get(experiment), lab.get(round_)
+    assert (moved.round, moved.digest) == (1, "d1" * 32)
+    assert (committed.state, committed.digest) == (RoundState.COMMITTED, "d1" * 32)
+    assert sent == [("ferret.coordinate", experiment.id), ("ferret.evaluate", round_.id)]
+    assert happened(database, experiment.id)[-2:] == ["round.committed", "checkpoint.written"]
+    with database.read() as s:
+        entry = ledger.get(s, experiment.id, 1)
+        assert (entry.record, entry.update_size) == ({"round": 1, "scale": 1e16}, 40)
+        assert isinstance(entry.record["scale"], float)
+        assert metrics.by_round(s, experiment.id, [1]) == {1: {"bytes_down": 300, "bytes_up": 150, "train_loss": 2.25}}
+        assert [(row.round, row.size) for row in artifacts.of_experiment(s, experiment.id)] == [(0, 9), (1, 9)]
+    assert lab.open(lab.get(experiment), number=2).base_digest == "d1" * 32
+
+
+def test_threads_commit_once(database: Database, lab: Any) -> None:
+    experiment = lab.start()
+    round_ = lab.freeze(experiment)
+    digests = [f"{i}" * 64 for i in range(8)]
+    won = lab.race(lambda i: lab.commit(round_, digest=digests[i]))
+    assert sorted(won) == [False] * 7 + [True]
+    assert lab.get(experiment).digest == digests[won.index(True)]
+    assert happened(database, experiment.id).count("round.committed") == 1
+
+
+def test_only_a_frozen_round_commits(lab: Any) -> None:
+    assert lab.commit(lab.open(lab.start())) is False
+
+
+def test_a_commit_with_a_loss_that_is_no_number_leaves_nothing(database: Database, lab: Any) -> None:
+    experiment = lab.start()
+    round_ = lab.freeze(experiment)
+    with pytest.raises(FerretError, match="train_loss") as caught:
+        lab.commit(round_, train_loss=float("nan"))
+    assert caught.value.code == "training.non_finite"
+    assert (lab.get(round_).state, lab.get(experiment).round) == (RoundState.FROZEN, 0)
+
+
+def test_evaluation_is_called_for_where_due(database: Database, lab: Any, sent: list[Any]) -> None:
+    experiment = lab.start(rounds=4, evaluation={"every": 3})
+    due = []
+    for number in range(1, 5):
+        round_ = lab.freeze(lab.get(experiment), number)
+        sent.clear()
+        lab.commit(round_)
+        due += [number] if ("ferret.evaluate", round_.id) in sent else []
+    assert due == [3, 4]
+
+
+def test_an_evaluation_is_recorded_once(database: Database, lab: Any, sent: list[Any]) -> None:
+    experiment = lab.start()
+    round_ = lab.freeze(experiment)
+    lab.commit(round_)
+    sent.clear()
+    evaluate(database, experiment.id, 1, eval_loss=2.0, rouge_l=31.5)
+    evaluate(database, experiment.id, 1, eval_loss=9.0, rouge_l=0.0)
+    assert lab.get(round_).evaluated_at is not None
+    assert sent == [("ferret.coordinate", experiment.id)]
+    with database.read() as s:
+        found = metrics.by_round(s, experiment.id, [1])[1]
+    assert (found["eval_loss"], found["rouge_l"]) == (2.0, 31.5)
+    assert happened(database, experiment.id)[-1] == "round.evaluated"
+
+
+def test_the_base_model_is_evaluated_as_round_0(database: Database, lab: Any) -> None:
+    experiment = lab.start()
+    evaluate(database, experiment.id, 0, eval_loss=3.0)
+    with database.read() as s:
+        assert metrics.by_round(s, experiment.id, [0]) == {0: {"eval_loss": 3.0}}
+
+
+def test_nothing_happens_after_the_end(database: Database, lab: Any) -> None:
+    experiment = lab.start()
+    with database.begin() as s:
+        lifecycle.cancel(s, experiment.id)
+    evaluate(database, experiment.id, 0, eval_loss=3.0)
+    assert happened(database, experiment.id)[-1] == "experiment.cancelled"

@@ -1,0 +1,114 @@
+"""Enrolment: a code works once and in time; tokens and codes are kept only as hashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.database import Database
+from ferret_db.engine import lifecycle
+from ferret_db.repositories import events, participants
+from ferret_db.tables import Participant
+
+
+def code_for(database: Database, experiment_id: str, seconds: float = 60) -> str:
+    with database.begin() as s:
+        return participants.create_enrolment(s, experiment_id, seconds)[1]
+
+
+def enrol(database: Database, code: str, name: str) -> tuple[Participant, str]:
+    with database.begin() as s:
+        return participants.enrol(s, code, name)
+
+
+def test_a_code_becomes_a_token(database: Database, lab: Any, sent: list[Any]) -> None:
+    experiment = lab.submit()
+    sent.clear()
+    participant, token = enrol(database, code_for(database, experiment.id), "clinic-a")
+    assert sent == [("ferret.coordinate", experiment.id)]
+    with database.read() as s:
+        found = participants.by_token(s, token)
+        assert found is not None
+        assert (found.id, found.name, found.experiment_id) == (participant.id, "clinic-a", experiment.id)
+        assert participants.by_token(s, token[:-1]) is None
+        assert [row.name for row in participants.of_experiment(s, experiment.id)] == ["clinic-a"]
+        last = events.after(s, experiment.id, 1, 10)
+    assert [(event.type, event.data) for event in last] == [("participant.joined", {"participant": "clinic-a"})]
+
+
+def test_secrets_are_long_and_not_kept(database: Database, lab: Any) -> None:
+    experiment = lab.submit()
+    code = code_for(database, experiment.id)
+    _, token = enrol(database, code, "clinic-a")
+    assert min(len(code), len(token)) >= 43  # 256 bits in base64
+    with database.read() as s:
+        kept = [*s.execute(text("SELECT * FROM participants")), *s.execute(text("SELECT * FROM enrolments"))]
+    assert not any(secret in str(row) for row in kept for secret in (code, token))
+
+
+def test_a_code_works_once(database: Database, lab: Any) -> None:
+    code = code_for(database, lab.submit().id)
+
+    def join(thread: int) -> str:
+        try:
+            enrol(database, code, f"clinic-{thread}")
+        except FerretError as error:
+            return error.code
+        return "joined"
+
+    assert sorted(lab.race(join)) == ["enrolment.invalid"] * 7 + ["joined"]
+
+
+@pytest.mark.parametrize("seconds", [0, -5])
+def test_an_expired_code_is_refused(database: Database, lab: Any, seconds: float) -> None:
+    code = code_for(database, lab.submit().id, seconds)
+    with pytest.raises(FerretError) as caught:
+        enrol(database, code, "clinic-a")
+    assert caught.value.code == "enrolment.invalid"
+
+
+def test_an_unknown_code_is_refused(database: Database) -> None:
+    with pytest.raises(FerretError) as caught:
+        enrol(database, "guess", "clinic-a")
+    assert caught.value.code == "enrolment.invalid"
+
+
+def test_a_taken_name_is_refused_and_the_code_stays_good(database: Database, lab: Any) -> None:
+    experiment = lab.submit()
+    enrol(database, code_for(database, experiment.id), "clinic-a")
+    code = code_for(database, experiment.id)
+    with pytest.raises(FerretError, match="'clinic-a': is taken") as caught:
+        enrol(database, code, "clinic-a")
+    assert caught.value.code == "request.invalid"
+    assert enrol(database, code, "clinic-b")[0].name == "clinic-b"
+
+
+def test_a_finished_experiment_takes_nobody(database: Database, lab: Any) -> None:
+    experiment = lab.submit()
+    code = code_for(database, experiment.id)
+    with database.begin() as s:
+        lifecycle.cancel(s, experiment.id)
+    for join in (lambda: enrol(database, code, "late"), lambda: code_for(database, experiment.id)):
+        with pytest.raises(FerretError) as caught:
+            join()
+        assert caught.value.code == "experiment.conflict"
+
+
+def test_seen_notes_the_call(database: Database, lab: Any) -> None:
+    participant, _ = enrol(database, code_for(database, lab.submit().id), "clinic-a")
+    lab.age(Participant, "seen_at", 60)
+    before = lab.get(participant).seen_at
+    with database.begin() as s:
+        participants.seen(s, participant.id)
+    assert (lab.get(participant).seen_at - before).total_seconds() >= 60
+
+
+def test_a_name_of_a_simulated_client_is_taken(database: Database, lab: Any) -> None:
+    code = code_for(database, lab.submit().id)
+    with pytest.raises(FerretError, match="is taken") as caught:
+        enrol(database, code, "client-001")
+    assert caught.value.code == "request.invalid"
+    assert enrol(database, code, "clinic-a")[0].name == "clinic-a"

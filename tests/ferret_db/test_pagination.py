@@ -1,0 +1,74 @@
+"""Cursors: every row once, whatever the page size; foreign cursors are refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.database import Database
+from ferret_db.repositories import experiments
+from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_db.tables import Experiment
+
+
+def walk(database: Database, limit: int) -> list[str]:
+    found: list[str] = []
+    cursor = None
+    while True:
+        with database.read() as s:
+            page = experiments.list_page(s, ExperimentFilter(), limit, cursor)
+        found += [row.id for row in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+        assert len(page.items) == limit
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 6])
+def test_pages_hold_every_row_once_newest_first(database: Database, lab: Any, limit: int) -> None:
+    submitted = [lab.submit() for _ in range(5)]
+    with database.begin() as s:  # rows of one moment are told apart by their ids
+        s.execute(update(Experiment).values(created_at=submitted[0].created_at))
+    assert walk(database, limit) == sorted((row.id for row in submitted), reverse=True)
+
+
+def test_rows_added_in_between_do_not_shift_the_pages(database: Database, lab: Any) -> None:
+    old = [lab.submit().id for _ in range(3)]
+    lab.age(Experiment, "created_at", 60)
+    with database.read() as s:
+        first = experiments.list_page(s, ExperimentFilter(), 2)
+    lab.submit()
+    with database.read() as s:
+        second = experiments.list_page(s, ExperimentFilter(), 2, first.next_cursor)
+    assert {row.id for row in (*first.items, *second.items)} == set(old)
+
+
+def encoded(value: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "é",
+        "!!!!",
+        encoded({}),
+        encoded(1),
+        encoded([]),
+        encoded(["2026-05-01T00:00:00+00:00"]),
+        encoded(["2026-05-01T00:00:00", "exp_1"]),
+        encoded(["2026-05-01T00:00:00+00:00", 1]),
+        encoded([1, "exp_1"]),
+        "WzE" * 2000,
+    ],
+)
+def test_a_cursor_that_is_none_is_refused(database: Database, cursor: str) -> None:
+    with pytest.raises(FerretError, match="cursor") as caught, database.read() as s:
+        experiments.list_page(s, ExperimentFilter(), 10, cursor)
+    assert caught.value.code == "request.invalid"
