@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import AssignmentState, ExperimentState
+from ferret_core.protocol.tasks import TaskName
+from ferret_core.replica import Replica
+from ferret_core.simulate import simulate
+from ferret_core.storage import blob_location
+from ferret_db.engine import lifecycle
+from ferret_db.repositories import artifacts, assignments, contributions, ledger, metrics, rounds
+
+SpecFactory = Callable[..., ExperimentSpec]
+Service = Any  # tests/worker/conftest.py
+
+
+@pytest.mark.parametrize("algorithm", ["ferret", "fedavg"])
+def test_the_service_equals_the_simulation_bit_for_bit(
+    service: Service, toy_spec: SpecFactory, tmp_path: Path, algorithm: str
+) -> None:
+    spec = toy_spec(algorithm, participants={"simulated": 5, "fraction": 0.6})
+    oracle = simulate(spec, tmp_path / "oracle")
+    experiment_id = service.submit(spec)
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, oracle.digest)
+    with service.database.read() as s:
+        recorded = {one.name: [p.value for p in one.points] for one in metrics.series(s, experiment_id)}
+        entries = ledger.after(s, experiment_id, 0, 10)
+        last = {one.name: one for one in artifacts.of_round(s, experiment_id, 3)}
+    for name in ("eval_loss", "rouge_l"):
+        assert recorded[name] == [one.metrics[name] for one in oracle.rounds]
+    assert recorded["train_loss"] == [one.metrics["train_loss"] for one in oracle.rounds[1:]]
+    assert [entry.update_digest for entry in entries] == [entry.record.update for entry in oracle.ledger]
+    weights = service.context.storage.path(last["model.safetensors"].location)
+    assert weights.read_bytes() == (tmp_path / "oracle" / "model.safetensors").read_bytes()
+
+
+def test_a_worker_keeps_its_model_and_advances_it_by_the_ledger(
+    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    load = Replica.load.__func__
+
+    def counted(cls: type[Replica], *args: Any) -> Replica:
+        loaded.append("once more")
+        return load(cls, *args)
+
+    monkeypatch.setattr(Replica, "load", classmethod(counted))
+    experiment_id = service.submit(toy_spec())
+    service.run(until=lambda message: message.task == TaskName.AGGREGATE)
+    assert len(loaded) == 1
+    service.context = service.new_context()  # another worker takes over, from the base model and the ledger
+    service.run()
+    assert len(loaded) == 2
+    assert service.experiment(experiment_id).state == ExperimentState.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "field"),
+    [
+        ({"model": {"source": "/nowhere/at/all"}}, "model.invalid", "model.source"),
+        ({"participants": {"simulated": 500}}, "partition.invalid", "participants.simulated"),
+        ({"dataset": {"name": "jsonl", "train": "/nowhere.jsonl"}}, "dataset.invalid", "train"),
+    ],
+)
+def test_what_is_wrong_with_model_or_data_fails_the_experiment_and_names_the_field(
+    service: Service, toy_spec: SpecFactory, changes: dict[str, Any], code: str, field: str
+) -> None:
+    experiment_id = service.submit(toy_spec(**changes))
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, code)
+    assert field in experiment.error["errors"][0]["field"]
+    assert str(experiment.error["errors"][0]["value"]) in experiment.error["detail"]
+
+
+def test_a_truncated_line_names_the_file_and_the_line(service: Service, toy_spec: SpecFactory, tmp_path: Path) -> None:
+    row = json.dumps({"instruction": "Repeat.", "input": "sun", "output": "sun"})
+    (tmp_path / "cut.jsonl").write_text(f"{row}\n{row}\n{row[:20]}")
+    experiment_id = service.submit(toy_spec(dataset={"name": "jsonl", "train": str(tmp_path / "cut.jsonl")}))
+    service.run()
+    error = service.experiment(experiment_id).error
+    assert error["code"] == "dataset.invalid"
+    assert "cut.jsonl" in error["detail"]
+    assert "3" in error["detail"]
+
+
+def test_a_loss_that_is_no_number_rejects_the_contribution_and_misses_the_quorum(
+    service: Service, toy_spec: SpecFactory
+) -> None:
+    local = {"learning_rate": 1e18, "optimizer": "sgd", "steps": 8}
+    experiment_id = service.submit(toy_spec(options={"local": local}))
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "quorum.missed")
+    with service.database.read() as s:
+        reports = assignments.of_round(s, rounds.latest(s, experiment_id).id)
+        assert contributions.of_round(s, reports[0].round_id) == []
+    assert {one.state for one in reports} == {AssignmentState.REJECTED}
+    assert {one.error["code"] for one in reports} == {"training.non_finite"}
+    assert experiment.digest == experiment.base_digest
+
+
+def test_cancelling_in_the_middle_of_a_round_leaves_the_last_committed_model(
+    service: Service, toy_spec: SpecFactory
+) -> None:
+    experiment_id = service.submit(toy_spec(rounds=5))
+    service.run(until=lambda message: message.task == TaskName.AGGREGATE)
+    service.run(until=lambda message: message.task == TaskName.TRAIN)
+    before = service.experiment(experiment_id)
+    with service.database.begin() as s:
+        lifecycle.cancel(s, experiment_id)
+    service.run()
+    after = service.experiment(experiment_id)
+    assert after.state == ExperimentState.CANCELLED
+    assert (after.round, after.digest) == (1, before.digest)
+
+
+def test_a_rotten_contribution_is_noticed_and_never_moves_the_model(service: Service, toy_spec: SpecFactory) -> None:
+    experiment_id = service.submit(toy_spec())
+    while service.messages[0].task != TaskName.AGGREGATE:
+        service.step()
+    with service.database.read() as s:
+        frozen = contributions.of_round(s, service.messages[0].argument)
+    path = service.context.storage.path(blob_location("contributions", frozen[0].digest))
+    path.write_bytes(path.read_bytes()[:-1] + b"\x55")
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "storage.corrupt")
+    assert experiment.digest == experiment.base_digest
+
+
+def test_every_task_may_come_twice(service: Service, toy_spec: SpecFactory) -> None:
+    """A broker delivers at least once: repeating every message changes nothing."""
+    spec = toy_spec()
+    experiment_id = service.submit(spec)
+    while service.messages:
+        service.messages.appendleft(service.messages[0])
+        service.step()
+        service.step()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    with service.database.read() as s:
+        assert len(ledger.after(s, experiment_id, 0, 100)) == 3

@@ -1,0 +1,90 @@
+"""What a worker process holds between tasks: database, storage, and the models of recent experiments."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cached_property
+
+import torch
+
+from ferret_core.federated_data import FederatedData
+from ferret_core.ledger import LedgerRecord
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ModelSpec
+from ferret_core.replica import Replica
+from ferret_core.storage import Storage, blob_location
+from ferret_db.database import Database
+from ferret_db.repositories import artifacts, experiments, ledger
+from worker.settings import WorkerSettings
+
+
+class Bench:
+    """One experiment's replica and data on this worker; the data are loaded when first needed."""
+
+    def __init__(self, replica: Replica) -> None:
+        self.replica = replica
+
+    @cached_property
+    def data(self) -> FederatedData:
+        return FederatedData(self.replica.spec, self.replica.tokenizer, self.replica.context)
+
+
+class Context:
+    """The process-wide state of one worker."""
+
+    def __init__(self, settings: WorkerSettings, database: Database, storage: Storage) -> None:
+        self.settings = settings
+        self.database = database
+        self.storage = storage
+        self._benches: OrderedDict[str, Bench] = OrderedDict()
+
+    @property
+    def device(self) -> torch.device:
+        wanted = self.settings.device
+        cuda = torch.cuda.is_available() if wanted == "auto" else wanted == "cuda"
+        return torch.device("cuda" if cuda else "cpu")
+
+    def keep(self, experiment_id: str, replica: Replica) -> Bench:
+        """Remembers a loaded replica; the least recently used experiment makes room."""
+        replica.model.to(self.device)
+        self._benches[experiment_id] = bench = Bench(replica)
+        self._benches.move_to_end(experiment_id)
+        while len(self._benches) > self.settings.kept_models:
+            self._benches.popitem(last=False)
+        return bench
+
+    def drop(self, experiment_id: str) -> None:
+        """Forgets a replica that may have been left half moved."""
+        self._benches.pop(experiment_id, None)
+
+    def bench(self, experiment_id: str, round_number: int) -> Bench:
+        """The experiment's model at the end of ``round_number``, advanced by the ledger where it was kept."""
+        bench = self._benches.get(experiment_id)
+        if bench is None or bench.replica.round > round_number:
+            bench = self.keep(experiment_id, self._load(experiment_id))
+        self._benches.move_to_end(experiment_id)
+        try:
+            self._catch_up(experiment_id, bench.replica, round_number)
+        except BaseException:
+            self.drop(experiment_id)
+            raise
+        return bench
+
+    def _load(self, experiment_id: str) -> Replica:
+        with self.database.read() as s:
+            experiment = experiments.get(s, experiment_id)
+            base = artifacts.of_round(s, experiment_id, 0)
+        folder = self.storage.path(base[0].location).parent
+        replica = Replica.load(experiments.spec_of(experiment), ModelSpec(source=str(folder)))
+        if replica.digest != experiment.base_digest:
+            raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
+        return replica
+
+    def _catch_up(self, experiment_id: str, replica: Replica, round_number: int) -> None:
+        with self.database.read() as s:
+            missing = ledger.after(s, experiment_id, replica.round, limit=round_number - replica.round)
+        for entry in missing:
+            update = self.storage.read(blob_location("updates", entry.update_digest), entry.update_digest)
+            replica.advance(LedgerRecord.model_validate(entry.record), update)
+        if replica.round != round_number:
+            raise FerretError("ledger.broken", f"the ledger of {experiment_id} ends before round {round_number}")

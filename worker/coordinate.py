@@ -1,0 +1,82 @@
+"""``coordinate``: moves an experiment on by the one step that is due now, or does nothing."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from ferret_core import federation
+from ferret_core.federated_data import FederatedData
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
+from ferret_core.replica import Replica
+from ferret_db.engine import lifecycle
+from ferret_db.engine import rounds as round_engine
+from ferret_db.repositories import experiments, ledger, metrics, participants, rounds
+from ferret_db.tables import Experiment
+from worker import checkpoints
+from worker.context import Context
+
+
+def coordinate(context: Context, experiment_id: str) -> None:
+    """queued: prepares the base model and starts; running: opens the next round, or completes after the last."""
+    with context.database.read() as s:
+        experiment = experiments.get(s, experiment_id)
+    if experiment.state == ExperimentState.QUEUED:
+        _start(context, experiment)
+    with context.database.begin() as s:
+        experiment = experiments.lock(s, experiment_id)
+        if experiment.state == ExperimentState.RUNNING:
+            _advance(s, experiment)
+
+
+def _start(context: Context, experiment: Experiment) -> None:
+    """Loads model and data once, so that whatever is wrong with them fails the experiment now and not mid-way."""
+    spec = experiments.spec_of(experiment)
+    try:
+        replica = Replica.load(spec)
+        FederatedData(spec, replica.tokenizer, replica.context)
+        files = checkpoints.store(context.storage, replica, experiment.id)
+    except FerretError as error:
+        with context.database.begin() as s:
+            lifecycle.fail(s, experiment.id, error)
+        return
+    context.keep(experiment.id, replica)
+    with context.database.begin() as s:
+        lifecycle.start(s, experiment.id, replica.digest, replica.sizes, files)
+
+
+def _advance(s: Session, experiment: Experiment) -> None:
+    if rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN):
+        return
+    if experiment.round < experiment.rounds:
+        _open_round(s, experiment, experiment.round + 1)
+    elif _evaluated(s, experiment):
+        lifecycle.complete(s, experiment.id)
+
+
+def _open_round(s: Session, experiment: Experiment, number: int) -> None:
+    """Samples from the simulated clients and the real participants that have joined; waits while some are missing."""
+    spec = experiments.spec_of(experiment)
+    joined = {one.name: one.id for one in participants.of_experiment(s, experiment.id)}
+    if len(joined) < spec.participants.edge:
+        return
+    clients = federation.client_names(spec.participants.simulated)
+    base = experiment.digest or ""
+    tasks = [
+        (
+            federation.round_task(spec, experiment.id, number, name, base),
+            ParticipantKind.EDGE if name in joined else ParticipantKind.SIMULATED,
+            joined.get(name),
+        )
+        for name in federation.sample(spec, number, [*clients, *joined])
+    ]
+    bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
+    round_engine.open_round(s, experiment.id, number, tasks, spec.round.deadline_seconds, bytes_down)
+
+
+def _evaluated(s: Session, experiment: Experiment) -> bool:
+    """Whether the base model and every round that is due have been evaluated."""
+    spec = experiments.spec_of(experiment)
+    waiting = [one.number for one in rounds.unevaluated(s, experiment.id)]
+    base = metrics.by_round(s, experiment.id, [0])
+    return bool(base) and not any(federation.evaluation_due(spec, number) for number in waiting)
