@@ -1,0 +1,59 @@
+"""Hands tasks to the workers by name, after the commit that asks for them. Never imports the worker.
+
+A message is a hint: if the broker is down, the row stays unsent and the reconciler hands it out later. So a request
+waits for the broker a second or two at most and never fails because of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.tasks import QUEUE_OF, TaskName
+from ferret_db.tables import OutboxMessage
+
+_TIMEOUT_SECONDS = 2
+_SCHEMES = {"redis", "rediss", "redis+socket"}
+
+
+class Broker:
+    """A Celery producer: JSON only, no results, no retries. ``settings.invalid`` for anything but Redis."""
+
+    def __init__(self, url: str) -> None:
+        scheme = url.partition(":")[0]
+        if scheme not in _SCHEMES:
+            raise FerretError.of_field(
+                "settings.invalid", "FERRET_BROKER_URL", f"{scheme}:…", "use redis://user:password@host:port/number"
+            )
+        self._celery = Celery("ferret-api", broker=url, set_as_current=False)
+        self._celery.conf.update(
+            task_serializer="json",
+            task_ignore_result=True,
+            broker_connection_timeout=_TIMEOUT_SECONDS,
+            broker_transport_options={
+                "socket_timeout": _TIMEOUT_SECONDS,
+                "socket_connect_timeout": _TIMEOUT_SECONDS,
+                "max_retries": 1,
+                "interval_start": 0,
+            },
+        )
+
+    def send(self, messages: Sequence[OutboxMessage]) -> None:
+        """Sends each task with its id; raises ``kombu.exceptions.OperationalError`` when the broker is down."""
+        for message in messages:
+            name = TaskName(message.task)
+            self._celery.send_task(str(name), args=[message.argument], queue=str(QUEUE_OF[name]), retry=False)
+
+    def check(self) -> None:
+        """Raises ``server.not_ready`` unless the broker answers."""
+        try:
+            with self._celery.connection_for_write() as connection:
+                connection.ensure_connection(max_retries=1, interval_start=0, timeout=_TIMEOUT_SECONDS)
+        except (OperationalError, OSError) as error:
+            raise FerretError("server.not_ready", f"the broker does not answer ({error}); start Redis") from error
+
+    def close(self) -> None:
+        self._celery.close()

@@ -1,0 +1,50 @@
+"""A contribution as the API shows it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from api.schemas import Failure, Page, Resource
+from ferret_core.protocol.states import AssignmentState, ParticipantKind
+from ferret_db.repositories.contributions import Report
+
+
+class Contribution(Resource):
+    """One participant's part in one round, from the assignment to what was accepted or why it was not."""
+
+    participant: str
+    kind: ParticipantKind
+    round: int
+    state: AssignmentState
+    digest: str | None = Field(description="Digest of the accepted blob")
+    size: int | None = Field(description="Bytes sent")
+    bytes_down: int | None = Field(description="Bytes received")
+    examples: int | None = Field(description="Examples trained on")
+    metrics: dict[str, float] = Field(description="The participant's own figures, e.g. its train loss")
+    seconds: float | None = Field(description="Seconds of local work")
+    error: Failure | None
+    created_at: datetime
+
+    @classmethod
+    def of(cls, report: Report) -> Contribution:
+        assignment, accepted = report
+        return cls(
+            participant=assignment.participant,
+            kind=assignment.kind,
+            round=assignment.round,
+            state=assignment.state,
+            digest=accepted and accepted.digest,
+            size=accepted and accepted.size,
+            bytes_down=accepted and accepted.bytes_down,
+            examples=accepted and accepted.examples,
+            metrics=accepted.metrics if accepted else {},
+            seconds=assignment.seconds,
+            error=Failure.model_validate(assignment.error) if assignment.error else None,
+            created_at=assignment.created_at,
+        )
+
+
+class ContributionPage(Page[Contribution]):
+    """Contributions by round, then by participant."""

@@ -1,0 +1,92 @@
+"""Submitting, finding and cancelling experiments."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+
+from api.auth import AdminOnly, ReaderOnly
+from api.context import ContextDep
+from api.errors import SUBMIT
+from api.experiments import service
+from api.experiments.schemas import Experiment, ExperimentPage
+from api.openapi import problems
+from api.pagination import PAGE, Cursor, Limit
+from api.schemas import PREFIX, ExperimentId
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
+from ferret_db.repositories.experiments import ExperimentFilter
+
+router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="The same key with the same body answers with the same experiment instead of a second one",
+    ),
+]
+
+
+def _filter(
+    state: Annotated[list[ExperimentState], Query(default_factory=list, description="Any of these states")],
+    algorithm: Annotated[str | None, Query(max_length=64)] = None,
+    dataset: Annotated[str | None, Query(max_length=64)] = None,
+    name: Annotated[str | None, Query(max_length=120, description="Part of the name, in any case")] = None,
+) -> ExperimentFilter:
+    return ExperimentFilter(state, algorithm, dataset, name)
+
+
+@router.post(
+    "",
+    operation_id=SUBMIT,
+    status_code=202,
+    dependencies=[AdminOnly],
+    responses={
+        202: {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}},
+        **problems("spec.invalid", "idempotency.conflict"),
+    },
+)
+def submit_experiment(
+    spec: ExperimentSpec, response: Response, context: ContextDep, idempotency_key: IdempotencyKey = None
+) -> Experiment:
+    """Stores a queued experiment and answers at once; a worker takes it from there."""
+    experiment = service.submit(context.database, spec, idempotency_key)
+    response.headers["Location"] = experiment.links.self
+    return experiment
+
+
+@router.get("", operation_id="list_experiments", dependencies=[AdminOnly])
+def list_experiments(
+    context: ContextDep,
+    wanted: Annotated[ExperimentFilter, Depends(_filter)],
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+) -> ExperimentPage:
+    """Experiments, the newest first."""
+    return service.list_page(context.database, wanted, limit, cursor)
+
+
+@router.get(
+    "/{experiment_id}",
+    operation_id="get_experiment",
+    dependencies=[ReaderOnly],
+    responses=problems("experiment.not_found"),
+)
+def get_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+    """One experiment with its specification and where it stands."""
+    return service.show(context.database, experiment_id)
+
+
+@router.post(
+    "/{experiment_id}:cancel",
+    operation_id="cancel_experiment",
+    dependencies=[AdminOnly],
+    responses=problems("experiment.not_found", "experiment.conflict"),
+)
+def cancel_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+    """Stops the experiment for good; what it has committed stays. Cancelling twice is no error."""
+    return service.cancel(context.database, experiment_id)

@@ -1,0 +1,75 @@
+"""An experiment as the API shows it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from api.schemas import PREFIX, Failure, Page, Resource
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
+
+
+class MetricSummary(Resource):
+    """A metric over the rounds so far; ``best`` is the lowest loss or the highest score."""
+
+    first: float
+    last: float
+    best: float
+
+
+class ExperimentLinks(Resource):
+    """Where the rest of the experiment is found."""
+
+    self: str
+    rounds: str
+    contributions: str
+    metrics: str
+    artifacts: str
+    ledger: str
+    events: str
+    stream: str
+
+    @classmethod
+    def of(cls, experiment_id: str) -> ExperimentLinks:
+        base = f"{PREFIX}/experiments/{experiment_id}"
+        return cls(
+            self=base,
+            rounds=f"{base}/rounds",
+            contributions=f"{base}/contributions",
+            metrics=f"{base}/metrics",
+            artifacts=f"{base}/artifacts",
+            ledger=f"{base}/ledger",
+            events=f"{base}/events",
+            stream=f"{base}/events/stream",
+        )
+
+
+class Experiment(Resource):
+    """A federated tuning run: what was asked for, how far it is, and what it has cost."""
+
+    id: str
+    name: str
+    state: ExperimentState
+    algorithm: str
+    dataset: str
+    rounds: int = Field(description="Rounds asked for")
+    round: int = Field(description="Last committed round; 0 before the first")
+    participants: int
+    spec: ExperimentSpec = Field(description="The specification with every default filled in")
+    error: Failure | None = Field(description="Why the experiment failed")
+    base_digest: str | None = Field(description="Digest of the base model, once it is loaded")
+    digest: str | None = Field(description="Digest of the global model after the last committed round")
+    sizes: list[int] | None = Field(description="Element counts of the model's blocks in canonical order")
+    metrics: dict[str, MetricSummary]
+    bytes_up: int = Field(description="Bytes sent by all participants so far")
+    bytes_down: int = Field(description="Bytes received by all participants so far")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    links: ExperimentLinks
+
+
+class ExperimentPage(Page[Experiment]):
+    """Experiments, the newest first."""

@@ -1,0 +1,29 @@
+"""The curves of an experiment."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from api.auth import AdminOnly
+from api.context import ContextDep
+from api.metrics.schemas import MetricSeries, MetricSeriesList
+from api.openapi import problems
+from api.schemas import PREFIX, ExperimentId
+from ferret_db.repositories import experiments, metrics
+
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/metrics", tags=["metrics"], dependencies=[AdminOnly])
+
+
+@router.get("", operation_id="get_metrics", responses=problems("experiment.not_found"))
+def get_metrics(
+    experiment_id: ExperimentId,
+    context: ContextDep,
+    name: Annotated[str | None, Query(max_length=64, description="Only this one, e.g. `eval_loss`")] = None,
+) -> MetricSeriesList:
+    """Every metric over the rounds: losses, Rouge-L in percent, bytes."""
+    with context.database.read() as s:
+        experiments.get(s, experiment_id)
+        found = metrics.series(s, experiment_id, name)
+        return MetricSeriesList(series=[MetricSeries.model_validate(series) for series in found])

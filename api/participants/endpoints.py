@@ -1,0 +1,134 @@
+"""How a real participant joins and works: a code becomes a token, an assignment becomes a contribution."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
+
+from api.auth import AdminOnly, Participant
+from api.context import ContextDep
+from api.ledger.endpoints import OCTETS
+from api.openapi import problems
+from api.participants import service, upload
+from api.participants.schemas import (
+    AssignmentFailure,
+    Enrolled,
+    Enrolment,
+    Extended,
+    Heartbeat,
+    NewEnrolment,
+    NewParticipant,
+    NextAssignment,
+    Receipt,
+)
+from api.schemas import MAX_INTEGER, PREFIX, ExperimentId
+from ferret_core.protocol.errors import FerretError
+
+router = APIRouter(prefix=PREFIX, tags=["participants"])
+
+AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignment")]
+
+
+@router.post(
+    "/experiments/{experiment_id}/enrolments",
+    operation_id="create_enrolment",
+    status_code=201,
+    dependencies=[AdminOnly],
+    responses=problems("experiment.not_found", "experiment.conflict"),
+)
+def create_enrolment(
+    experiment_id: ExperimentId, wanted: NewEnrolment, request: Request, context: ContextDep
+) -> Enrolment:
+    """A code with which one participant joins the experiment."""
+    return service.create_enrolment(context.database, experiment_id, wanted, str(request.base_url))
+
+
+@router.post(
+    "/participants",
+    operation_id="enrol",
+    status_code=201,
+    responses=problems("enrolment.invalid", "experiment.conflict"),
+)
+def enrol(wanted: NewParticipant, context: ContextDep) -> Enrolled:
+    """Turns a code into a participant's token. The code is all it needs; a code works once."""
+    return service.enrol(context.database, wanted)
+
+
+@router.get("/participant/assignment", operation_id="next_assignment")
+def next_assignment(participant: Participant, context: ContextDep) -> NextAssignment:
+    """Leases the participant's assignment in the open round, if there is one."""
+    return service.next_assignment(context, participant)
+
+
+@router.post(
+    "/participant/assignments/{assignment_id}/heartbeat",
+    operation_id="heartbeat",
+    responses=problems("assignment.not_found", "lease.lost"),
+)
+def heartbeat(assignment_id: AssignmentId, beat: Heartbeat, participant: Participant, context: ContextDep) -> Extended:
+    """Extends the lease. `lease.lost` means: stop, the result is no longer wanted."""
+    return service.heartbeat(context, participant, assignment_id, beat.fence)
+
+
+async def _blob(participant: Participant, request: Request) -> bytes:
+    """The body, read only for a known participant; the middleware counts its bytes."""
+    if request.headers.get("content-type") != OCTETS:
+        raise FerretError.of_field(
+            "request.invalid", "Content-Type", request.headers.get("content-type"), f"a contribution is {OCTETS}"
+        )
+    return await request.body()
+
+
+@router.put(
+    "/participant/assignments/{assignment_id}/contribution",
+    operation_id="upload_contribution",
+    status_code=201,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+    responses={
+        200: {"description": "The same contribution was accepted before", "model": Receipt},
+        **problems(
+            "assignment.not_found",
+            "lease.lost",
+            "contribution.duplicate",
+            "contribution.wrong_base",
+            "round.closed",
+            "contribution.malformed",
+            "contribution.non_finite",
+            "storage.full",
+        ),
+    },
+)
+def upload_contribution(
+    assignment_id: AssignmentId,
+    blob: Annotated[bytes, Depends(_blob)],
+    fence: Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")],
+    seconds: Annotated[
+        float, Header(alias="Ferret-Seconds", ge=0, allow_inf_nan=False, description="Seconds of local work")
+    ],
+    participant: Participant,
+    response: Response,
+    context: ContextDep,
+) -> Receipt:
+    """Takes the contribution of a leased assignment. One that cannot be used rejects the assignment."""
+    receipt, repeated = upload.take(context, participant, assignment_id, blob, fence, seconds)
+    response.status_code = 200 if repeated else 201
+    return receipt
+
+
+@router.post(
+    "/participant/assignments/{assignment_id}/failure",
+    operation_id="report_failure",
+    status_code=204,
+    responses=problems("assignment.not_found", "lease.lost"),
+)
+def report_failure(
+    assignment_id: AssignmentId, failure: AssignmentFailure, participant: Participant, context: ContextDep
+) -> None:
+    """Gives the assignment up, with the reason."""
+    service.report_failure(context.database, participant, assignment_id, failure)

@@ -1,0 +1,283 @@
+"""A service in a scratch folder: real SQLite, real files, the real round engine behind the real routes."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from api.app import create_app
+from api.context import Context
+from api.server import Server, listen
+from api.settings import ApiSettings
+from ferret_core import federation
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.states import ParticipantKind
+from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_db import migrate
+from ferret_db.engine import assignments, lifecycle, rounds
+from ferret_db.engine.checkpoints import ArtifactFile
+from ferret_db.repositories import assignments as assignment_rows
+from ferret_db.repositories import contributions, participants
+from ferret_db.tables import Assignment
+
+ADMIN = "an-admin-token-for-the-tests"
+BASE_DIGEST = "ba" * 32
+SIZES = [6, 4]
+# Nothing listens there: whatever is not about the broker must work without one.
+NO_BROKER = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("migrated") / "ferret.db"
+    migrate.upgrade(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def make_settings(tmp_path: Path, migrated: Path) -> Callable[..., ApiSettings]:
+    """Settings of a service whose home folder has a migrated database."""
+    home = make_home(tmp_path, migrated)
+    return lambda **changes: ApiSettings(**{"home": home, "broker_url": NO_BROKER, "admin_token": ADMIN, **changes})
+
+
+@pytest.fixture
+def settings(make_settings: Callable[..., ApiSettings]) -> ApiSettings:
+    return make_settings()
+
+
+@pytest.fixture
+def home(settings: ApiSettings) -> Path:
+    return settings.home
+
+
+@pytest.fixture
+def site(settings: ApiSettings) -> Iterator[Site]:
+    with open_site(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shared_site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Site]:
+    """One service for all tests of a module that leave no trace for each other."""
+    home = make_home(tmp_path_factory.mktemp("shared"), migrated)
+    with open_site(ApiSettings(home=home, broker_url=NO_BROKER, admin_token=ADMIN)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def make_blob() -> Callable[..., bytes]:
+    """The contribution to a lease as the API tells of it."""
+    return lambda leased, **changes: contribution(RoundTask.model_validate(leased["task"]), **changes).encode()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[ApiSettings], Live]]:
+    """Starts real servers, in threads, and stops them."""
+    started: list[Live] = []
+
+    def start(settings: ApiSettings) -> Live:
+        started.append(Live(settings))
+        return started[-1]
+
+    yield start
+    for live in started:
+        live.stop()
+
+
+def make_home(parent: Path, migrated: Path) -> Path:
+    folder = parent / "home"
+    folder.mkdir()
+    shutil.copyfile(migrated, folder / "ferret.db")
+    return folder
+
+
+@contextmanager
+def open_site(settings: ApiSettings) -> Generator[Site]:
+    app = create_app(settings)
+    with TestClient(app, headers=bearer(ADMIN)) as admin:
+        yield Site(app, admin)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+class Live:
+    """A server on a free port, with a client of the administrator."""
+
+    def __init__(self, settings: ApiSettings) -> None:
+        context = Context.open(settings)
+        self.app = create_app(settings, context)
+        self.server = Server(self.app, context)
+        listener = listen("127.0.0.1", 0)
+        self.port = int(listener.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.thread = threading.Thread(target=self.server.run, args=([listener],))
+        self.thread.start()
+        self.admin = httpx.Client(base_url=self.url, headers=bearer(ADMIN), timeout=20)
+        self.admin.get("/healthz").raise_for_status()
+        self.site = Site(self.app, self.admin)
+
+    def stop(self) -> None:
+        self.admin.close()
+        self.server.should_exit = True
+        self.thread.join(timeout=20)
+        assert not self.thread.is_alive()
+
+
+class Site:
+    """A running service, and short ways to the states that tests start from."""
+
+    def __init__(self, app: FastAPI, admin: Any) -> None:
+        self.app = app
+        self.admin = admin
+
+    @property
+    def context(self) -> Context:
+        return self.app.state.context
+
+    @property
+    def database(self) -> Any:
+        return self.context.database
+
+    def client(self, token: str | None = None) -> TestClient:
+        """Somebody else's client; without a token, a stranger's."""
+        return TestClient(self.app, headers=bearer(token) if token else {})
+
+    def submit(self, **changes: Any) -> str:
+        """Id of a queued experiment."""
+        with self.database.begin() as s:
+            return lifecycle.submit(s, spec(**changes))[0].id
+
+    def start(self, experiment_id: str, files: Sequence[ArtifactFile] = ()) -> None:
+        with self.database.begin() as s:
+            lifecycle.start(s, experiment_id, BASE_DIGEST, SIZES, files)
+
+    def running(self, **changes: Any) -> str:
+        """Id of a running experiment."""
+        experiment_id = self.submit(**changes)
+        self.start(experiment_id)
+        return experiment_id
+
+    def store(self, name: str, data: bytes) -> ArtifactFile:
+        stored = self.context.storage.put_bytes(data, "checkpoints")
+        return ArtifactFile(name, stored.size, stored.digest, stored.location)
+
+    def enrol(self, experiment_id: str, name: str = "site-a") -> str:
+        """Token of a new participant."""
+        with self.database.begin() as s:
+            _, code = participants.create_enrolment(s, experiment_id, 60)
+            return participants.enrol(s, code, name)[1]
+
+    def open_round(
+        self, experiment_id: str, *, simulated: Sequence[str] = (), edge: Sequence[str] = (), number: int = 1
+    ) -> list[str]:
+        """Opens a round and gives the ids of its assignments in participant order."""
+        resolved = spec()
+        with self.database.begin() as s:
+            ids = {row.name: row.id for row in participants.of_experiment(s, experiment_id)}
+            base = BASE_DIGEST if number == 1 else model_digest(number - 1)
+            tasks = [
+                (federation.round_task(resolved, experiment_id, number, name, base), kind, ids.get(name))
+                for kind, names in ((ParticipantKind.SIMULATED, simulated), (ParticipantKind.EDGE, edge))
+                for name in names
+            ]
+            round_ = rounds.open_round(s, experiment_id, number, tasks, 600, bytes_down_each=100)
+            return [row.id for row in assignment_rows.of_round(s, round_.id)]
+
+    def assignment(self, assignment_id: str) -> Assignment:
+        with self.database.read() as s:
+            return assignment_rows.get(s, assignment_id)
+
+    def deliver(self, assignment_id: str) -> bytes:
+        """Does a simulated client's work."""
+        with self.database.begin() as s:
+            leased = assignments.lease(s, assignment_id, 60)
+            assert leased is not None
+            blob = contribution(RoundTask.model_validate(leased.task)).encode()
+            stored = self.context.storage.put_bytes(blob, "contributions")
+            meta = Contribution.decode(blob).meta
+            assignments.accept(
+                s, assignment_id, leased.fence, digest=stored.digest, size=stored.size, meta=meta, seconds=1.5
+            )
+        return blob
+
+    def commit(
+        self,
+        experiment_id: str,
+        number: int = 1,
+        files: Sequence[ArtifactFile] = (),
+        metrics: dict[str, float] | None = None,
+    ) -> bytes:
+        """Commits the frozen round and gives its update blob."""
+        update = f"update of round {number}".encode()
+        stored = self.context.storage.put_bytes(update, "updates")
+        record = {"round": number, "digest": model_digest(number)}
+        with self.database.begin() as s:
+            round_ = rounds.round_rows.latest(s, experiment_id, number)
+            assert round_ is not None
+            assert contributions.of_round(s, round_.id)
+            assert rounds.commit_round(
+                s,
+                round_.id,
+                digest=model_digest(number),
+                record=record,
+                record_hash=digest_bytes(str(record).encode()),
+                update_digest=stored.digest,
+                update_size=stored.size,
+                artifacts=files,
+                metrics={"train_loss": 2.0 / number} if metrics is None else metrics,
+            )
+        return update
+
+    def committed(self, experiment_id: str, number: int = 1, **commit: Any) -> bytes:
+        """A whole round of one simulated client; its update blob."""
+        (assignment_id,) = self.open_round(experiment_id, simulated=["client-001"], number=number)
+        self.deliver(assignment_id)
+        return self.commit(experiment_id, number, **commit)
+
+
+def spec(**changes: Any) -> ExperimentSpec:
+    """A valid specification of a small experiment, its options as the catalog fills them in for FedAvg."""
+    return ExperimentSpec.model_validate(
+        {
+            "name": "toy",
+            "rounds": 3,
+            "model": {"source": "/models/toy"},
+            "dataset": {"name": "jsonl", "train": "/data/train.jsonl"},
+            "participants": {"simulated": 2},
+            "algorithm": {"name": "fedavg"},
+            **changes,
+        }
+    )
+
+
+def model_digest(number: int) -> str:
+    return digest_bytes(f"model after round {number}".encode())
+
+
+def contribution(task: RoundTask, *, size: int = sum(SIZES), value: float = 0.5, **changes: Any) -> Contribution:
+    """A FedAvg contribution for the task, or with ``changes`` to its metadata something like it."""
+    meta = {
+        "experiment": task.experiment,
+        "round": task.round,
+        "participant": task.participant,
+        "algorithm": "fedavg",
+        "base_digest": task.base_digest,
+        "examples": 8,
+        "metrics": {"train_loss": 2.0},
+        **changes,
+    }
+    return Contribution(ContributionMeta.model_validate(meta), {"update": np.full(size, value, np.float32)})

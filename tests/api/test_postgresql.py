@@ -1,0 +1,66 @@
+"""What PostgreSQL alone refuses is still the caller's mistake, not the server's."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+from starlette.testclient import TestClient
+
+from api.app import create_app
+from ferret_db import migrate
+
+pytestmark = pytest.mark.postgresql
+SERVER = os.environ.get("FERRET_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
+BODY: dict[str, Any] = {
+    "name": "x",
+    "model": {"source": "/m"},
+    "dataset": {"name": "jsonl", "train": "/d"},
+    "participants": {"simulated": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def url(need: Any) -> Any:
+    try:
+        server = psycopg.connect(SERVER, autocommit=True, connect_timeout=3)
+    except psycopg.OperationalError as error:
+        need(False, f"a PostgreSQL server at {SERVER} (or FERRET_TEST_POSTGRESQL): {error}")
+        raise
+    name = f"ferret_test_{secrets.token_hex(8)}"
+    with server:
+        server.execute(f"CREATE DATABASE {name}")
+        made = make_url(SERVER).set(database=name).render_as_string(hide_password=False)
+        migrate.upgrade(made)
+        yield made
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def admin(url: str, make_settings: Any) -> Any:
+    settings = make_settings(database_url=url)
+    with TestClient(create_app(settings), headers={"Authorization": f"Bearer {settings.admin_token}"}) as client:
+        yield client
+
+
+def test_an_experiment_is_submitted_found_and_cancelled(admin: TestClient) -> None:
+    location = admin.post("/api/v1/experiments", json=BODY).headers["Location"]
+    assert admin.get(location).json()["spec"]["dataset"]["train"] == "/d"
+    assert admin.post(f"{location}:cancel").json()["state"] == "cancelled"
+    assert admin.get("/api/v1/info").json()["database"] == "postgresql"
+    assert admin.get("/readyz").json()["migrations"]["ready"]
+
+
+@pytest.mark.parametrize("body", [BODY | {"name": "nul\x00"}, BODY | {"dataset": {"name": "jsonl", "train": "/d\x00"}}])
+def test_a_nul_character_is_refused(admin: TestClient, body: dict[str, Any]) -> None:
+    answer = admin.post("/api/v1/experiments", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "request.invalid")
+
+
+@pytest.mark.parametrize("path", ["experiments/exp%00", "experiments?name=%00", "experiments/exp_1/artifacts/a%00"])
+def test_a_nul_character_in_an_address_is_no_server_error(admin: TestClient, path: str) -> None:
+    assert admin.get(f"/api/v1/{path}").status_code in {404, 422}

@@ -1,0 +1,49 @@
+interface FieldError {
+  field: string
+  message: string
+}
+
+/** A problem document (RFC 9457) of the server, or our own word for a server that does not answer. */
+export class ApiProblem extends Error {
+  readonly code: string
+  readonly title: string
+  readonly detail: string
+  readonly status: number
+  readonly requestId: string | undefined
+  readonly errors: FieldError[]
+
+  constructor(document: Record<string, unknown>, status: number) {
+    const title = text(document.title) ?? `The server answered ${status}`
+    super(title)
+    this.name = 'ApiProblem'
+    this.title = title
+    this.code = text(document.code) ?? 'internal'
+    this.detail = text(document.detail) ?? ''
+    this.requestId = text(document.request_id)
+    this.status = status
+    this.errors = Array.isArray(document.errors) ? document.errors.filter(isFieldError) : []
+  }
+}
+
+/** Any failure as a problem: what the server said, or that nobody answered. */
+export function toProblem(error: unknown): ApiProblem {
+  if (error instanceof ApiProblem) return error
+  return new ApiProblem({ code: 'server.unreachable', title: 'The server cannot be reached', detail: String(error) }, 0)
+}
+
+/** The body of a failed answer as a problem; a proxy in between may have sent anything. */
+export function problemOf(body: unknown, status: number): ApiProblem {
+  return new ApiProblem(isRecord(body) ? body : {}, status)
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function isFieldError(value: unknown): value is FieldError {
+  return isRecord(value) && typeof value.field === 'string' && typeof value.message === 'string'
+}

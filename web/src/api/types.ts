@@ -1,0 +1,26 @@
+import type { components } from './schema'
+
+type Schemas = components['schemas']
+
+export type Artifact = Schemas['Artifact']
+export type Contribution = Schemas['Contribution']
+export type Experiment = Schemas['Experiment']
+export type ExperimentState = Schemas['ExperimentState']
+export type Round = Schemas['Round']
+export type Event = Schemas['Event']
+export type MetricSeries = Schemas['MetricSeries']
+
+export const EXPERIMENT_STATES = [
+  'queued',
+  'running',
+  'paused',
+  'completed',
+  'failed',
+  'cancelled',
+] as const satisfies readonly ExperimentState[]
+
+const FINISHED: readonly ExperimentState[] = ['completed', 'failed', 'cancelled']
+
+export function isFinished(state: ExperimentState): boolean {
+  return FINISHED.includes(state)
+}

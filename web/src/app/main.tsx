@@ -1,0 +1,50 @@
+import './styles/index.css'
+
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+
+import { ApiProblem, toProblem } from '@/api/problem'
+import { infoQuery, signIn } from '@/api/queries'
+import { SessionGate } from '@/features/session/session-gate'
+import { takeToken } from '@/lib/login-hash'
+
+import { dashboardRouter } from './router'
+
+const queryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error, query) => {
+      const signedOut = error instanceof ApiProblem && error.status === 401
+      if (signedOut && query.queryKey[0] !== 'info') void queryClient.invalidateQueries(infoQuery)
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      // What the server refused it refuses again; only silence and overload are worth another try.
+      retry: (failures, error) =>
+        failures < 2 && (!(error instanceof ApiProblem) || error.status === 0 || error.status >= 500),
+    },
+  },
+})
+
+const token = takeToken(window.location, window.history)
+const refused = token === null ? undefined : await signIn(token).then(() => undefined, toProblem)
+
+// A second such address pasted into the same tab changes the hash alone.
+window.addEventListener('hashchange', () => {
+  if (window.location.hash.startsWith('#token=')) window.location.reload()
+})
+
+const router = dashboardRouter()
+const container = document.getElementById('root')
+if (container === null) throw new Error('index.html has no #root')
+createRoot(container).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <SessionGate refused={refused}>
+        <RouterProvider router={router} />
+      </SessionGate>
+    </QueryClientProvider>
+  </StrictMode>,
+)

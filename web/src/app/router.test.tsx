@@ -1,0 +1,99 @@
+// @vitest-environment jsdom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import type { Experiment } from '@/api/types'
+
+// uPlot asks for it at import; jsdom has none.
+vi.hoisted(() => {
+  vi.stubGlobal('matchMedia', () => new EventTarget())
+})
+
+const { dashboardRouter } = await import('./router')
+
+const DEMO = {
+  id: 'exp_1',
+  name: 'demo',
+  state: 'running',
+  algorithm: 'ferret',
+  dataset: 'demo',
+  rounds: 12,
+  round: 3,
+  metrics: { eval_loss: { first: 2.7, last: 1.9, best: 1.8 } },
+  created_at: '2026-11-21T12:00:00Z',
+} as unknown as Experiment
+
+let asked: URL[]
+
+beforeEach(() => {
+  asked = []
+  vi.stubGlobal('scrollTo', vi.fn())
+})
+
+afterEach(() => {
+  cleanup()
+  vi.unstubAllGlobals()
+})
+
+function serve(items: Experiment[]) {
+  vi.stubGlobal('fetch', (request: Request) => {
+    asked.push(new URL(request.url))
+    const body = request.url.includes('/experiments') ? { items, next_cursor: null } : { formats: {} }
+    return Promise.resolve(Response.json(body))
+  })
+}
+
+function visit(address: string) {
+  const router = dashboardRouter(createMemoryHistory({ initialEntries: [address] }))
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>,
+  )
+  return router
+}
+
+function listQueries(): string[] {
+  return asked.filter(({ pathname }) => pathname.endsWith('/experiments')).map(({ search }) => search)
+}
+
+test('the list shows state, progress, last and best loss', async () => {
+  serve([DEMO])
+  visit('/')
+  const row = await screen.findByTestId('experiment-row')
+  expect(row.textContent).toContain('running')
+  expect(row.textContent).toContain('3 / 12')
+  expect(row.textContent).toContain('1.900 best 1.800')
+  expect(document.title).toBe('Experiments · Ferret')
+})
+
+test('without experiments the list says what to type', async () => {
+  serve([])
+  visit('/')
+  expect(await screen.findByText('ferret submit examples/quickstart.toml')).toBeTruthy()
+})
+
+test('filters go from the address to the server', async () => {
+  serve([])
+  visit('/?state=running&state=failed&name=demo')
+  expect(await screen.findByText('No experiment matches')).toBeTruthy()
+  expect(listQueries()).toEqual(['?state=running&state=failed&name=demo&limit=100'])
+})
+
+test('filters go from the page to the address', async () => {
+  serve([DEMO])
+  const router = visit('/')
+  fireEvent.click(await screen.findByRole('button', { name: 'failed' }))
+  fireEvent.change(screen.getByLabelText('Filter by name'), { target: { value: 'gsm' } })
+  await waitFor(() => {
+    expect(router.state.location.searchStr).toBe('?state=failed&name=gsm')
+  })
+})
+
+test('an address that does not exist leads back to the list', async () => {
+  serve([])
+  visit('/nowhere')
+  expect(await screen.findByText('No such page')).toBeTruthy()
+})

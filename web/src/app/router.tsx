@@ -1,0 +1,77 @@
+import {
+  createBrowserHistory,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  Link,
+  type RouterHistory,
+} from '@tanstack/react-router'
+
+import { ExperimentPage } from '@/features/experiment/experiment-page'
+import { parseView } from '@/features/experiment/view'
+import { ExperimentsPage } from '@/features/experiments/experiments-page'
+import { parseFilters } from '@/features/experiments/filters'
+import { parseSearch, stringifySearch } from '@/lib/search-params'
+
+import { Shell } from './shell'
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
+
+const experiments = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  validateSearch: parseFilters,
+  component: function Experiments() {
+    const navigate = experiments.useNavigate()
+    return (
+      <ExperimentsPage
+        filters={experiments.useSearch()}
+        onFilters={(search) => void navigate({ search, replace: true })}
+      />
+    )
+  },
+})
+
+const experiment = createRoute({
+  getParentRoute: () => root,
+  path: '/experiments/$id',
+  validateSearch: parseView,
+  component: function Experiment() {
+    const { id } = experiment.useParams()
+    const navigate = experiment.useNavigate()
+    return (
+      <ExperimentPage
+        key={id}
+        id={id}
+        view={experiment.useSearch()}
+        onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
+      />
+    )
+  },
+})
+
+function NotFound() {
+  return (
+    <main className="page">
+      <section className="empty">
+        <h1>No such page</h1>
+        <p>
+          <Link to="/">See all experiments</Link>
+        </p>
+      </section>
+    </main>
+  )
+}
+
+const routeTree = root.addChildren([experiments, experiment])
+
+/** Routes by the browser's own history, or by the one that a test hands in. */
+export function dashboardRouter(history: RouterHistory = createBrowserHistory()) {
+  return createRouter({ routeTree, history, parseSearch, stringifySearch, scrollRestoration: true })
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof dashboardRouter>
+  }
+}

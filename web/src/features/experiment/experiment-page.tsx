@@ -1,0 +1,82 @@
+import './experiment.css'
+
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+
+import { problemOf, toProblem } from '@/api/problem'
+import { experimentQuery } from '@/api/queries'
+import { type Experiment, isFinished } from '@/api/types'
+import { CopyButton } from '@/lib/ui/copy-button'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { StateChip } from '@/lib/ui/state-chip'
+import { useTitle } from '@/lib/use-title'
+
+import { CancelButton } from './cancel-button'
+import { Charts } from './charts'
+import { CheckpointSection } from './checkpoint-section'
+import { Facts } from './facts'
+import { LiveBadge } from './live-badge'
+import { Rounds } from './rounds'
+import { SpecSection } from './spec-section'
+import { type LiveStatus, useLive } from './use-live'
+import { type View, withAxis } from './view'
+
+interface Props {
+  id: string
+  view: View
+  onView: (change: (view: View) => View) => void
+}
+
+export function ExperimentPage({ id, view, onView }: Props) {
+  const query = useQuery(experimentQuery(id))
+  useTitle(query.data?.name ?? id)
+
+  if (query.data === undefined) {
+    return <main className="page">{query.error && <ProblemNotice problem={toProblem(query.error)} />}</main>
+  }
+  return <Loaded experiment={query.data} view={view} onView={onView} />
+}
+
+function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: Experiment }) {
+  const live = useLive(experiment)
+  const { error } = experiment
+  return (
+    <main className="page">
+      <Header experiment={experiment} live={live} />
+      {error && <ProblemNotice problem={problemOf(error, error.status)} />}
+      <Facts experiment={experiment} />
+      <Charts
+        experiment={experiment}
+        axis={view.x ?? 'round'}
+        onAxis={(axis) => {
+          onView((before) => withAxis(before, axis))
+        }}
+      />
+      <Rounds id={experiment.id} chosen={view.round} />
+      <CheckpointSection id={experiment.id} />
+      <SpecSection experiment={experiment} />
+    </main>
+  )
+}
+
+function Header({ experiment: { id, name, state }, live }: { experiment: Experiment; live: LiveStatus }) {
+  return (
+    <header className="page-header">
+      <div>
+        <nav aria-label="Breadcrumb" className="small">
+          <Link to="/">Experiments</Link>
+        </nav>
+        <h1>{name}</h1>
+        <p className="experiment-id muted small">
+          <code>{id}</code>
+          <CopyButton text={id} label="experiment id" />
+        </p>
+      </div>
+      <div className="page-actions">
+        <StateChip state={state} testId="experiment-state" />
+        <LiveBadge status={live} />
+        {!isFinished(state) && <CancelButton id={id} name={name} />}
+      </div>
+    </header>
+  )
+}

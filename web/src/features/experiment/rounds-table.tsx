@@ -1,0 +1,97 @@
+import { Link } from '@tanstack/react-router'
+
+import type { Round } from '@/api/types'
+import { formatBytes, formatLoss, formatPercent, formatSeconds, secondsBetween } from '@/lib/format'
+import { Digest } from '@/lib/ui/digest'
+import { StateChip } from '@/lib/ui/state-chip'
+
+interface Props {
+  id: string
+  rounds: Round[]
+  selected: number | undefined
+}
+
+const COLUMNS = [
+  'Round',
+  'State',
+  'Accepted',
+  'Rejected',
+  'Sent',
+  'Received',
+  'Duration',
+  'Train loss',
+  'Eval loss',
+  'Rouge-L',
+  'Model',
+]
+
+export function RoundsTable({ id, rounds, selected }: Props) {
+  return (
+    <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Rounds">
+      <table data-testid="rounds-table">
+        <thead>
+          <tr>
+            {COLUMNS.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rounds.toReversed().map((round) => (
+            <RoundRow
+              key={`${round.number} ${round.attempt}`}
+              id={id}
+              round={round}
+              selected={round.number === selected}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function RoundRow({ id, round, selected }: { id: string; round: Round; selected: boolean }) {
+  const { number, metrics } = round
+  return (
+    <tr data-selected={selected}>
+      <th scope="row">
+        <Link
+          to="/experiments/$id"
+          params={{ id }}
+          search={(view) => ({ ...view, round: number })}
+          replace
+          resetScroll={false}
+          className="row-link"
+        >
+          {number}
+        </Link>
+      </th>
+      <td>
+        <StateChip state={round.state} />
+      </td>
+      <td className="number">
+        {round.accepted}
+        <span className="muted"> / {round.participants}</span>
+      </td>
+      <td className="number">{round.rejected}</td>
+      <td className="number">{formatBytes(round.bytes_up)}</td>
+      <td className="number">{formatBytes(round.bytes_down)}</td>
+      <td className="number">
+        {round.committed_at === null ? '–' : formatSeconds(secondsBetween(round.opened_at, round.committed_at))}
+      </td>
+      <td className="number">{optional(metrics.train_loss, formatLoss)}</td>
+      <td className="number">{optional(metrics.eval_loss, formatLoss)}</td>
+      <td className="number">{optional(metrics.rouge_l, formatPercent)}</td>
+      <td>
+        <Digest value={round.digest} />
+      </td>
+    </tr>
+  )
+}
+
+function optional(value: number | undefined, format: (value: number) => string): string {
+  return value === undefined ? '–' : format(value)
+}

@@ -1,0 +1,31 @@
+import { useQuery } from '@tanstack/react-query'
+
+import { toProblem } from '@/api/problem'
+import { roundsQuery } from '@/api/queries'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+
+import { ParticipantsTable } from './participants-table'
+import { RoundsTable } from './rounds-table'
+
+/** The rounds, and who took part in the chosen one: by default the newest. */
+export function Rounds({ id, chosen }: { id: string; chosen: number | undefined }) {
+  const { data: rounds = [], error } = useQuery(roundsQuery(id))
+  const selected = rounds.find((round) => round.number === chosen) ?? rounds.at(-1)
+
+  return (
+    <section aria-labelledby="rounds">
+      <header className="section-header">
+        <h2 id="rounds">Rounds</h2>
+      </header>
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      {rounds.length === 0 && <p className="muted">No round has opened yet.</p>}
+      {selected && (
+        <>
+          <RoundsTable id={id} rounds={rounds} selected={selected.number} />
+          <h3 className="subheading">Participants in round {selected.number}</h3>
+          <ParticipantsTable id={id} round={selected.number} />
+        </>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,103 @@
+// @vitest-environment jsdom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { act, renderHook } from '@testing-library/react'
+import type { ReactNode } from 'react'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import { experimentQuery } from '@/api/queries'
+import type { Experiment, ExperimentState } from '@/api/types'
+import { FakeEventSource } from '@/lib/fake-event-source'
+
+import { useLive } from './use-live'
+
+const STREAM = '/api/v1/experiments/exp_1/events/stream'
+let queryClient: QueryClient
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  FakeEventSource.install()
+  queryClient = new QueryClient()
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+function experiment(state: ExperimentState, round = 0) {
+  return { id: 'exp_1', state, round, links: { stream: STREAM } } as Experiment
+}
+
+function cached() {
+  const shown = queryClient.getQueryData(experimentQuery('exp_1').queryKey)
+  if (shown === undefined) throw new Error('nothing is cached')
+  return shown
+}
+
+function follow(first: Experiment) {
+  queryClient.setQueryData(experimentQuery('exp_1').queryKey, first)
+  const wrapper = ({ children }: { children: ReactNode }) => (
+    <QueryClientProvider client={queryClient}>{children}</QueryClientProvider>
+  )
+  return renderHook((shown: Experiment) => useLive(shown), { initialProps: first, wrapper })
+}
+
+function pass(milliseconds: number) {
+  act(() => {
+    vi.advanceTimersByTime(milliseconds)
+  })
+}
+
+function invalidated(spy: { mock: { calls: unknown[][] } }): unknown[] {
+  return spy.mock.calls.map(([filters]) => (filters as { queryKey: unknown[] }).queryKey.join('/'))
+}
+
+test('an event patches the experiment at once and refreshes what it made stale, once per burst', () => {
+  const refresh = vi.spyOn(queryClient, 'invalidateQueries')
+  const { result } = follow(experiment('running', 1))
+  act(() => {
+    FakeEventSource.latest.open()
+    FakeEventSource.latest.send({ seq: 8, type: 'round.committed', round: 2 })
+    FakeEventSource.latest.send({ seq: 9, type: 'round.evaluated', round: 2 })
+  })
+  expect(result.current).toBe('live')
+  expect(cached().round).toBe(2)
+  expect(refresh).not.toHaveBeenCalled()
+
+  pass(200)
+  expect(invalidated(refresh)).toEqual(['experiment/exp_1/show', 'experiment/exp_1/rounds', 'experiment/exp_1/metrics'])
+})
+
+test('the last event closes the stream and refreshes the rest', () => {
+  const refresh = vi.spyOn(queryClient, 'invalidateQueries')
+  const { result, rerender } = follow(experiment('running', 12))
+  act(() => {
+    FakeEventSource.latest.send({ seq: 99, type: 'experiment.completed' })
+  })
+  rerender(cached())
+  expect(result.current).toBe('finished')
+  expect(FakeEventSource.latest.readyState).toBe(FakeEventSource.CLOSED)
+  expect(invalidated(refresh)).toContain('experiment/exp_1/artifacts')
+})
+
+test('a finished experiment opens no stream', () => {
+  expect(follow(experiment('failed')).result.current).toBe('finished')
+  expect(FakeEventSource.opened).toHaveLength(0)
+})
+
+test('polling carries the page while the stream is down', () => {
+  const refresh = vi.spyOn(queryClient, 'invalidateQueries')
+  const { result } = follow(experiment('running'))
+  act(() => {
+    FakeEventSource.latest.fail(FakeEventSource.CONNECTING)
+  })
+  expect(result.current).toBe('reconnecting')
+  pass(10_000)
+  expect(invalidated(refresh)).toEqual(['experiment/exp_1', 'experiment/exp_1'])
+
+  act(() => {
+    FakeEventSource.latest.open()
+  })
+  pass(10_000)
+  expect(refresh).toHaveBeenCalledTimes(2)
+})

@@ -1,0 +1,88 @@
+import './experiments.css'
+
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+
+import { toProblem } from '@/api/problem'
+import { experimentsQuery } from '@/api/queries'
+import { Command } from '@/lib/ui/command'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { useNow } from '@/lib/use-now'
+import { useTitle } from '@/lib/use-title'
+
+import { ExperimentRow } from './experiment-row'
+import { FilterBar } from './filter-bar'
+import type { Filters } from './filters'
+
+interface Props {
+  filters: Filters
+  onFilters: (change: (filters: Filters) => Filters) => void
+}
+
+const COLUMNS = ['Experiment', 'State', 'Round', 'Eval loss', 'Rouge-L', 'Bytes per round', 'Created']
+
+export function ExperimentsPage({ filters, onFilters }: Props) {
+  useTitle('Experiments')
+  const { state = [], name = '' } = filters
+  const list = useInfiniteQuery({ ...experimentsQuery({ state, name }), placeholderData: keepPreviousData })
+  const now = useNow(10_000)
+  const filtered = state.length > 0 || name !== ''
+  const experiments = list.data?.pages.flatMap((page) => page.items) ?? []
+
+  return (
+    <main className="page">
+      <header className="page-header">
+        <h1>Experiments</h1>
+      </header>
+      <FilterBar filters={filters} onFilters={onFilters} />
+      {list.error && <ProblemNotice problem={toProblem(list.error)} />}
+      {list.isSuccess && experiments.length === 0 && (filtered ? <NoMatch /> : <NoExperiment />)}
+      {experiments.length > 0 && (
+        <table className="experiments">
+          <thead>
+            <tr>
+              {COLUMNS.map((column) => (
+                <th key={column} scope="col">
+                  {column}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {experiments.map((experiment) => (
+              <ExperimentRow key={experiment.id} experiment={experiment} now={now} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {list.hasNextPage && (
+        <button
+          type="button"
+          className="button"
+          disabled={list.isFetchingNextPage}
+          onClick={() => void list.fetchNextPage()}
+        >
+          Show more
+        </button>
+      )}
+    </main>
+  )
+}
+
+function NoExperiment() {
+  return (
+    <section className="empty">
+      <h2>No experiment yet</h2>
+      <p className="muted">Submit the demo from a terminal on the server; it shows up here within seconds.</p>
+      <Command text="ferret submit examples/quickstart.toml" label="command" />
+    </section>
+  )
+}
+
+function NoMatch() {
+  return (
+    <section className="empty">
+      <h2>No experiment matches</h2>
+      <p className="muted">Take a filter off to see more.</p>
+    </section>
+  )
+}

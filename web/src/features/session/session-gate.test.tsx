@@ -1,0 +1,75 @@
+// @vitest-environment jsdom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { cleanup, fireEvent, render, screen } from '@testing-library/react'
+import { afterEach, expect, test, vi } from 'vitest'
+
+import { ApiProblem } from '@/api/problem'
+
+import { SessionGate } from './session-gate'
+
+afterEach(() => {
+  cleanup()
+  vi.unstubAllGlobals()
+})
+
+/** A server that knows one token and keeps one session. */
+function serve(token: string) {
+  let session = false
+  const problem = (code: string) =>
+    Response.json({ code, title: 'The token is not known', detail: 'Copy it again.' }, { status: 401 })
+  vi.stubGlobal('fetch', async (request: Request) => {
+    if (request.url.endsWith('/session')) {
+      session = ((await request.json()) as { token: string }).token === token
+      return session ? new Response(null, { status: 204 }) : problem('auth.invalid')
+    }
+    return session ? Response.json({ name: 'ferret' }) : problem('auth.missing')
+  })
+}
+
+function open(refused?: ApiProblem) {
+  const queryClient = new QueryClient({ defaultOptions: { queries: { retry: false } } })
+  render(
+    <QueryClientProvider client={queryClient}>
+      <SessionGate refused={refused}>the dashboard</SessionGate>
+    </QueryClientProvider>,
+  )
+}
+
+async function enter(token: string) {
+  fireEvent.change(await screen.findByLabelText('Admin token'), { target: { value: token } })
+  fireEvent.submit(screen.getByTestId('sign-in'))
+}
+
+test('without a session the form says where the token lies', async () => {
+  serve('right')
+  open()
+  expect((await screen.findByTestId('sign-in')).textContent).toContain('FERRET_HOME/admin.token')
+  expect(screen.queryByText('the dashboard')).toBeNull()
+})
+
+test('the right token opens the dashboard', async () => {
+  serve('right')
+  open()
+  await enter(' right ')
+  expect(await screen.findByText('the dashboard')).toBeTruthy()
+})
+
+test('a wrong token is refused with the reason', async () => {
+  serve('right')
+  open()
+  await enter('wrong')
+  expect((await screen.findByRole('alert')).textContent).toBe('The token is not known. Copy it again.')
+})
+
+test('the reason why the token of the address was refused is shown', async () => {
+  serve('right')
+  open(new ApiProblem({ title: 'The token is not known', detail: 'It has changed.' }, 401))
+  expect((await screen.findByRole('alert')).textContent).toContain('It has changed.')
+})
+
+test('a server that does not answer is a problem with a next step, not a sign-in form', async () => {
+  vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')))
+  open()
+  expect((await screen.findByRole('alert')).textContent).toContain('ferret serve')
+  expect(screen.queryByTestId('sign-in')).toBeNull()
+})

@@ -1,0 +1,33 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+
+import { type ApiProblem, toProblem } from '@/api/problem'
+import { infoQuery } from '@/api/queries'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+
+import { SignIn } from './sign-in'
+
+interface Props {
+  /** Why the token of the address was refused, if it was. */
+  refused: ApiProblem | undefined
+  children: ReactNode
+}
+
+/** Shows the dashboard to whoever has a session, and the sign-in form to everybody else. */
+export function SessionGate({ refused, children }: Props) {
+  const info = useQuery(infoQuery)
+  if (info.isPending) return null
+  if (info.error === null) return children
+
+  const problem = toProblem(info.error)
+  if (problem.status === 401) return <SignIn refused={refused} />
+  return (
+    <main className="page narrow">
+      <ProblemNotice problem={problem}>
+        <button type="button" className="button" onClick={() => void info.refetch()}>
+          Try again
+        </button>
+      </ProblemNotice>
+    </main>
+  )
+}

@@ -1,0 +1,46 @@
+import './sign-in.css'
+
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type SubmitEvent, useId } from 'react'
+
+import { type ApiProblem, toProblem } from '@/api/problem'
+import { signIn } from '@/api/queries'
+import { useTitle } from '@/lib/use-title'
+
+export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
+  const queryClient = useQueryClient()
+  const attempt = useMutation({ mutationFn: signIn, onSuccess: () => queryClient.resetQueries() })
+  const field = useId()
+  useTitle('Sign in')
+
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const token = new FormData(event.currentTarget).get('token')
+    if (typeof token === 'string') attempt.mutate(token.trim())
+  }
+  const problem = attempt.isError ? toProblem(attempt.error) : refused
+
+  return (
+    <main className="sign-in">
+      <form onSubmit={submit} data-testid="sign-in">
+        <h1>Sign in to Ferret</h1>
+        {/* Password managers file a secret under a name. */}
+        <input type="text" name="username" autoComplete="username" value="admin" readOnly hidden />
+        <label htmlFor={field}>Admin token</label>
+        <input id={field} name="token" type="password" autoComplete="current-password" required autoFocus />
+        {problem && (
+          <p className="sign-in-problem" role="alert">
+            {problem.title}. {problem.detail}
+          </p>
+        )}
+        <button type="submit" className="button primary" disabled={attempt.isPending}>
+          Sign in
+        </button>
+        <p className="muted small">
+          The token lies in <code>FERRET_HOME/admin.token</code> on the server (<code>~/.ferret/admin.token</code>{' '}
+          unless you set it). The address that <code>ferret serve</code> prints signs you in by itself.
+        </p>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+
+import { chartData, cumulative, type Point, sharedRange } from './chart-data'
+
+const START = '2026-11-21T12:00:00Z'
+
+function point(round: number, value: number): Point {
+  const time = new Date(Date.parse(START) + round * 10_000).toISOString()
+  return { round, value, time, bytes_up: round * 8192 }
+}
+
+test('points come sorted by x, whatever their order', () => {
+  expect(chartData([[point(2, 1.5), point(0, 2.7)]], 'round', START)).toEqual({
+    x: [0, 2],
+    rounds: [0, 2],
+    lines: [[2.7, 1.5]],
+  })
+})
+
+test('x is the round, the seconds since the start or the bytes sent', () => {
+  const line = [point(0, 3), point(1, 2)]
+  expect(chartData([line], 'round', START).x).toEqual([0, 1])
+  expect(chartData([line], 'time', START).x).toEqual([0, 10])
+  expect(chartData([line], 'bytes', START).x).toEqual([0, 8192])
+})
+
+test('a clock that runs behind the start does not draw left of the axis', () => {
+  const early = { ...point(0, 3), time: '2026-11-21T11:59:00Z' }
+  expect(chartData([[early]], 'time', START).x).toEqual([0])
+})
+
+test('two lines share their x; a gap is null', () => {
+  const joined = chartData([[point(1, 10), point(2, 20)], [point(2, 5)]], 'round', START)
+  expect(joined).toEqual({
+    x: [1, 2],
+    rounds: [1, 2],
+    lines: [
+      [10, 20],
+      [null, 5],
+    ],
+  })
+})
+
+test('cumulative adds up in the order of rounds', () => {
+  expect(cumulative([point(2, 5), point(1, 3), point(3, 2)]).map(({ value }) => value)).toEqual([3, 8, 10])
+})
+
+test('panels share the range of the longest', () => {
+  const short = chartData([[point(1, 1)]], 'round', START)
+  const long = chartData([[point(1, 1), point(9, 1)]], 'round', START)
+  expect(sharedRange([short, long], 'round')).toEqual([0, 9])
+})
+
+test('a chart without points, or with the base model alone, still has a range', () => {
+  expect(sharedRange([chartData([[]], 'time', START)], 'time')).toEqual([0, 10])
+  expect(sharedRange([chartData([[point(0, 2.7)]], 'round', START)], 'round')).toEqual([0, 1])
+})

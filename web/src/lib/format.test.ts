@@ -1,0 +1,79 @@
+import { describe, expect, it, test } from 'vitest'
+
+import {
+  formatAgo,
+  formatBytes,
+  formatElapsedTick,
+  formatLoss,
+  formatPercent,
+  formatSeconds,
+  secondsBetween,
+  shortDigest,
+} from './format'
+
+test.each([
+  [0, '0 B'],
+  [812, '812 B'],
+  [8192, '8.19 kB'],
+  [40_960, '41 kB'],
+  [999_400, '999 kB'],
+  [999_999, '1 MB'],
+  [1_638_400, '1.64 MB'],
+  [6.7e9, '6.7 GB'],
+  [4e15, '4 PB'],
+  [5e18, '5000 PB'],
+])('formatBytes(%d) is %s', (bytes, text) => {
+  expect(formatBytes(bytes)).toBe(text)
+})
+
+test.each([
+  [1.7, '1.700'],
+  [2.70949, '2.709'],
+  [0, '0.000'],
+  [0.00042, '4.20e-4'],
+  [123456, '1.23e+5'],
+])('formatLoss(%d) is %s', (value, text) => {
+  expect(formatLoss(value)).toBe(text)
+})
+
+test.each([
+  [0.42, '0.42 s'],
+  [4.24, '4.2 s'],
+  [9.96, '10 s'],
+  [42.3, '42 s'],
+  [59.6, '1 min 0 s'],
+  [200, '3 min 20 s'],
+  [3599.6, '1 h 0 min'],
+  [7500, '2 h 5 min'],
+])('formatSeconds(%d) is %s', (seconds, text) => {
+  expect(formatSeconds(seconds)).toBe(text)
+})
+
+test.each([
+  [45, '45 s'],
+  [90, '1.5 min'],
+  [7200, '2 h'],
+])('formatElapsedTick(%d) is %s', (seconds, text) => {
+  expect(formatElapsedTick(seconds)).toBe(text)
+})
+
+describe('formatAgo', () => {
+  const now = Date.parse('2026-11-21T12:00:00Z')
+
+  it.each([
+    ['2026-11-21T11:59:30Z', 'just now'],
+    ['2026-11-21T11:55:00Z', '5 minutes ago'],
+    ['2026-11-21T09:30:00Z', '2 hours ago'],
+    ['2026-11-20T12:00:00Z', 'yesterday'],
+    ['2024-11-20T12:00:00Z', '2 years ago'],
+  ])('says of %s "%s"', (time, text) => {
+    expect(formatAgo(time, now)).toBe(text)
+  })
+})
+
+test('percent, digests and spans', () => {
+  expect(formatPercent(58.44)).toBe('58.4 %')
+  expect(shortDigest('0123456789abcdef')).toBe('0123456789')
+  expect(secondsBetween('2026-11-21T12:00:00Z', '2026-11-21T12:00:01.5Z')).toBe(1.5)
+  expect(secondsBetween('2026-11-21T12:00:01Z', '2026-11-21T12:00:00Z')).toBe(0)
+})

@@ -1,0 +1,71 @@
+const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
+
+/** Sizes in powers of ten, three significant digits: 8192 → "8.19 kB". */
+export function formatBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), BYTE_UNITS.length - 1)
+  const value = bytes / 1000 ** power
+  // 999,999 B rounds to 1,000 kB: carry it into the next unit.
+  const carry = Number(value.toPrecision(3)) >= 1000 && power < BYTE_UNITS.length - 1
+  const shown = carry ? value / 1000 : value
+  return `${Number(shown.toPrecision(3)).toString()} ${BYTE_UNITS[power + Number(carry)] ?? ''}`
+}
+
+/** Four significant digits, trailing zeros kept so that columns line up: 1.7 → "1.700". */
+export function formatLoss(value: number): string {
+  return Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3)
+    ? value.toExponential(2)
+    : value.toPrecision(4)
+}
+
+/** Rouge-L is stored in percent. */
+export function formatPercent(value: number): string {
+  return `${value.toFixed(1)} %`
+}
+
+/** "0.42 s", "4.2 s", "42 s", "3 min 20 s", "2 h 5 min". */
+export function formatSeconds(seconds: number): string {
+  if (seconds < 1) return `${seconds.toFixed(2)} s`
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`
+  const whole = Math.round(seconds)
+  if (whole < 60) return `${whole} s`
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+}
+
+/** A tick of an elapsed-time axis, which needs no more digits than its step: "45 s", "2 min", "1.5 h". */
+export function formatElapsedTick(seconds: number): string {
+  if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`
+  if (seconds < 3600) return `${Number((seconds / 60).toPrecision(3))} min`
+  return `${Number((seconds / 3600).toPrecision(3))} h`
+}
+
+const AGO_UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+]
+const AGO = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+/** "5 minutes ago"; anything within a minute of now is "just now". */
+export function formatAgo(time: string, now: number): string {
+  const seconds = (Date.parse(time) - now) / 1000
+  const unit = AGO_UNITS.find(([, size]) => Math.abs(seconds) >= size)
+  return unit ? AGO.format(Math.trunc(seconds / unit[1]), unit[0]) : 'just now'
+}
+
+/** The reader's own locale and time zone, to the second. */
+export function formatTime(time: string): string {
+  return new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+}
+
+/** Enough of a digest to recognise it; the whole one is a click away. */
+export function shortDigest(digest: string): string {
+  return digest.slice(0, 10)
+}
+
+/** Seconds from one instant to another, never negative. */
+export function secondsBetween(from: string, to: string): number {
+  return Math.max(0, (Date.parse(to) - Date.parse(from)) / 1000)
+}

@@ -1,0 +1,24 @@
+/** What a reader can do about a problem, by its code; the problem's own detail says what happened. */
+const NEXT_STEPS: Record<string, string> = {
+  'auth.missing': 'Sign in with the admin token.',
+  'auth.invalid': 'Sign in again: the server knows another token by now.',
+  'dataset.invalid': 'Mend the file at the place named above and submit the experiment again.',
+  'experiment.conflict': 'Reload the page: somebody else may have moved the experiment on.',
+  'experiment.not_found': 'Check the address, or look for the experiment in the list.',
+  'ledger.broken': 'Run “ferret experiment verify ID” on the server to see which round differs.',
+  'model.invalid': 'Point model.source at a causal language model in Hugging Face layout and submit again.',
+  'partition.invalid': 'Lower participants.simulated or choose another partition, then submit again.',
+  'quorum.missed':
+    'See below why participants did not report. Lower round.quorum or raise round.deadline_seconds and submit again.',
+  'server.not_ready': 'Run “ferret doctor” on the server: it names what is missing.',
+  'server.unreachable': 'Check that “ferret serve” still runs. This page tries again by itself.',
+  'spec.invalid': 'Correct the fields named above and submit the experiment again.',
+  'storage.corrupt': 'Run “ferret experiment verify ID” on the server to find the damaged file.',
+  'storage.full': 'Free some room on the server’s disk, then submit the experiment again.',
+  'storage.missing': 'Restore the file named above from a backup of the storage.',
+  'training.non_finite': 'Lower the local learning rate or switch gradient clipping on, then submit again.',
+}
+
+export function nextStep(code: string): string {
+  return NEXT_STEPS[code] ?? 'The server’s log tells more under this request’s id.'
+}

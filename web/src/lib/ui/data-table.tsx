@@ -1,0 +1,42 @@
+import type { ChartData } from '@/lib/chart-data'
+
+interface Props {
+  caption: string
+  data: ChartData
+  lines: readonly string[]
+  format: (value: number) => string
+}
+
+/** The same values as a chart, for screen readers and for whoever wants the figures. */
+export function DataTable({ caption, data, lines, format }: Props) {
+  return (
+    <details className="data-table">
+      <summary>Values</summary>
+      <div className="data-table-scroll" tabIndex={0} role="region" aria-label={`${caption}, values`}>
+        <table>
+          <caption className="visually-hidden">{caption} by round</caption>
+          <thead>
+            <tr>
+              <th scope="col">Round</th>
+              {lines.map((line) => (
+                <th key={line} scope="col">
+                  {line}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {data.rounds.map((round, row) => (
+              <tr key={round}>
+                <th scope="row">{round}</th>
+                {data.lines.map((line, column) => (
+                  <td key={lines[column]}>{line[row] == null ? '–' : format(line[row])}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  )
+}

@@ -1,0 +1,15 @@
+import { useEffect, useState } from 'react'
+
+/** The clock in milliseconds, told anew every so often, so that "2 minutes ago" stays true. */
+export function useNow(everyMilliseconds: number): number {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => {
+      setNow(Date.now())
+    }, everyMilliseconds)
+    return () => {
+      clearInterval(timer)
+    }
+  }, [everyMilliseconds])
+  return now
+}

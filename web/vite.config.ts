@@ -1,0 +1,24 @@
+import react from '@vitejs/plugin-react'
+import { loadEnv } from 'vite'
+import { defineConfig } from 'vitest/config'
+
+// `npm run dev` talks to a server that runs already.
+const { FERRET_URL = 'http://127.0.0.1:8765' } = loadEnv('', '.', 'FERRET_URL')
+
+export default defineConfig({
+  plugins: [react()],
+  resolve: { tsconfigPaths: true },
+  build: {
+    outDir: '../api/static',
+    emptyOutDir: true,
+    target: 'es2023',
+    // A data: address would be refused by the server's `default-src 'self'`.
+    assetsInlineLimit: 0,
+  },
+  server: {
+    proxy: { '/api': FERRET_URL },
+  },
+  test: {
+    include: ['src/**/*.test.{ts,tsx}'],
+  },
+})
