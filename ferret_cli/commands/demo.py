@@ -1,0 +1,41 @@
+"""``ferret demo``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="Stop when the experiment has ended.")] = False,
+    json: options.Json = False,
+    home: Annotated[
+        Path | None,
+        typer.Option("--home", file_okay=False, help="Folder to keep; default ./.ferret/demo, emptied at every start."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=1, max=65535, help="Port; default 8765, or a free one if it is taken.")
+    ] = None,
+) -> None:
+    """Run the whole service with a small experiment on generated data, and watch it learn.
+
+    Prints one address for the browser and keeps serving until Ctrl-C.
+    """
+    from ferret_cli.output import say
+    from ferret_cli.setup import require_server
+
+    require_server()
+
+    from ferret_cli.demo import prepare
+    from ferret_cli.demo.show import show
+
+    try:
+        show(prepare.plan(home, port), once=once, json=json)
+    except KeyboardInterrupt:
+        say("stopped")
+        if once:
+            raise

@@ -1,0 +1,27 @@
+"""``ferret doctor``"""
+
+from __future__ import annotations
+
+import typer
+
+from ferret_cli import options
+
+
+def doctor(port: options.Port = options.DEFAULT_PORT, json: options.Json = False) -> None:
+    """Say what this machine has and lacks, and the command that mends it."""
+    from ferret_cli.doctor import software
+    from ferret_cli.output import emit, say, table
+
+    found = [software.python(), software.training(), software.gpu(), software.server()]
+    if found[-1].ok:
+        from ferret_cli.doctor import installation
+        from ferret_db.settings import ServiceSettings
+
+        found += installation.checks(ServiceSettings.read(), port)
+    if json:
+        emit({"ok": all(check.ok is not False for check in found), "checks": [check._asdict() for check in found]})
+    else:
+        table(["", "what", "found", "mend it with"], [(c.mark, c.name, c.detail, c.fix or "") for c in found])
+    if any(check.ok is False for check in found):
+        say("something that Ferret needs is missing")
+        raise typer.Exit(1)

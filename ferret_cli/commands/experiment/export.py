@@ -1,0 +1,33 @@
+"""``ferret experiment export ID FOLDER``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def export(
+    id: options.Id,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="New or empty folder for the checkpoint.")],
+    round: Annotated[
+        int | None, typer.Option("--round", min=0, help="Round to take; 0 is the base model; default the latest.")
+    ] = None,
+    url: options.Url = None,
+    json: options.Json = False,
+) -> None:
+    """Download a checkpoint that transformers loads; every file is checked by its digest."""
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service import Service
+
+    run = Service(url).experiment(id)
+    files = run.checkpoint(round)
+    path = run.export(folder, files[0].round).resolve()
+    say(f"round {files[0].round} is in {path}")
+    if json:
+        emit({"id": id, "round": files[0].round, "checkpoint": str(path), "files": [file.name for file in files]})
+    else:
+        print(path)

@@ -1,0 +1,35 @@
+"""``ferret experiment list``"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+from ferret_core.protocol.states import ExperimentState
+
+
+def list_experiments(
+    state: Annotated[list[ExperimentState] | None, typer.Option("--state", help="Only these; may be repeated.")] = None,
+    algorithm: Annotated[str | None, typer.Option("--algorithm")] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset")] = None,
+    name: Annotated[str | None, typer.Option("--name")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, newest first.")] = 50,
+    url: options.Url = None,
+    json: options.Json = False,
+) -> None:
+    """List the experiments, newest first."""
+    from ferret_cli.describe import list_row
+    from ferret_cli.output import emit, table
+    from ferret_sdk.service import Service
+
+    states = [one.value for one in state or ()]
+    found = Service(url).experiments(state=states, algorithm=algorithm, dataset=dataset, name=name)
+    runs = [run.experiment for run in islice(found, limit)]
+    if json:
+        emit({"items": [run.model_dump(mode="json") for run in runs]})
+        return
+    columns = ["id", "name", "state", "round", "algorithm", "eval loss", "Rouge-L", "created"]
+    table(columns, [list_row(run) for run in runs])

@@ -1,0 +1,20 @@
+"""``ferret experiment show ID``"""
+
+from __future__ import annotations
+
+from ferret_cli import options
+
+
+def show(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
+    """Show one experiment: state, metrics and rounds."""
+    from ferret_cli.describe import metrics_rows, overview_rows, round_rows
+    from ferret_cli.output import emit, table
+    from ferret_sdk.service import Service
+
+    run = Service(url).experiment(id)
+    if json:
+        emit(run.experiment)
+        return
+    table(["", ""], overview_rows(run.experiment))
+    table(["metric", "first", "last", "best"], metrics_rows(run.experiment))
+    table(["round", "state", "accepted", "train loss", "eval loss", "Rouge-L", "sent", "received"], round_rows(run))

@@ -1,0 +1,44 @@
+"""``ferret join URL``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def join(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the server.")],
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data",
+            metavar="FILE.jsonl",
+            help="Your examples: one object with instruction, input, output per line. They never leave this machine.",
+        ),
+    ],
+    code: Annotated[
+        str,
+        typer.Option(
+            "--code", envvar="FERRET_CODE", help="One-time enrolment code, or the same one again after a restart."
+        ),
+    ],
+    name: Annotated[str | None, typer.Option("--name", help="Name in the experiment; default the host's name.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Take part in an experiment with your own data, until it ends."""
+    import socket
+
+    from ferret_cli.setup import require_training
+
+    require_training()
+
+    from ferret_cli.joining import take_part
+    from ferret_sdk.participant import Participant, read_examples
+
+    # A code works once: it is not spent before the data are known to be readable.
+    read_examples(data)
+    take_part(Participant.enrol(url, code, name or socket.gethostname()), data, json)

@@ -1,0 +1,21 @@
+"""``ferret migrate``"""
+
+from __future__ import annotations
+
+from ferret_cli import options
+
+
+def migrate(json: options.Json = False) -> None:
+    """Bring the database (FERRET_DATABASE_URL) to this version's schema."""
+    from ferret_cli.output import emit, say
+    from ferret_cli.setup import require_server
+
+    require_server()
+
+    from ferret_db import migrate
+    from ferret_db.settings import ServiceSettings
+
+    migrate.upgrade(ServiceSettings.read().database_url)
+    say(f"the database is at revision {migrate.head()}")
+    if json:
+        emit({"revision": migrate.head()})

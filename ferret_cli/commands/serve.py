@@ -1,0 +1,36 @@
+"""``ferret serve``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def serve(
+    home: options.Home = options.DEFAULT_HOME,
+    host: Annotated[str, typer.Option("--host", envvar="FERRET_HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: options.Port = options.DEFAULT_PORT,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Training workers.")] = 1,
+) -> None:
+    """Run the whole service on this machine: broker, API, training workers and the aggregation worker.
+
+    Prints one address with the token in it, and stops cleanly on Ctrl-C.
+    """
+    from ferret_cli.output import say
+    from ferret_cli.setup import require_server
+
+    require_server()
+
+    from ferret_cli.stack.stack import Plan, running
+
+    plan = Plan(home.expanduser().resolve(), host, port, workers)
+    try:
+        with running(plan, say) as stack:
+            print(stack.address, flush=True)
+            say(f"serving; logs are in {plan.home / 'logs'}; Ctrl-C stops it")
+            stack.keep_running()
+    except KeyboardInterrupt:
+        say("stopped")

@@ -1,0 +1,51 @@
+"""``ferret simulate FILE``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def simulate(
+    file: options.SpecFile,
+    assignments: options.Assignments = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write the final checkpoint here.", show_default=False)
+    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default all.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Run the experiment in FILE in this process, with no server.
+
+    The same file gives the same model, bit for bit, as a server that runs it on CPU.
+    """
+    from ferret_cli import specfile
+    from ferret_cli.output import emit, say
+    from ferret_cli.progress import HEADER
+    from ferret_cli.setup import require_training
+
+    require_training()
+
+    from ferret_sdk.download import require_empty
+
+    spec = specfile.load(file, assignments or ())
+    if out is not None:
+        require_empty(out, "--out")
+
+    import torch
+
+    from ferret_cli.simulation import document, line
+    from ferret_core.simulate import simulate
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    say(HEADER)
+    result = simulate(spec, out, on_round=lambda done: say(str(line(done, spec.rounds))))
+    if json:
+        emit(document(result, out))
+    else:
+        print(result.digest)

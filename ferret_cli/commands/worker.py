@@ -1,0 +1,19 @@
+"""``ferret worker train|aggregate``"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from ferret_core.protocol.tasks import Queue
+
+
+def worker(queue: Annotated[Queue, typer.Argument(help="Which work this process takes.")]) -> None:
+    """Run one worker alone, as one process of a larger installation."""
+    from ferret_cli.setup import require_server
+
+    require_server()
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "worker", queue.value])  # noqa: S606 - our own words, no shell

@@ -1,0 +1,1 @@
+"""``ferret demo``: the whole service on generated data, with one real participant beside the simulated clients."""

@@ -1,0 +1,62 @@
+"""The demo's folder, data and experiment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+from ferret_cli import specfile
+from ferret_cli.options import DEFAULT_PORT
+from ferret_cli.stack import ports
+from ferret_cli.stack.home import LOCK_FILE, locked
+from ferret_cli.stack.stack import Plan
+from ferret_core import demo
+from ferret_core.demo import tasks
+from ferret_core.protocol.spec import ExperimentSpec
+
+DEFAULT_HOME = Path(".ferret/demo")
+# What would lead the demo out of its own folder, into an installation that is in use.
+ELSEWHERE = ("DATABASE_URL", "DATABASE_URL_FILE", "BROKER_URL", "BROKER_URL_FILE", "STORAGE_URL")
+
+
+def plan(home: Path | None, port: int | None) -> Plan:
+    """The stack of the demo, in a ``home`` to keep or else in the default one, emptied."""
+    own_environment()
+    folder = (home or DEFAULT_HOME).expanduser().resolve()
+    if home is None:
+        fresh_home(folder)
+    return Plan(folder, port=port or ports.this_or_free(DEFAULT_PORT))
+
+
+def own_environment() -> None:
+    """Keeps the demo's processes to its own folder, and its participant from idling between short rounds."""
+    for name in ELSEWHERE:
+        os.environ.pop(f"FERRET_{name}", None)
+    os.environ.setdefault("FERRET_POLL_SECONDS", "0.5")
+
+
+def fresh_home(home: Path) -> None:
+    """Empties the folder of the last demo, unless that one still runs (``home.in_use``)."""
+    with locked(home):
+        for path in home.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != LOCK_FILE:
+                path.unlink()
+
+
+def data(home: Path) -> Path:
+    """The folder of the generated tasks: train, test and, for the real participant, edge."""
+    folder = home / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    tasks.write(folder)
+    return folder
+
+
+def spec(data: Path) -> ExperimentSpec:
+    """The experiment of ``examples/demo.toml``, which ships beside the demo's model."""
+    os.environ["FERRET_DEMO_MODEL"] = str(demo.model_path())
+    os.environ["FERRET_DEMO_DATA"] = str(data)
+    return specfile.load(Path(str(files(demo) / "demo.toml")))

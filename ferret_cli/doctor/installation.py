@@ -1,0 +1,83 @@
+"""The server's folder, broker, database and port."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ferret_cli.doctor.check import Check
+from ferret_cli.output import size
+from ferret_cli.stack import broker, ports
+from ferret_core.protocol.errors import FerretError
+from ferret_db import migrate
+from ferret_db.settings import ServiceSettings
+from ferret_sdk.address import TOKEN_FILE, running_server
+
+NEEDED_BYTES = 2 * 10**9
+
+
+def checks(settings: ServiceSettings, port: int) -> list[Check]:
+    """Everything that ``ferret serve`` on ``port`` needs beside the packages."""
+    found = [broker_program(settings), database(settings), disk(settings.home), token(settings.home)]
+    return [*found, server(settings.home, port)]
+
+
+def broker_program(settings: ServiceSettings) -> Check:
+    if broker.is_configured():
+        return _configured_broker(settings.broker_url)
+    program = broker.find_program()
+    if program is None:
+        return Check("broker", False, "neither Redis nor Valkey found", broker.INSTALL)
+    return Check("broker", True, f"ferret serve will start {program}")
+
+
+def _configured_broker(url: str) -> Check:
+    host, port = urlsplit(url).hostname or "localhost", urlsplit(url).port or 6379
+    try:
+        socket.create_connection((host, port), timeout=3).close()
+    except OSError as error:
+        reason = f"{host}:{port} (FERRET_BROKER_URL) does not answer: {error.strerror or error}"
+        return Check("broker", False, reason, "start it, or unset FERRET_BROKER_URL to have ferret serve start one")
+    return Check("broker", True, f"{host}:{port} answers")
+
+
+def database(settings: ServiceSettings) -> Check:
+    file = urlsplit(settings.database_url).path.removeprefix("/")
+    if settings.database_url.startswith("sqlite") and not Path(file).exists():
+        return Check("database", True, f"ferret serve will make {file}")
+    try:
+        migrate.check(settings.database_url)
+    except FerretError as error:
+        return Check("database", False, error.detail, "ferret migrate")
+    return Check("database", True, f"at revision {migrate.head()}")
+
+
+def disk(home: Path) -> Check:
+    existing = next(path for path in (home, *home.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    ok = free >= NEEDED_BYTES
+    fix = None if ok else f"make room for {size(NEEDED_BYTES)}, or choose another folder: export FERRET_HOME=…"
+    return Check("disk", ok, f"{size(free)} free in {existing}", fix)
+
+
+def token(home: Path) -> Check:
+    path = home / TOKEN_FILE
+    if not path.exists():
+        return Check("admin token", True, f"ferret serve will make {path}")
+    mode = path.stat().st_mode & 0o777
+    ok = mode & 0o077 == 0
+    return Check("admin token", ok, f"{path} has mode {mode:04o}", None if ok else f"chmod 600 {path}")
+
+
+def server(home: Path, port: int) -> Check:
+    """A server that runs from this folder, or else whether the port is free for one."""
+    url = running_server(home)
+    if url is not None and not ports.is_free(urlsplit(url).hostname or "127.0.0.1", urlsplit(url).port or port):
+        return Check("server", True, f"runs at {url}")
+    if ports.is_free("127.0.0.1", port):
+        return Check("server", True, f"none runs from {home}; port {port} is free")
+    return Check(
+        "server", False, f"port {port} is taken by another program", f"ferret serve --port {ports.free_port()}"
+    )

@@ -1,0 +1,69 @@
+"""Shows an error: what is wrong, which field and value, and what to do next. Never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from ferret_cli.output import emit, say
+from ferret_core.protocol.errors import Exit, FerretError
+
+if TYPE_CHECKING:
+    from ferret_sdk.run import Run
+
+NEXT_STEPS: dict[str, str] = {
+    "auth.missing": "set FERRET_TOKEN, or FERRET_TOKEN_FILE to the path of the server's admin.token",
+    "auth.invalid": "set FERRET_TOKEN to the token in the server's FERRET_HOME/admin.token",
+    "enrolment.invalid": "ask for a new code: ferret experiment enrol ID",
+    "experiment.not_found": "see which there are: ferret experiment list",
+    "experiment.conflict": "see its state: ferret experiment show ID",
+    "artifact.not_found": "see what was written: ferret experiment show ID",
+    "home.in_use": "use that server, stop it, or choose another folder with --home",
+    "server.unreachable": "start a server with: ferret serve, or set FERRET_URL to the address of a running one",
+    "server.not_ready": "see what is missing: ferret doctor",
+    "setup.missing": "see what else is missing: ferret doctor",
+    "internal": "run it again with --debug for the traceback: ferret --debug …",
+}
+
+
+def debugging() -> bool:
+    return bool(os.environ.get("FERRET_DEBUG"))
+
+
+def require_completed(run: Run) -> None:
+    """Ends the command as the experiment ended. Its document has been printed and holds the error, so only stderr
+    says it again."""
+    try:
+        run.require_completed()
+    except FerretError as error:
+        raise typer.Exit(tell(error)) from error
+
+
+def show(error: FerretError) -> Exit:
+    """Ends a command that has printed no result: with ``--json`` stdout gets the problem document instead."""
+    if "--json" in sys.argv:
+        emit(error.to_json())
+    return tell(error)
+
+
+def tell(error: FerretError) -> Exit:
+    """Prints ``error`` on stderr and returns the exit code that it stands for."""
+    from rich.text import Text
+
+    say(Text.assemble(("error: ", "bold red"), (error.problem.title, "bold")))
+    say(Text(f"  {error.detail}"))
+    for field in error.errors:
+        line = f"{field.field} = {field.value!r}: {field.message}"
+        if line != error.detail:
+            say(Text(f"  {line}"))
+    if step := NEXT_STEPS.get(error.code):
+        say(Text.assemble(("  next: ", "bold"), step))
+    return error.problem.exit
+
+
+def of_exception(error: Exception) -> FerretError:
+    """What was not foreseen, as an error that asks for ``--debug``."""
+    return FerretError("internal", f"{type(error).__name__}: {error}")

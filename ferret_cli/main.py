@@ -1,0 +1,56 @@
+"""The ``ferret`` command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from ferret_cli import failure
+from ferret_cli.commands import api, demo, doctor, join, migrate, serve, simulate, submit, worker
+from ferret_cli.commands.experiment import experiment
+from ferret_core.protocol.errors import FerretError
+
+app = typer.Typer(
+    name="ferret",
+    help="Tune all parameters of a language model over data that never leaves its owners.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
+app.command("submit")(submit.submit)
+app.add_typer(experiment, name="experiment")
+app.command("simulate")(simulate.simulate)
+app.command("join")(join.join)
+app.command("doctor")(doctor.doctor)
+app.command("api")(api.api)
+app.command("worker")(worker.worker)
+app.command("migrate")(migrate.migrate)
+
+
+@app.callback()
+def root(
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="FERRET_DEBUG", help="Show tracebacks instead of short messages.")
+    ] = False,
+) -> None:
+    if debug:
+        os.environ["FERRET_DEBUG"] = "1"
+
+
+def main() -> None:
+    """Runs the command line; leaves with the exit code that the error's code stands for."""
+    try:
+        app()
+    except FerretError as error:
+        if failure.debugging():
+            raise
+        sys.exit(failure.show(error))
+    except Exception as error:
+        if failure.debugging():
+            raise
+        sys.exit(failure.show(failure.of_exception(error)))

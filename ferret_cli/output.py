@@ -1,0 +1,51 @@
+"""What goes where: results on stdout, everything said along the way on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def say(*parts: Any) -> None:
+    """A message for people, on stderr."""
+    stderr().print(*parts, soft_wrap=True, highlight=False)
+
+
+def stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def emit(value: Any) -> None:
+    """One JSON document on one line of stdout."""
+    document = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    print(json.dumps(document, ensure_ascii=False, default=str), flush=True)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table on stdout; None is shown as a dash. Cells are kept whole where stdout is no terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        shown.add_row(*(Text("–" if cell is None else str(cell)) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 10_000).print(shown)
+
+
+def size(count: float) -> str:
+    """Bytes for people, in powers of 1,000: ``1.2 kB``."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"

@@ -1,0 +1,81 @@
+"""One line per round, the same for a watched experiment, the demo and a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ferret_cli.output import say, size
+
+if TYPE_CHECKING:
+    from ferret_sdk.run import Run
+    from ferret_sdk.schemas import Event
+
+HEADER = f"{'round':>9}  {'train loss':>10}  {'eval loss':>9}  {'Rouge-L':>8}  {'sent each':>9}  {'received':>9}"
+
+
+class RoundLine(NamedTuple):
+    """One round: ``bytes_up`` and ``bytes_down`` are means over its participants."""
+
+    number: int
+    rounds: int
+    metrics: Mapping[str, float]
+    bytes_up: float
+    bytes_down: float
+
+    def __str__(self) -> str:
+        rouge = self.metrics.get("rouge_l")
+        return "  ".join(
+            [
+                f"{self.number:>4}/{self.rounds:<4}",
+                f"{_loss(self.metrics.get('train_loss')):>10}",
+                f"{_loss(self.metrics.get('eval_loss')):>9}",
+                f"{'–' if rouge is None else f'{rouge:.1f} %':>8}",
+                f"{size(self.bytes_up) if self.number else '–':>9}",
+                f"{size(self.bytes_down) if self.number else '–':>9}",
+            ]
+        )
+
+
+def round_lines(run: Run, events: Iterable[Event]) -> Iterator[RoundLine]:
+    """A line for the base model and for each round, as soon as all that will be measured of it is there."""
+    for event in events:
+        if (number := measured(run, event)) is not None:
+            yield line_of(run, number)
+
+
+def measured(run: Run, event: Event) -> int | None:
+    """The round of which ``event`` says that nothing more will be measured."""
+    from ferret_core.federation import evaluation_due
+    from ferret_core.protocol.spec import ExperimentSpec
+
+    if event.type == "round.evaluated":
+        return event.round
+    if event.type != "round.committed" or event.round is None:
+        return None
+    spec = ExperimentSpec.model_validate(run.experiment.spec)
+    return None if evaluation_due(spec, event.round) else event.round
+
+
+def line_of(run: Run, number: int) -> RoundLine:
+    rounds = run.experiment.rounds
+    if number == 0:
+        points = {name: series[0] for name, series in run.metrics().items() if series and series[0].round == 0}
+        return RoundLine(0, rounds, {name: point.value for name, point in points.items()}, 0, 0)
+    found = run.round(number)
+    share = max(found.accepted, 1)
+    return RoundLine(
+        number, rounds, found.metrics, found.bytes_up / share, found.bytes_down / max(found.participants, 1)
+    )
+
+
+def say_rounds(lines: Iterable[RoundLine]) -> None:
+    """Prints the lines on stderr as they come, under one header."""
+    for index, line in enumerate(lines):
+        if index == 0:
+            say(HEADER)
+        say(str(line))
+
+
+def _loss(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,33 @@
+"""Whether what a command needs is installed, asked without importing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+from ferret_core.protocol.errors import FerretError
+
+SERVER_MODULES = ("ferret_db", "api", "worker")
+INSTALL_SERVER = "pip install ferret-service"
+INSTALL_TRAINING = "pip install 'ferret-participant[train]'"
+
+
+def missing(modules: Iterable[str]) -> list[str]:
+    """Those of the top-level ``modules`` that cannot be imported."""
+    return [name for name in modules if find_spec(name) is None]
+
+
+def require_modules(modules: Iterable[str], install: str) -> None:
+    """``setup.missing`` with the command to install unless all ``modules`` are there."""
+    if absent := missing(modules):
+        raise FerretError("setup.missing", f"{', '.join(absent)} is not installed; install it with: {install}")
+
+
+def require_server() -> None:
+    """The commands that run a server need its distribution; a participant's has only the core and the SDK."""
+    require_modules(SERVER_MODULES, INSTALL_SERVER)
+
+
+def require_training() -> None:
+    """The commands that hold a model need torch, which submitting and watching do not."""
+    require_modules(["torch", "transformers", "safetensors"], INSTALL_TRAINING)

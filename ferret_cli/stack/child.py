@@ -1,0 +1,99 @@
+"""One child process: started with its own log, and never left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+_libc: ctypes.CDLL | None = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+@dataclass
+class Child:
+    """A command under a name; its stdout and stderr go to ``log``. Start it from the main thread.
+
+    It has a session of its own, so that Ctrl-C in the terminal reaches the supervisor alone, which stops the children
+    in order. On Linux the kernel kills it when the supervisor dies. A child of a
+    higher ``layer`` uses those of the lower ones. ``may_end``: exit code 0 is its proper end.
+    """
+
+    name: str
+    command: Sequence[str]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    layer: int = 0
+    may_end: bool = False
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _log_start: int = field(default=0, init=False)
+
+    def start(self) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self._log_start = log.tell()
+            self._process = subprocess.Popen(
+                self.command,
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_die_with(os.getpid()),
+            )
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it has ended though it should not have."""
+        code = self.exit_code
+        return code is not None and not (self.may_end and code == 0)
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll() if self._process else None
+
+    def last_lines(self, count: int = 15) -> str:
+        """The end of what this start of the child has said."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_start)
+            lines = log.read().decode(errors="replace").splitlines()
+        return "\n".join(f"  | {line}" for line in lines[-count:])
+
+    def terminate(self) -> None:
+        """Asks it to end."""
+        if self._process and self.exit_code is None:
+            self._process.terminate()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended within ``seconds``."""
+        try:
+            if self._process:
+                self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """Ends it and everything it has started, now."""
+        if self._process and self.exit_code is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+def _die_with(parent: int) -> Callable[[], None]:
+    """What a child does before it becomes its command: asks the kernel to kill it when ``parent`` dies."""
+
+    def ask() -> None:
+        if _libc is None:
+            return
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask

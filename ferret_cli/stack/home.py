@@ -1,0 +1,64 @@
+"""The server's folder: one server at a time, and a note for clients on this machine."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.address import SERVER_FILE, TOKEN_FILE
+
+LOCK_FILE = "serve.lock"
+
+
+@contextmanager
+def locked(home: Path) -> Generator[None]:
+    """Holds the folder for this process; ``home.in_use`` with the holder's pid if another one does.
+
+    The kernel drops the lock when the process ends, however it ends.
+    """
+    with _lock_file(home) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            detail = f"ferret serve with pid {file.read().strip() or 'unknown'} runs in {home}"
+            raise FerretError("home.in_use", detail) from error
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+def _lock_file(home: Path) -> TextIO:
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return (home / LOCK_FILE).open("a+")
+    except OSError as error:
+        reason = f"cannot be used ({error.strerror}); choose another with --home or FERRET_HOME"
+        raise FerretError.of_field("settings.invalid", "home", str(home), reason) from error
+
+
+@contextmanager
+def announced(home: Path, url: str) -> Generator[None]:
+    """``server.json`` tells the SDK and the CLI on this machine where the server is, for as long as it runs."""
+    path = home / SERVER_FILE
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps({"url": url, "pid": os.getpid()}) + "\n")
+    draft.replace(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def admin_token(home: Path) -> str:
+    """The token that the API takes: the configured one, else the one it made in ``home``."""
+    if given := os.environ.get("FERRET_ADMIN_TOKEN"):
+        return given
+    return Path(os.environ.get("FERRET_ADMIN_TOKEN_FILE") or home / TOKEN_FILE).read_text().strip()

@@ -1,0 +1,86 @@
+"""Which server to talk to and with which token: arguments, else the environment, else the server of this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from pydantic import SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.transport import is_loopback
+
+DEFAULT_URL = "http://127.0.0.1:8765"
+SERVER_FILE = "server.json"
+TOKEN_FILE = "admin.token"  # noqa: S105 - a file's name, not a token
+
+
+class ClientSettings(BaseSettings):
+    """``FERRET_URL``, ``FERRET_TOKEN`` or ``FERRET_TOKEN_FILE``, and ``FERRET_HOME``."""
+
+    model_config = SettingsConfigDict(env_prefix="FERRET_", env_ignore_empty=True, extra="ignore")
+
+    url: str | None = None
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    home: Path = Path("~/.ferret")
+
+
+class Address(NamedTuple):
+    """A server's base URL and the token to show there, if any is known."""
+
+    url: str
+    token: str | None
+
+
+def resolve(url: str | None = None, token: str | None = None) -> Address:
+    """Completes what the caller gave. The address that ``ferret serve`` prints, token and all, is a good ``url``.
+
+    The token in this machine's ``FERRET_HOME`` is only ever shown to a server on this machine.
+    """
+    settings = ClientSettings()
+    home = settings.home.expanduser()
+    base, own_token = split(url or settings.url or running_server(home) or DEFAULT_URL)
+    return Address(base, token or own_token or _given_token(settings) or _local_token(home, base))
+
+
+def split(url: str) -> Address:
+    """The base URL and the token that may stand in its fragment (``http://127.0.0.1:8765/#token=…``)."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise FerretError.of_field("request.invalid", "url", url, "is not an address such as http://127.0.0.1:8765")
+    parts = urlsplit(url)
+    tokens = parse_qs(parts.fragment).get("token")
+    return Address(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", tokens[0] if tokens else None)
+
+
+def _given_token(settings: ClientSettings) -> str | None:
+    if settings.token:
+        return settings.token.get_secret_value()
+    if settings.token_file is None:
+        return None
+    try:
+        return settings.token_file.expanduser().read_text().strip()
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror}); write the token to this file or unset the variable"
+        raise FerretError.of_field("auth.missing", "FERRET_TOKEN_FILE", str(settings.token_file), reason) from error
+
+
+def running_server(home: Path) -> str | None:
+    """The URL of the server that runs in this home, as ``ferret serve`` wrote it."""
+    try:
+        return str(json.loads((home / SERVER_FILE).read_text())["url"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _local_token(home: Path, url: str) -> str | None:
+    path = home / TOKEN_FILE
+    return path.read_text().strip() if is_loopback(url) and path.is_file() else None

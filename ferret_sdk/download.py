@@ -1,0 +1,84 @@
+"""Downloads a file so that it is whole or not there: resumed by Range, checked by digest, renamed at the end."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+
+from ferret_core.protocol.digest import digest_file
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.retry import PATIENT, Retry, Transient
+from ferret_sdk.transport import Transport
+
+
+def download(transport: Transport, path: str, target: Path, *, size: int, digest: str) -> None:
+    """Fetches ``size`` bytes at ``path`` into ``target``; a part left by an earlier try is continued.
+
+    Raises ``storage.corrupt`` if the bytes do not have ``digest`` (BLAKE3), ``storage.full`` if they do not fit.
+    """
+    if target.is_file() and target.stat().st_size == size and digest_file(target) == digest:
+        return
+    part = target.with_name(f"{target.name}.part")
+    with _room_for(target, size):
+        _fetch(transport, path, part, size, digest)
+        if digest_file(part) != digest:
+            part.unlink()
+            raise FerretError(
+                "storage.corrupt", f"{target.name} arrived with other bytes than {digest}; fetch it again"
+            )
+        part.replace(target)
+
+
+def require_empty(folder: Path, field: str) -> None:
+    """Refuses to write among files that are already there, before any work is done."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FerretError.of_field("request.invalid", field, str(folder), "is not an empty folder; choose another")
+
+
+def _fetch(transport: Transport, path: str, part: Path, size: int, digest: str) -> None:
+    retry = Retry(PATIENT)
+    with part.open("ab", buffering=0) as file:
+        while (have := _length(file)) != size:
+            try:
+                _append(transport, path, file, size, digest)
+            except Transient as failure:
+                if _length(file) > have:
+                    retry.reset()
+                retry.wait(failure)
+        os.fsync(file.fileno())
+
+
+def _append(transport: Transport, path: str, file: FileIO, size: int, digest: str) -> None:
+    """Adds what is missing after the bytes already there; starts over where the server does not continue."""
+    have = _length(file)
+    headers = {"Range": f"bytes={have}-", "If-Range": f'"{digest}"'} if 0 < have < size else {}
+    with transport.stream(path, headers) as answer:
+        if answer.status != 206:
+            file.truncate(0)
+        for chunk in answer.chunks:
+            file.write(chunk)
+            if _length(file) > size:
+                file.truncate(0)
+                raise FerretError("storage.corrupt", f"{path} is longer than the {size} bytes announced")
+    if _length(file) < size:
+        detail = f"{path} ended after {_length(file)} of {size} bytes; run the command again to continue"
+        raise Transient(FerretError("server.unexpected", detail))
+
+
+def _length(file: FileIO) -> int:
+    return file.seek(0, os.SEEK_END)
+
+
+@contextmanager
+def _room_for(target: Path, size: int) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        detail = f"{target} needs {size} bytes and the disk is full; make room and run the command again"
+        raise FerretError("storage.full", detail) from error

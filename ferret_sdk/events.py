@@ -1,0 +1,49 @@
+"""Follows an experiment's events over server-sent events, across broken connections and server restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk import sse
+from ferret_sdk.retry import PATIENT, Retry, Transient
+from ferret_sdk.schemas import Event
+from ferret_sdk.transport import Stream, Transport
+
+NOTHING_MORE = 204
+
+
+def follow(transport: Transport, experiment: str, after: int = 0) -> Iterator[Event]:
+    """Each event with a number above ``after`` exactly once and in order, until the experiment's last."""
+    retry = Retry(PATIENT)
+    while True:
+        try:
+            with transport.stream(f"/experiments/{experiment}/events/stream", _resume(after)) as stream:
+                if stream.status == NOTHING_MORE:
+                    return
+                for event in _events(stream, after):
+                    after = event.seq
+                    retry.reset()
+                    yield event
+                    if event.final:
+                        return
+            raise Transient(FerretError("server.unreachable", f"{transport.url} keeps ending the event stream"))
+        except Transient as failure:
+            retry.wait(failure)
+
+
+def _resume(after: int) -> dict[str, str]:
+    return {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+
+
+def _events(stream: Stream, after: int) -> Iterator[Event]:
+    for message in sse.parse(stream.chunks):
+        try:
+            event = Event.model_validate_json(message.data)
+        except ValidationError as error:
+            raise FerretError("server.unexpected", f"an event is not one of Ferret's: {message.data[:200]}") from error
+        if event.seq > after:
+            after = event.seq
+            yield event

@@ -1,0 +1,67 @@
+"""A participant's copy of the global model: downloaded once, then moved by the ledger's kilobytes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ferret_core.ledger import LedgerRecord
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
+from ferret_sdk.retry import PATIENT
+from ferret_sdk.run import Run
+from ferret_sdk.schemas import Experiment
+from ferret_sdk.transport import Transport
+
+if TYPE_CHECKING:
+    from ferret_core.replica import Replica
+
+
+class Follower:
+    """Holds the replica between rounds; the base model's files stay in ``folder``, which survives restarts."""
+
+    def __init__(self, transport: Transport, experiment: str, folder: Path) -> None:
+        self._transport = transport
+        self._path = f"/experiments/{experiment}"
+        self._folder = folder
+        self._replica: Replica | None = None
+
+    @contextmanager
+    def at(self, task: RoundTask) -> Generator[Replica]:
+        """The replica at the model that ``task`` starts from, for the length of a ``with`` block.
+
+        Raises ``ledger.broken`` if an update does not give the recorded model, ``contribution.wrong_base`` if the
+        task starts from a model that the ledger does not know.
+        """
+        run = Run(self._transport, Experiment.model_validate(self._transport.get(self._path, PATIENT)))
+        # Kept again only if all goes well: whatever raises may leave the weights half moved.
+        replica, self._replica = self._replica or load_base(run, self._folder), None
+        _catch_up(replica, run, task)
+        yield replica
+        self._replica = replica
+
+
+def _catch_up(replica: Replica, run: Run, task: RoundTask) -> None:
+    for item in run.ledger(after=replica.round):
+        if replica.round >= task.round - 1:
+            break
+        record = LedgerRecord.model_validate(item.record)
+        replica.advance(record, run.update(record.round))
+    if replica.digest != task.base_digest:
+        reason = f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
+        raise FerretError.of_field("contribution.wrong_base", "base_digest", task.base_digest, reason)
+
+
+def load_base(run: Run, folder: Path) -> Replica:
+    """Downloads the checkpoint of round 0 into ``folder`` as far as it is missing, and loads it."""
+    from ferret_core.replica import Replica
+
+    folder.mkdir(parents=True, exist_ok=True)
+    run.fetch(run.checkpoint(0), folder)
+    replica = Replica.load(ExperimentSpec.model_validate(run.experiment.spec), ModelSpec(source=str(folder)))
+    if replica.digest != run.experiment.base_digest:
+        detail = f"the base model has digest {replica.digest}, announced was {run.experiment.base_digest}"
+        raise FerretError("storage.corrupt", f"{detail}; delete {folder} and run the command again")
+    return replica

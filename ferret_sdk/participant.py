@@ -1,0 +1,172 @@
+"""A real participant: trains where its data are, and sends only the contribution."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Choice
+from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.wire import Contribution
+from ferret_sdk import membership
+from ferret_sdk.address import ClientSettings, split
+from ferret_sdk.follower import Follower
+from ferret_sdk.heartbeat import Heartbeat
+from ferret_sdk.membership import Membership
+from ferret_sdk.retry import AWAY, PATIENT
+from ferret_sdk.schemas import Lease, Poll
+from ferret_sdk.transport import Transport
+
+if TYPE_CHECKING:
+    from ferret_core.datasets._base import Example, Shard
+    from ferret_core.replica import Replica
+
+log = logging.getLogger(__name__)
+
+OUTAGE_SECONDS = 900.0
+OUTAGE_PAUSE = 5.0
+# The round went on without us: nothing to report, ask for the next assignment.
+OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
+
+
+class RoundReport(NamedTuple):
+    """One round as this participant saw it: what it sent, or ``error`` for why it sent nothing.
+
+    ``size`` is in bytes, ``loss`` is the participant's own mean training loss.
+    """
+
+    round: int
+    size: int = 0
+    seconds: float = 0.0
+    loss: float | None = None
+    error: FerretError | None = None
+
+
+class Participant:
+    """A participant of one experiment::
+
+        participant = Participant.enrol("https://ferret.example.org", code, "clinic-7")
+        participant.run(Path("records.jsonl"))
+
+    It asks for work, follows the global model by the ledger, and runs the same code as a simulated client.
+    """
+
+    def __init__(self, member: Membership, home: Path) -> None:
+        self.member = member
+        self._transport = Transport(member.url, member.token)
+        self._follower = Follower(
+            self._transport, member.experiment, membership.folder(home, member.experiment) / "base"
+        )
+        self._examples: list[Example] = []
+        self._shard: Shard | None = None
+
+    @classmethod
+    def enrol(cls, url: str, code: str, name: str, home: Path | None = None) -> Participant:
+        """Turns a one-time code into a token, kept under ``home`` (``FERRET_HOME``) for its owner only.
+
+        A code that was turned into a token here before gives that participant again. Raises ``enrolment.invalid``.
+        """
+        home = (home or ClientSettings().home).expanduser()
+        base = split(url).url
+        member = membership.find(home, base, code)
+        if member is None:
+            answer = Transport(base).post("/participants", {"code": code, "name": name}).json()
+            member = Membership(
+                url=base,
+                experiment=answer["experiment"],
+                participant=answer["participant"],
+                name=answer["name"],
+                token=answer["token"],
+                code=digest_bytes(code.encode()),
+            )
+            membership.save(home, member)
+        return cls(member, home)
+
+    def run(self, examples: Path, on_round: Callable[[RoundReport], None] | None = None) -> ExperimentState:
+        """Takes part until the experiment is finished and returns how it ended.
+
+        ``examples`` is a JSONL file of instruction, input and output; it is read here and never sent. Raises
+        ``dataset.invalid`` before anything is asked of the server, and ``server.unreachable`` after 15 minutes
+        without an answer.
+        """
+        self._examples = read_examples(examples)
+        while not (poll := self._poll()).experiment_state.finished:
+            if poll.assignment is None:
+                time.sleep(poll.retry_after_seconds)
+                continue
+            report = self._take_part(poll.assignment)
+            if on_round is not None:
+                on_round(report)
+        return poll.experiment_state
+
+    def _poll(self) -> Poll:
+        """Asks for work, for as long as an outage may take."""
+        deadline = time.monotonic() + OUTAGE_SECONDS
+        while True:
+            try:
+                return Poll.model_validate(self._transport.get("/participant/assignment"))
+            except FerretError as error:
+                if error.code not in AWAY or time.monotonic() > deadline:
+                    raise
+                log.warning("%s; asking again in %.0f seconds", error.detail, OUTAGE_PAUSE)
+                time.sleep(OUTAGE_PAUSE)
+
+    def _take_part(self, lease: Lease) -> RoundReport:
+        try:
+            with Heartbeat(self._transport, lease) as heartbeat:
+                return self._contribute(lease, heartbeat)
+        except FerretError as error:
+            if error.code not in OVERTAKEN | AWAY:
+                self._report(lease, error)
+            return RoundReport(lease.task.round, error=error)
+        except Exception as error:
+            self._report(lease, FerretError("internal", f"{type(error).__name__}: {error}"))
+            raise
+
+    def _contribute(self, lease: Lease, heartbeat: Heartbeat) -> RoundReport:
+        from ferret_core.participant import contribute
+
+        started = time.monotonic()
+        with self._follower.at(lease.task) as replica:
+            contribution = contribute(replica, self._tokenised(replica), lease.task, heartbeat.check)
+            heartbeat.check()
+        seconds = time.monotonic() - started
+        size = self._upload(lease, contribution, seconds)
+        return RoundReport(lease.task.round, size, seconds, contribution.meta.metrics.get("train_loss"))
+
+    def _tokenised(self, replica: Replica) -> Shard:
+        from ferret_core.datasets._encoding import shard_of
+
+        self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context)
+        return self._shard
+
+    def _upload(self, lease: Lease, contribution: Contribution, seconds: float) -> int:
+        blob = contribution.encode()
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Ferret-Fence": str(lease.fence),
+            "Ferret-Seconds": f"{seconds:.3f}",
+        }
+        path = f"/participant/assignments/{lease.id}/contribution"
+        self._transport.request("PUT", path, content=blob, headers=headers, attempts=PATIENT)
+        return len(blob)
+
+    def _report(self, lease: Lease, error: FerretError) -> None:
+        body = {"fence": lease.fence, "code": error.code, "detail": error.detail[:2000]}
+        try:
+            self._transport.post(f"/participant/assignments/{lease.id}/failure", body, repeatable=True)
+        except FerretError as refused:
+            log.warning("the failure of round %d could not be reported: %s", lease.task.round, refused.detail)
+
+
+def read_examples(path: Path) -> list[Example]:
+    """The participant's own examples; ``dataset.invalid`` names the file, the line and the field."""
+    from ferret_core import catalog
+
+    everything = Choice.model_validate({"name": "jsonl", "train": str(path), "test_share": 0})
+    return catalog.dataset(everything).train()

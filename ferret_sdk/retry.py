@@ -1,0 +1,66 @@
+"""When the SDK tries again, and how long it waits: the one retry policy."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from ferret_core.protocol.errors import FerretError
+
+ATTEMPTS = 4  # failures in a row a short request survives: about 2 seconds without a server
+PATIENT = 8  # the same for streams, downloads and long waits: about 25 seconds, enough for a server to restart
+FIRST_WAIT = 0.25
+LONGEST_WAIT = 8.0
+LONGEST_RETRY_AFTER = 60.0
+# What is left when patience has ended and the server may yet come back.
+AWAY = frozenset({"server.unreachable", "server.not_ready"})
+
+
+class Transient(Exception):
+    """A failure worth another try; ``error`` is what the caller sees when patience ends."""
+
+    def __init__(self, error: FerretError, retry_after: float | None = None) -> None:
+        super().__init__(error.detail)
+        self.error = error
+        self.retry_after = retry_after
+
+
+class Retry:
+    """Counts failures in a row and sleeps between them.
+
+    Waits 0.25, 0.5, 1, … 8 seconds with up to a quarter of jitter, or what ``Retry-After`` asks (at most 60 s).
+    """
+
+    def __init__(self, attempts: int) -> None:
+        self._attempts = attempts
+        self._failures = 0
+
+    def reset(self) -> None:
+        """Progress was made: the next failure is the first again."""
+        self._failures = 0
+
+    def wait(self, failure: Transient) -> None:
+        """Sleeps before the next attempt, or raises ``failure.error`` after the last."""
+        self._failures += 1
+        if self._failures >= self._attempts:
+            raise failure.error
+        time.sleep(self._pause() if failure.retry_after is None else failure.retry_after)
+
+    def _pause(self) -> float:
+        pause = min(FIRST_WAIT * 2 ** (self._failures - 1), LONGEST_WAIT)
+        return pause * random.uniform(1.0, 1.25)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds from a ``Retry-After`` header, a number or a date (RFC 9110 §10.2.3); None without a usable one."""
+    text = headers.get("retry-after", "").strip()
+    if not text:
+        return None
+    try:
+        seconds = float(text) if text.isdigit() else (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
+    except ValueError:
+        return None
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)

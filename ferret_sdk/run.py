@@ -1,0 +1,166 @@
+"""One experiment on a server: follow it, read its results, take its checkpoint home."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ferret_core.protocol.errors import PROBLEMS, FerretError, FieldError
+from ferret_core.protocol.states import ExperimentState
+from ferret_sdk.download import download, require_empty
+from ferret_sdk.events import follow
+from ferret_sdk.pages import items
+from ferret_sdk.retry import PATIENT
+from ferret_sdk.schemas import Artifact, ContributionInfo, Event, Experiment, LedgerItem, Point, Round
+from ferret_sdk.transport import Transport
+
+POLL_SECONDS = 1.0
+LEDGER_PAGE = 200
+
+
+class Run:
+    """An experiment and the server it runs on; ``experiment`` is what the server said of it last."""
+
+    def __init__(self, transport: Transport, experiment: Experiment) -> None:
+        self._transport = transport
+        self.experiment = experiment
+        self._path = f"/experiments/{experiment.id}"
+
+    def __repr__(self) -> str:
+        return f"Run({self.id!r}, {self.state.value})"
+
+    @property
+    def id(self) -> str:
+        return self.experiment.id
+
+    @property
+    def state(self) -> ExperimentState:
+        return self.experiment.state
+
+    def refresh(self) -> Run:
+        """Asks the server again."""
+        self.experiment = Experiment.model_validate(self._transport.get(self._path, PATIENT))
+        return self
+
+    def wait(self, timeout: float | None = None) -> Run:
+        """Returns when the experiment has completed.
+
+        Raises its own error when it failed, ``experiment.conflict`` when it was cancelled, and
+        ``experiment.timeout`` after ``timeout`` seconds; the experiment itself runs on.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self.refresh().state.finished:
+            left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                detail = f"{self.id} is {self.state.value} in round {self.experiment.round} after {timeout} seconds"
+                raise FerretError("experiment.timeout", f"{detail}; it runs on: ferret experiment watch {self.id}")
+            time.sleep(min(POLL_SECONDS, left))
+        self.require_completed()
+        return self
+
+    def require_completed(self) -> None:
+        """Raises why the experiment ended without a result, if it did."""
+        if self.state is ExperimentState.CANCELLED:
+            raise FerretError("experiment.conflict", f"{self.id} was cancelled in round {self.experiment.round}")
+        if self.state is ExperimentState.FAILED:
+            raise _recorded(self.id, self.experiment.error or {})
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """Events as they happen, each once, until the last; a broken connection is taken up where it broke."""
+        return follow(self._transport, self.id, after)
+
+    def past_events(self, after: int = 0) -> list[Event]:
+        """The next events that have already happened, oldest first, without waiting for more; [] at the end."""
+        page = self._transport.get(f"{self._path}/events", after=after)
+        return [Event.model_validate(item) for item in page["items"]]
+
+    def rounds(self) -> Iterator[Round]:
+        return (Round.model_validate(item) for item in items(self._transport, f"{self._path}/rounds"))
+
+    def round(self, number: int) -> Round:
+        return Round.model_validate(self._transport.get(f"{self._path}/rounds/{number}"))
+
+    def contributions(self, round: int | None = None) -> Iterator[ContributionInfo]:
+        found = items(self._transport, f"{self._path}/contributions", round=round)
+        return (ContributionInfo.model_validate(item) for item in found)
+
+    def metrics(self) -> dict[str, list[Point]]:
+        """The points of every metric by its name, in the order of rounds."""
+        answer = self._transport.get(f"{self._path}/metrics")
+        return {
+            series["name"]: [Point.model_validate(point) for point in series["points"]] for series in answer["series"]
+        }
+
+    def artifacts(self) -> list[Artifact]:
+        answer = self._transport.get(f"{self._path}/artifacts")
+        return [Artifact.model_validate(item) for item in answer["items"]]
+
+    def cancel(self) -> Run:
+        """Stops the experiment; cancelling a cancelled one changes nothing."""
+        answer = self._transport.post(f"{self._path}:cancel", repeatable=True)
+        self.experiment = Experiment.model_validate(answer.json())
+        return self
+
+    def ledger(self, after: int = 0) -> Iterator[LedgerItem]:
+        """The records of the rounds after ``after``, in order."""
+        while True:
+            answer = self._transport.get(f"{self._path}/ledger", PATIENT, after=after, limit=LEDGER_PAGE)
+            page = [LedgerItem.model_validate(item) for item in answer["items"]]
+            yield from page
+            if not page:
+                return
+            after = int(page[-1].record["round"])
+
+    def update(self, round: int) -> bytes:
+        """The blob that moves the global model through ``round``; the ledger record holds its digest."""
+        return self._transport.request("GET", f"{self._path}/updates/{round}", attempts=PATIENT).body
+
+    def export(self, folder: Path, round: int | None = None) -> Path:
+        """Downloads the checkpoint of ``round`` (the latest by default) into the new or empty ``folder``.
+
+        The folder appears only when every file is there and has its digest; transformers loads it from there.
+        Raises ``artifact.not_found`` when no such checkpoint was written.
+        """
+        files = self.checkpoint(round)
+        require_empty(folder, "folder")
+        part = folder.with_name(f".{folder.name}.part")
+        part.mkdir(parents=True, exist_ok=True)
+        self.fetch(files, part)
+        if folder.exists():
+            folder.rmdir()
+        part.rename(folder)
+        return folder
+
+    def fetch(self, files: list[Artifact], folder: Path) -> None:
+        """Downloads the files into ``folder``; those already there with their digest are left alone."""
+        for file in files:
+            path = f"{self._path}/artifacts/{file.id}"
+            download(self._transport, path, folder / _plain(file.name), size=file.size, digest=file.digest)
+
+    def checkpoint(self, round: int | None = None) -> list[Artifact]:
+        """The files of the checkpoint of ``round``, the latest by default; ``artifact.not_found`` if there is none."""
+        found = [artifact for artifact in self.artifacts() if artifact.kind == "checkpoint"]
+        written = sorted({artifact.round for artifact in found})
+        wanted = round if round is not None else max(written, default=None)
+        if wanted not in written:
+            rounds = (
+                f"there are checkpoints of rounds {', '.join(map(str, written))}" if written else "there is none yet"
+            )
+            raise FerretError("artifact.not_found", f"{self.id} has no checkpoint of round {wanted}: {rounds}")
+        return [artifact for artifact in found if artifact.round == wanted]
+
+
+def _plain(name: str) -> str:
+    """The name, unless it would lead out of the folder it is written to."""
+    if name in {"", ".", ".."} or "/" in name or "\\" in name:
+        raise FerretError.of_field("server.unexpected", "artifact.name", name, "is not a plain file name")
+    return name
+
+
+def _recorded(experiment: str, document: dict[str, Any]) -> FerretError:
+    code = document.get("code")
+    detail = f"{experiment} failed: {document.get('detail') or 'no reason was recorded'}"
+    errors = [FieldError.model_validate(error) for error in document.get("errors") or []]
+    return FerretError(code if code in PROBLEMS else "internal", detail, errors)

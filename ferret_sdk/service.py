@@ -1,0 +1,70 @@
+"""The researcher's and the operator's view of a server."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_sdk.address import resolve
+from ferret_sdk.pages import items
+from ferret_sdk.run import Run
+from ferret_sdk.schemas import CatalogEntry, EnrolmentCode, Experiment, Info
+from ferret_sdk.transport import Transport
+
+Kind = Literal["algorithms", "datasets", "models"]
+
+
+class Service:
+    """A Ferret server::
+
+        run = Service("http://127.0.0.1:8765", token).submit(spec).wait()
+        run.export(Path("tuned"))
+
+    Without arguments: ``FERRET_URL`` and ``FERRET_TOKEN`` (or ``FERRET_TOKEN_FILE``), else the server that
+    ``ferret serve`` runs in this machine's ``FERRET_HOME``. All methods raise :class:`FerretError` with the
+    server's own code, and ``server.unreachable`` when there is none.
+    """
+
+    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+        address = resolve(url, token)
+        self.url = address.url
+        self.transport = Transport(address.url, address.token)
+
+    def info(self) -> Info:
+        return Info.model_validate(self.transport.get("/info"))
+
+    def submit(self, spec: ExperimentSpec | dict[str, Any], key: str | None = None) -> Run:
+        """Queues an experiment. The same ``key`` with the same spec is the same experiment, however often it is sent;
+        without one, a fresh key keeps a repeated request from becoming a second experiment."""
+        body = spec.model_dump(mode="json") if isinstance(spec, ExperimentSpec) else spec
+        headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+        answer = self.transport.post("/experiments", body, headers=headers)
+        return Run(self.transport, Experiment.model_validate(answer.json()))
+
+    def experiment(self, id: str) -> Run:
+        return Run(self.transport, Experiment.model_validate(self.transport.get(f"/experiments/{id}")))
+
+    def experiments(
+        self,
+        *,
+        state: Sequence[str] = (),
+        algorithm: str | None = None,
+        dataset: str | None = None,
+        name: str | None = None,
+    ) -> Iterator[Run]:
+        """Experiments, newest first, fetched page by page as they are asked for."""
+        found = items(
+            self.transport, "/experiments", state=list(state), algorithm=algorithm, dataset=dataset, name=name
+        )
+        return (Run(self.transport, Experiment.model_validate(item)) for item in found)
+
+    def catalog(self, kind: Kind) -> list[CatalogEntry]:
+        """What this server can run: each entry with the JSON Schema of its options."""
+        return [CatalogEntry.model_validate(item) for item in self.transport.get(f"/catalog/{kind}")["items"]]
+
+    def enrolment(self, id: str, seconds: int = 86_400) -> EnrolmentCode:
+        """A one-time code with which a participant joins the experiment within ``seconds``."""
+        answer = self.transport.post(f"/experiments/{id}/enrolments", {"expires_seconds": seconds})
+        return EnrolmentCode.model_validate(answer.json())

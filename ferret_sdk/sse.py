@@ -1,0 +1,50 @@
+"""Reads server-sent events (WHATWG HTML §9.2.6) from a stream of bytes."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+# Not str.splitlines: JSON text may hold characters that it takes for line ends.
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class Message(NamedTuple):
+    """One dispatched event: its id ('' if none), type and data."""
+
+    id: str
+    event: str
+    data: str
+
+
+def parse(chunks: Iterable[bytes]) -> Iterator[Message]:
+    """Complete events only: what a broken connection cut off in the middle is dropped, as the standard demands."""
+    event, identity, data = "message", "", list[str]()
+    for line in _lines(chunks):
+        if not line:
+            if data:
+                yield Message(identity, event, "\n".join(data))
+            event, data = "message", []
+            continue
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            data.append(value)
+        elif field == "event":
+            event = value
+        elif field == "id":
+            identity = value
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+    rest = ""
+    for chunk in chunks:
+        rest += decoder.decode(chunk)
+        # A final \r may be half of a \r\n whose other half is still on its way.
+        held = rest.endswith("\r")
+        *lines, rest = _LINE_END.split(rest[:-1] if held else rest)
+        rest += "\r" if held else ""
+        yield from lines

@@ -1,0 +1,154 @@
+"""The commands that talk to a server, against a real one with real workers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from transformers import AutoModelForCausalLM
+
+from ferret_core.models.digest import model_digest
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("commands")
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path, broker: None, start_served: Callable[..., object]) -> Iterator[object]:
+    running = start_served(folder / "home", FERRET_LEASE_SECONDS="5", FERRET_POLL_SECONDS="0.2")
+    yield running
+    assert running.stop() == 0
+    running.close()
+
+
+@pytest.fixture
+def home(served) -> Path:
+    """The commands find the server by its home."""
+    return served.home
+
+
+@pytest.fixture
+def toy_file(toy_spec, tmp_path) -> Path:
+    """The toy experiment as a file; JSON's values are TOML's here."""
+    spec = toy_spec(rounds=2).model_dump(mode="json", exclude_none=True)
+    file = tmp_path / "toy.toml"
+    tables = {name: value for name, value in spec.items() if isinstance(value, dict)}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in spec.items() if name not in tables]
+    lines += [f"{name}.{key} = {_toml(value)}" for name, table in tables.items() for key, value in table.items()]
+    file.write_text("\n".join(lines))
+    return file
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value)
+
+
+def document(done: subprocess.CompletedProcess[str]):
+    """The one JSON document on stdout."""
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    return json.loads(line)
+
+
+def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_path):
+    watched = ferret("submit", toy_file, "--watch", "--json")
+    experiment = document(watched)
+    id = experiment["id"]
+    assert experiment["state"] == "completed"
+    assert experiment["rounds"] == 2
+    for number in ("0/2", "1/2", "2/2"):
+        assert number in watched.stderr
+
+    assert [run["id"] for run in document(ferret("experiment", "list", "--json"))["items"]] == [id]
+    assert id in ferret("experiment", "list", "--state", "completed").stdout
+    assert document(ferret("experiment", "list", "--state", "failed", "--json")) == {"items": []}
+    shown = ferret("experiment", "show", id)
+    assert shown.returncode == 0
+    assert experiment["digest"] in shown.stdout
+    assert document(ferret("experiment", "show", id, "--json"))["digest"] == experiment["digest"]
+
+    events = [json.loads(line) for line in ferret("experiment", "watch", id, "--json").stdout.splitlines()]
+    assert events[-1]["type"] == "experiment.completed"
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+
+    verified = ferret("experiment", "verify", id, "--json")
+    assert document(verified) == {"id": id, "rounds": 2, "digest": experiment["digest"], "verified": True}
+    assert verified.stderr.count("holds") == 2
+
+    exported = document(ferret("experiment", "export", id, tmp_path / "model", "--json"))
+    assert exported["round"] == 2
+    model = AutoModelForCausalLM.from_pretrained(exported["checkpoint"], use_safetensors=True)
+    assert model_digest(model) == experiment["digest"]
+    again = ferret("experiment", "export", id, tmp_path / "model")
+    assert again.returncode == 2
+    assert "not an empty folder" in again.stderr
+
+    simulated = document(ferret("simulate", toy_file, "--json", "--threads", "1"))
+    assert simulated["digest"] == experiment["digest"]
+    assert [round["number"] for round in simulated["rounds"]] == [0, 1, 2]
+
+
+def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_path, participant_command):
+    submitted = ferret("submit", toy_file, "--set", "participants={simulated=1, edge=1}", "--key", "joined")
+    assert submitted.returncode == 0, submitted.stderr
+    id = submitted.stdout.strip()
+    assert ferret("submit", toy_file, "--set", "rounds=5", "--key", "joined").returncode == 5
+    code = document(ferret("experiment", "enrol", id, "--json"))
+    assert "ferret join" in code["command"]
+
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"instruction": "a"\n')
+    refused = participant_command("join", served.url, "--data", broken, code=code["code"])
+    assert refused.returncode == 1
+    assert "line 1" in refused.stderr
+
+    joined = participant_command(
+        "join", served.url, "--data", toy_data[0], "--name", "clinic", "--json", code=code["code"]
+    )
+    assert joined.returncode == 0, joined.stderr
+    rounds = [json.loads(line) for line in joined.stdout.splitlines()]
+    assert [(round["round"], round["error"]) for round in rounds] == [(1, None), (2, None)]
+    assert document(ferret("experiment", "show", id, "--json"))["state"] == "completed"
+    unknown = participant_command("join", served.url, "--data", toy_data[0], code="spent-or-wrong")
+    assert unknown.returncode == 4
+    assert "new code" in unknown.stderr
+
+
+def test_a_failed_experiment_fails_the_command(ferret, toy_file):
+    done = ferret("submit", toy_file, "--set", "model.source=/nowhere", "--watch", "--json")
+    assert done.returncode == 1
+    experiment = json.loads(done.stdout)
+    assert experiment["state"] == "failed"
+    assert experiment["error"]["code"] == "model.invalid"
+    assert "/nowhere" in done.stderr
+    assert ferret("experiment", "watch", experiment["id"]).returncode == 1
+
+
+def test_cancelling(ferret, toy_file):
+    waiting = ferret("submit", toy_file, "--set", "participants={edge=1}").stdout.strip()
+    assert document(ferret("experiment", "cancel", waiting, "--json"))["state"] == "cancelled"
+    assert ferret("experiment", "cancel", waiting).returncode == 0
+    watched = ferret("experiment", "watch", waiting)
+    assert watched.returncode == 5
+    assert "cancelled" in watched.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "watch", "cancel", "verify", "enrol"])
+def test_an_unknown_experiment_is_exit_3(ferret, command):
+    done = ferret("experiment", command, "exp_0000000000000000", "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["code"] == "experiment.not_found"
+    assert "ferret experiment list" in done.stderr
+
+
+def test_a_wrong_token_is_exit_4(ferret, served):
+    done = ferret("experiment", "list", FERRET_TOKEN="wrong")
+    assert done.returncode == 4
+    assert "FERRET_TOKEN" in done.stderr

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from ferret_cli.failure import NEXT_STEPS
+from ferret_core.protocol.errors import PROBLEMS
+
+
+def test_help_is_quick_and_loads_nothing_heavy(ferret):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    shown = ferret("--help")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert shown.returncode == 0
+    assert "submit" in shown.stdout
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
+
+
+def test_no_command_is_loaded_with_torch_or_the_server():
+    program = """
+import sys, ferret_cli.main
+print([name for name in ("torch", "numpy", "httpx", "sqlalchemy", "api", "worker", "ferret_db") if name in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("arguments", [["sing"], ["submit"], ["submit", "x", "--sing"], ["worker", "sing"]])
+def test_wrong_usage_is_exit_2(ferret, arguments):
+    done = ferret(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_no_server_is_exit_6_with_the_next_step(ferret, free_port):
+    done = ferret("experiment", "list", FERRET_URL=f"http://127.0.0.1:{free_port}")
+    assert done.returncode == 6
+    assert done.stdout == ""
+    assert f"127.0.0.1:{free_port}" in done.stderr
+    assert "ferret serve" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_with_json_stdout_is_one_document_even_on_failure(ferret, spec_file):
+    done = ferret("submit", spec_file, "--set", "rounds=0", "--json")
+    assert done.returncode == 2
+    problem = json.loads(done.stdout)
+    assert problem["code"] == "spec.invalid"
+    assert problem["errors"][0] | {"message": ""} == {"field": "rounds", "value": 0, "message": ""}
+    assert "rounds = 0" in done.stderr
+
+
+def test_colour_only_where_it_is_wanted(ferret):
+    assert "\x1b[" not in ferret("submit", "missing.toml").stderr
+
+
+@pytest.mark.parametrize("options", [["--debug", "submit"], ["submit"]])
+def test_a_traceback_only_for_debugging(ferret, options):
+    asked = "--debug" in options
+    assert ("Traceback" in ferret(*options, "missing.toml").stderr) is asked
+    assert "Traceback" in ferret("submit", "missing.toml", FERRET_DEBUG="1").stderr
+
+
+def test_every_next_step_belongs_to_a_code():
+    assert set(NEXT_STEPS) <= set(PROBLEMS)
+
+
+def test_without_the_server_packages_the_command_to_install_is_named(tmp_path, environment):
+    """As a participant's installation is: the same command, but no api, worker or ferret_db to import."""
+    program = tmp_path / "participant.py"
+    program.write_text(
+        """
+import sys
+from importlib.machinery import PathFinder
+
+class Absent(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name.split(".")[0] not in {"api", "worker", "ferret_db", "migrations"}:
+            return super().find_spec(name, path, target)
+
+sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not PathFinder and "editable" not in repr(finder)]
+sys.meta_path.append(Absent)
+from ferret_cli.main import main
+main()
+"""
+    )
+    for arguments in (["serve"], ["demo"], ["api"], ["worker", "train"], ["migrate"]):
+        command = [sys.executable, program, *arguments]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 1
+        assert "pip install ferret-service" in done.stderr
+    assert not (tmp_path / ".ferret").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["participant.py"]

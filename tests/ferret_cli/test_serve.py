@@ -1,0 +1,153 @@
+"""``ferret serve`` as a process tree, watched through /proc."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def children(pid: int) -> dict[int, str]:
+    """Command lines of the living processes that ``pid`` has started, by pid."""
+    found: dict[int, str] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+            command = (status.parent / "cmdline").read_text().replace("\0", " ").strip()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found[int(status.parent.name)] = command
+    return found
+
+
+def child(pid: int, word: str) -> int | None:
+    return next((number for number, command in children(pid).items() if word in command), None)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def eventually(condition: Callable[[], object], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_whole_life(serve, ferret, home, free_port):
+    served = serve()
+    address = served.address()
+    pid = served.process.pid
+    token = (home / "admin.token").read_text().strip()
+    assert address == f"http://127.0.0.1:{free_port}/#token={token}"
+    assert json.loads((home / "server.json").read_text()) == {"url": f"http://127.0.0.1:{free_port}", "pid": pid}
+    assert (home / "admin.token").stat().st_mode & 0o777 == 0o600
+    started = children(pid)
+    assert sorted(command.split(" -m ")[-1] for command in started.values() if " -m " in command) == [
+        "api",
+        "worker aggregate",
+        "worker train",
+    ]
+    assert len(started) == 4
+
+    # The command line finds the server of this home without being told.
+    assert json.loads(ferret("experiment", "list", "--json").stdout) == {"items": []}
+
+    # A second server in the same folder, and one on the same port, are refused; the first does not notice.
+    second = ferret("serve", "--port", "1")
+    assert second.returncode == 5
+    assert str(pid) in second.stderr
+    assert str(home) in second.stderr
+    other = ferret("serve", "--home", home.parent / "other", "--port", free_port)
+    assert other.returncode == 5
+    assert str(free_port) in other.stderr
+    assert "--port" in other.stderr
+    assert [path.name for path in (home.parent / "other").iterdir()] == ["serve.lock"]
+
+    # A crashed child comes back.
+    api = child(pid, "-m api")
+    assert api is not None
+    os.kill(api, signal.SIGKILL)
+    eventually(lambda: child(pid, "-m api") not in {None, api} and listens(free_port))
+    assert "api ended with SIGKILL; starting it again" in served.said.read_text()
+    with urlopen(f"http://127.0.0.1:{free_port}/healthz") as answer:
+        assert answer.status == 200
+
+    # The broker's password is its owner's alone.
+    config = next((home / "broker").glob("*/server.conf"))
+    setting = dict(line.split(maxsplit=1) for line in config.read_text().splitlines())
+    assert config.stat().st_mode & 0o777 == 0o600
+    assert not any(setting["requirepass"] in command for command in children(pid).values())
+
+    # Ctrl-C leaves nothing behind.
+    left = {**started, **children(pid)}
+    broker_port = int(setting["port"])
+    assert listens(broker_port)
+    assert served.stop() == 0
+    assert not [number for number in left if alive(number)]
+    assert not listens(free_port)
+    assert not listens(broker_port)
+    assert not (home / "server.json").exists()
+    assert "Traceback" not in served.said.read_text()
+
+
+def test_children_die_with_a_killed_supervisor(serve):
+    served = serve()
+    served.address()
+    left = children(served.process.pid)
+    assert len(left) == 4
+    served.stop(signal.SIGKILL)
+    eventually(lambda: not [number for number in left if alive(number)])
+
+
+def test_it_can_be_interrupted_while_it_starts(serve, home, free_port):
+    served = serve()
+    eventually(lambda: len(children(served.process.pid)) == 4)
+    left = children(served.process.pid)
+    assert served.stop(signal.SIGTERM) == 0
+    assert not [number for number in left if alive(number)]
+    assert not listens(free_port)
+    assert not (home / "server.json").exists()
+
+
+def test_a_setting_that_is_wrong_is_named_before_anything_starts(ferret, home, free_port):
+    done = ferret("serve", "--port", free_port, FERRET_LOG_LEVEL="silent")
+    assert done.returncode == 2
+    assert "FERRET_LOG_LEVEL = 'silent'" in done.stderr
+    assert not (home / "logs").exists()
+
+
+def test_the_last_lines_of_a_child_that_cannot_start_are_shown(ferret, home, free_port):
+    done = ferret("serve", "--port", free_port, FERRET_MAX_UPLOAD_BYTES="few")
+    assert done.returncode == 1
+    assert "api ended with exit code" in done.stderr
+    assert "FERRET_MAX_UPLOAD_BYTES" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not listens(free_port)
+    assert not (home / "server.json").exists()
+
+
+def test_a_host_that_is_not_this_machines(ferret, free_port):
+    done = ferret("serve", "--host", "192.0.2.1", "--port", free_port)
+    assert done.returncode == 2
+    assert "192.0.2.1" in done.stderr

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferret_cli import specfile
+from ferret_core.protocol.errors import FerretError
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """The working folder is not the file's."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+
+def test_paths_beside_the_file_are_made_absolute(spec_file):
+    spec = specfile.load(spec_file)
+    assert spec.model.source == str(spec_file.parent / "model")
+    assert spec.dataset.options["train"] == str(spec_file.parent / "train.jsonl")
+
+
+def test_paths_in_the_working_folder_count_too(spec_file):
+    Path("test.jsonl").touch()
+    spec = specfile.load(spec_file, ["dataset.test=test.jsonl"])
+    assert spec.dataset.options["test"] == str(Path.cwd() / "test.jsonl")
+
+
+def test_a_set_path_is_the_working_folders_not_the_files(spec_file):
+    Path("train.jsonl").touch()
+    assert specfile.load(spec_file, ["dataset.train=train.jsonl"]).dataset.options["train"] == str(
+        Path.cwd() / "train.jsonl"
+    )
+
+
+def test_names_and_what_does_not_exist_are_left_alone(spec_file):
+    (spec_file.parent / "jsonl").mkdir()
+    spec = specfile.load(spec_file, ["model.source=org/model-on-the-hub"])
+    assert spec.dataset.name == "jsonl"
+    assert spec.model.source == "org/model-on-the-hub"
+
+
+def test_paths_stay_as_they_are_for_a_server_elsewhere(spec_file):
+    assert specfile.load(spec_file, absolute_paths=False).model.source == "model"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "read"),
+    [
+        ("rounds=7", lambda spec: spec.rounds == 7),
+        ("participants.fraction=0.5", lambda spec: spec.participants.fraction == 0.5),
+        ("algorithm.name=fedavg", lambda spec: spec.algorithm.name == "fedavg"),
+        ('algorithm={name="ferret", K=64}', lambda spec: spec.algorithm.options == {"K": 64}),
+        ("dataset.shares=[0.9, 0.1]", lambda spec: spec.dataset.options["shares"] == [0.9, 0.1]),
+        ("name=two words", lambda spec: spec.name == "two words"),
+        ("name = a = b", lambda spec: spec.name == "a = b"),
+    ],
+)
+def test_set_takes_toml_values_and_plain_text(spec_file, assignment, read):
+    assert read(specfile.load(spec_file, [assignment]))
+
+
+def test_the_last_set_wins_and_keeps_the_rest_of_the_table(spec_file):
+    spec = specfile.load(spec_file, ["dataset.test_limit=5", "rounds=3", "rounds=4"])
+    assert spec.rounds == 4
+    assert spec.dataset.options["test_limit"] == 5
+    assert "train" in spec.dataset.options
+
+
+def test_environment_variables_are_put_in(spec_file, monkeypatch):
+    monkeypatch.setenv("BASE", "tiny")
+    assert specfile.load(spec_file, ["name='${BASE}-${BASE}'"]).name == "tiny-tiny"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "words"),
+    [
+        (["model.source=${NOT_SET_ANYWHERE}/x"], ["model.source", "${NOT_SET_ANYWHERE}/x", "environment variable"]),
+        (["rounds"], ["--set", "rounds", "a.b=value"]),
+        ([".=1"], ["--set", "a.b=value"]),
+    ],
+)
+def test_what_cannot_be_set_is_named(spec_file, assignments, words):
+    with pytest.raises(FerretError) as raised:
+        specfile.load(spec_file, assignments)
+    assert all(word in raised.value.detail for word in words)
+    assert raised.value.code == "spec.invalid"
+
+
+def test_wrong_values_are_named_one_by_one(spec_file):
+    with pytest.raises(FerretError) as raised:
+        specfile.load(spec_file, ["rounds=0", "evaluation.evry=1"])
+    assert {error.field: error.value for error in raised.value.errors} == {"rounds": 0, "evaluation.evry": 1}
+
+
+@pytest.mark.parametrize(("text", "word"), [("name = = 1", "line 1"), (None, "No such file"), (b"\xff", "TOML")])
+def test_a_file_that_is_no_toml(tmp_path, text, word):
+    file = tmp_path / "broken.toml"
+    if text is not None:
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(FerretError, match=word) as raised:
+        specfile.load(file)
+    assert str(file) in raised.value.detail
+    assert raised.value.problem.exit == 2

@@ -1,0 +1,246 @@
+"""Two servers to talk to: one that misbehaves as told, and Ferret's own API with a worker at its side."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from api.app import create_app
+from api.settings import ApiSettings
+from ferret_core.protocol.states import RoundState
+from ferret_core.storage import open_storage
+from ferret_db import migrate
+from ferret_db.database import Database
+from ferret_db.repositories import assignments, experiments, metrics, rounds
+from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_sdk import Service, retry
+from worker.aggregate import aggregate
+from worker.context import Context
+from worker.coordinate import coordinate
+from worker.evaluate import evaluate
+from worker.settings import WorkerSettings
+from worker.train import train
+
+ADMIN = "an-admin-token-for-the-tests"
+NO_BROKER = "redis://127.0.0.1:1/0"
+
+
+class Exchange:
+    """One request as the server sees it, and the ways to answer it, well or badly."""
+
+    def __init__(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        self._handler = handler
+        self.method = handler.command
+        self.path = handler.path
+        self.headers = {name.lower(): value for name, value in handler.headers.items()}
+        self.body = body
+
+    def send(self, status: int, body: bytes, announced: int | None = None, **headers: str) -> None:
+        """A complete answer; announcing more bytes than are sent makes it a truncated one."""
+        self._handler.send_response(status)
+        for name, value in headers.items():
+            self._handler.send_header(name.replace("_", "-"), value)
+        self._handler.send_header("Content-Length", str(len(body) if announced is None else announced))
+        self._handler.end_headers()
+        self._handler.wfile.write(body)
+        if announced is not None:
+            self.drop()
+
+    def json(self, value: Any, status: int = 200, **headers: str) -> None:
+        self.send(status, json.dumps(value).encode(), Content_Type="application/json", **headers)
+
+    def events(self, text: str) -> None:
+        """An event stream that breaks off after ``text``."""
+        self._handler.send_response(200)
+        self._handler.send_header("Content-Type", "text/event-stream")
+        self._handler.end_headers()
+        self._handler.wfile.write(text.encode())
+        self.drop()
+
+    def drop(self) -> None:
+        """Closes the connection without another word."""
+        self._handler.close_connection = True
+        self._handler.wfile.flush()
+
+
+Answer = Callable[[Exchange], None]
+
+
+class Server:
+    """Answers each request with ``answer`` and remembers all requests."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = lambda exchange: exchange.json({})
+        self.requests: list[Exchange] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_any(self) -> None:
+                exchange = Exchange(self, self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+                server.requests.append(exchange)
+                server.answer(exchange)
+
+            do_GET = do_POST = do_PUT = handle_any
+
+            def log_message(self, format: str, *args: Any) -> None: ...
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
+        self._thread.start()
+
+    def script(self, *answers: Answer) -> None:
+        """One answer per request, in order; the last is repeated."""
+        left = list(answers)
+        self.answer = lambda exchange: (left.pop(0) if len(left) > 1 else left[0])(exchange)
+
+    def stop(self) -> None:
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Short waits between attempts, and no settings from the developer's own environment."""
+    monkeypatch.setattr(retry, "FIRST_WAIT", 0.01)
+    for name in ("FERRET_URL", "FERRET_TOKEN", "FERRET_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("FERRET_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def experiment() -> dict[str, Any]:
+    """An experiment as the API shows it."""
+    return {
+        "id": "exp_0123456789abcdef",
+        "name": "demo",
+        "state": "running",
+        "algorithm": "ferret",
+        "dataset": "jsonl",
+        "rounds": 3,
+        "round": 1,
+        "participants": 3,
+        "spec": {},
+        "error": None,
+        "metrics": {"eval_loss": {"first": 2.5, "last": 1.5, "best": 1.5}},
+        "bytes_up": 10,
+        "bytes_down": 20,
+        "created_at": "2026-01-01T00:00:00Z",
+        "added_by_a_newer_server": 7,
+    }
+
+
+class Api:
+    """The real API on a free port, in a thread; it can be stopped and started again on the same port."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.port = 0
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        settings = ApiSettings(
+            home=self.home,
+            broker_url=NO_BROKER,
+            admin_token=ADMIN,
+            poll_seconds=0.1,
+            stream_poll_seconds=0.05,
+            lease_seconds=2,
+        )
+        listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = int(listener.getsockname()[1])
+        config = uvicorn.Config(create_app(settings), log_config=None, timeout_graceful_shutdown=1)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([listener],))
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+
+
+class Worker:
+    """Does what the workers do, in a thread, by looking at the database instead of waiting for messages."""
+
+    def __init__(self, home: Path) -> None:
+        settings = WorkerSettings(home=home)
+        self.database = Database(settings.database_url, dispatch=lambda messages: None)
+        self._context = Context(settings, self.database, open_storage(settings.storage_url))
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.database.dispose()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.05):
+            with self.database.read() as s:
+                ids = [
+                    item.id
+                    for item in experiments.list_page(s, ExperimentFilter(), 100).items
+                    if not item.state.finished
+                ]
+            for id in ids:
+                self._move_on(id)
+
+    def _move_on(self, id: str) -> None:
+        coordinate(self._context, id)
+        with self.database.read() as s:
+            opened = rounds.in_states(s, id, RoundState.OPEN)
+            frozen = rounds.in_states(s, id, RoundState.FROZEN)
+            unevaluated = rounds.unevaluated(s, id)
+            waiting = [one.id for round_ in opened for one in assignments.pending_simulated(s, round_.id)]
+            base = metrics.by_round(s, id, [0])
+        for assignment in waiting:
+            train(self._context, assignment)
+        for round_ in frozen:
+            aggregate(self._context, round_.id)
+        for subject in [*([] if base else [id]), *(round_.id for round_ in unevaluated)]:
+            evaluate(self._context, subject)
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    home = tmp_path / "server"
+    migrate.upgrade(f"sqlite:///{home}/ferret.db")
+    running = Api(home)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def worker(api: Api) -> Iterator[Worker]:
+    running = Worker(api.home)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def service(api: Api) -> Service:
+    return Service(api.url, ADMIN)

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_sdk import Service
+from ferret_sdk import run as run_module
+
+SPEC = {
+    "name": "x",
+    "model": {"source": "/m"},
+    "dataset": {"name": "jsonl", "train": "/d"},
+    "participants": {"simulated": 2},
+}
+FILES = {"model.safetensors": b"weights" * 1000, "config.json": b"{}"}
+
+
+def artifacts(round: int) -> list[dict]:
+    return [
+        {
+            "id": f"art_{round}_{name}",
+            "kind": "checkpoint",
+            "round": round,
+            "name": name,
+            "size": len(data),
+            "digest": digest_bytes(data),
+        }
+        for name, data in FILES.items()
+    ]
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    monkeypatch.setattr(run_module, "POLL_SECONDS", 0.02)
+
+
+def test_importing_the_sdk_loads_no_torch():
+    program = "import ferret_sdk, sys; print([name for name in ('torch', 'transformers') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_submit_sends_the_spec_under_a_key(server, experiment):
+    server.answer = lambda exchange: exchange.json(experiment, 202)
+    service = Service(server.url, "t")
+    assert service.submit(SPEC, key="mine").id == experiment["id"]
+    service.submit(ExperimentSpec.model_validate(SPEC))
+    first, second = server.requests
+    assert first.headers["idempotency-key"] == "mine"
+    assert json.loads(first.body) == SPEC
+    assert len(second.headers["idempotency-key"]) == 32
+    assert ExperimentSpec.model_validate_json(second.body).dataset.options == {"train": "/d"}
+
+
+def test_a_lost_answer_to_submit_does_not_submit_twice(server, experiment):
+    server.script(lambda exchange: exchange.drop(), lambda exchange: exchange.json(experiment, 202))
+    Service(server.url).submit(SPEC)
+    keys = {request.headers["idempotency-key"] for request in server.requests}
+    assert len(server.requests) == 2
+    assert len(keys) == 1
+
+
+def test_what_a_newer_server_adds_is_kept(server, experiment):
+    server.answer = lambda exchange: exchange.json(experiment)
+    run = Service(server.url).experiment(experiment["id"])
+    assert run.experiment.model_dump()["added_by_a_newer_server"] == 7
+    assert run.experiment.metrics["eval_loss"].last == 1.5
+
+
+def test_experiments_are_paged(server, experiment):
+    server.script(
+        lambda exchange: exchange.json({"items": [experiment, experiment], "next_cursor": "abc"}),
+        lambda exchange: exchange.json({"items": [experiment], "next_cursor": None}),
+    )
+    assert len(list(Service(server.url).experiments(state=["running"], name="demo"))) == 3
+    assert server.requests[0].path == "/api/v1/experiments?state=running&name=demo"
+    assert "cursor=abc" in server.requests[1].path
+
+
+def test_wait_returns_the_completed_run(server, experiment):
+    server.script(
+        lambda exchange: exchange.json(experiment),
+        lambda exchange: exchange.json(experiment),
+        lambda exchange: exchange.drop(),
+        lambda exchange: exchange.json({**experiment, "state": "completed", "round": 3}),
+    )
+    assert Service(server.url).experiment(experiment["id"]).wait().experiment.round == 3
+
+
+def test_wait_raises_the_experiments_own_error(server, experiment):
+    error = {"code": "quorum.missed", "detail": "round 1: 0 of 3 participants were accepted", "errors": []}
+    server.answer = lambda exchange: exchange.json({**experiment, "state": "failed", "error": error})
+    with pytest.raises(FerretError, match="0 of 3") as raised:
+        Service(server.url).experiment(experiment["id"]).wait()
+    assert raised.value.code == "quorum.missed"
+
+
+def test_wait_raises_when_it_was_cancelled(server, experiment):
+    server.answer = lambda exchange: exchange.json({**experiment, "state": "cancelled"})
+    with pytest.raises(FerretError, match="cancelled") as raised:
+        Service(server.url).experiment(experiment["id"]).wait()
+    assert raised.value.problem.exit == 5
+
+
+def test_wait_ends_in_time(server, experiment):
+    server.answer = lambda exchange: exchange.json(experiment)
+    with pytest.raises(FerretError, match="round 1") as raised:
+        Service(server.url).experiment(experiment["id"]).wait(timeout=0.1)
+    assert raised.value.code == "experiment.timeout"
+
+
+def test_the_ledger_is_read_to_its_end(server, experiment):
+    def answer(exchange):
+        if "/ledger" not in exchange.path:
+            return exchange.json(experiment)
+        after = int(exchange.path.split("after=")[1].split("&")[0])
+        rounds = range(after + 1, min(after + 3, 6))
+        items = [{"record": {"round": number}, "hash": "h", "update_size": 1} for number in rounds]
+        return exchange.json({"items": items})
+
+    server.answer = answer
+    run = Service(server.url).experiment(experiment["id"])
+    assert [item.record["round"] for item in run.ledger()] == [1, 2, 3, 4, 5]
+
+
+class TestExport:
+    @pytest.fixture
+    def run(self, server, experiment):
+        def answer(exchange):
+            if exchange.path.endswith("/artifacts"):
+                return exchange.json({"items": [*artifacts(0), *artifacts(2)]})
+            name = next((name for name in FILES if exchange.path.endswith(name)), None)
+            return exchange.send(200, FILES[name]) if name else exchange.json(experiment)
+
+        server.answer = answer
+        return Service(server.url).experiment(experiment["id"])
+
+    def test_the_latest_checkpoint_is_taken(self, run, server, tmp_path):
+        folder = run.export(tmp_path / "out" / "model")
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == FILES
+        assert [path.name for path in folder.parent.iterdir()] == ["model"]
+        assert any(request.path.endswith("art_2_config.json") for request in server.requests)
+
+    def test_an_empty_folder_will_do(self, run, tmp_path):
+        (tmp_path / "out").mkdir()
+        assert len(list(run.export(tmp_path / "out", round=0).iterdir())) == 2
+
+    def test_a_folder_with_files_is_left_alone(self, run, tmp_path):
+        (tmp_path / "mine").write_text("keep")
+        with pytest.raises(FerretError, match="not an empty folder"):
+            run.export(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+    def test_a_round_without_a_checkpoint_names_those_there_are(self, run, tmp_path):
+        with pytest.raises(FerretError, match="0, 2") as raised:
+            run.export(tmp_path / "out", round=1)
+        assert raised.value.problem.exit == 3
+
+    def test_a_broken_download_leaves_no_folder_behind(self, run, server, tmp_path):
+        whole = server.answer
+        server.answer = lambda exchange: (
+            exchange.send(200, b"other" * 1400) if exchange.path.endswith("safetensors") else whole(exchange)
+        )
+        with pytest.raises(FerretError):
+            run.export(tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
+    def test_a_name_that_leads_out_of_the_folder_is_refused(self, run, server, tmp_path):
+        evil = [{**artifacts(0)[0], "name": "../evil"}]
+        server.answer = lambda exchange: exchange.json({"items": evil})
+        with pytest.raises(FerretError) as raised:
+            run.export(tmp_path / "out")
+        assert raised.value.code == "server.unexpected"

@@ -1,0 +1,90 @@
+"""The SDK against the real API: what one says is what the other understands."""
+
+from __future__ import annotations
+
+import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from ferret_core.models.digest import model_digest
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.simulate import simulate
+from ferret_sdk import Service
+
+pytestmark = pytest.mark.timeout(90)
+
+
+def test_an_experiment_from_submission_to_the_loaded_checkpoint(service, worker, toy_spec, tmp_path):
+    spec = toy_spec(rounds=2)
+    run = service.submit(spec).wait(timeout=60)
+    events = list(run.events())
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert events[-1].type == "experiment.completed"
+    assert list(run.events(after=events[-1].seq)) == []
+    assert [event.type for event in run.past_events()] == [event.type for event in events]
+
+    assert [round.number for round in run.rounds()] == [1, 2]
+    assert run.round(2).accepted == 3
+    assert len(list(run.contributions(round=1))) == 3
+    assert [point.round for point in run.metrics()["eval_loss"]] == [0, 1, 2]
+    assert run.experiment.metrics["eval_loss"].last == run.metrics()["eval_loss"][-1].value
+
+    ledger = list(run.ledger())
+    assert [item.record["round"] for item in ledger] == [1, 2]
+    assert digest_bytes(run.update(2)) == ledger[1].record["update"]
+    assert list(run.ledger(after=2)) == []
+
+    folder = run.export(tmp_path / "tuned")
+    model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True)
+    AutoTokenizer.from_pretrained(folder)
+    assert model_digest(model) == run.experiment.digest == simulate(spec).digest
+
+
+def test_what_the_server_refuses_arrives_as_the_same_error(service, toy_spec):
+    with pytest.raises(FerretError) as raised:
+        service.submit(toy_spec("nonsense"))
+    assert raised.value.code == "spec.invalid"
+    assert raised.value.errors[0].field == "algorithm.name"
+    with pytest.raises(FerretError) as raised:
+        service.experiment("exp_0000000000000000")
+    assert raised.value.problem.exit == 3
+    with pytest.raises(FerretError) as raised:
+        Service(service.url, "wrong").info()
+    assert raised.value.problem.exit == 4
+
+
+def test_the_same_key_is_the_same_experiment(service, toy_spec):
+    first = service.submit(toy_spec(), key="k")
+    assert service.submit(toy_spec(), key="k").id == first.id
+    with pytest.raises(FerretError) as raised:
+        service.submit(toy_spec(rounds=9), key="k")
+    assert raised.value.code == "idempotency.conflict"
+    assert service.submit(toy_spec()).id != service.submit(toy_spec()).id
+
+
+def test_lists_filters_and_cancelling(service, toy_spec):
+    runs = [service.submit(toy_spec(algorithm)) for algorithm in ("ferret", "fedavg", "ferret")]
+    assert runs[0].cancel().state == "cancelled"
+    assert runs[0].cancel().state == "cancelled"
+    assert [run.id for run in service.experiments()] == [run.id for run in reversed(runs)]
+    assert [run.id for run in service.experiments(algorithm="fedavg")] == [runs[1].id]
+    assert [run.id for run in service.experiments(state=["cancelled"])] == [runs[0].id]
+    with pytest.raises(FerretError, match="cancelled"):
+        runs[0].wait()
+
+
+def test_info_and_catalog(service):
+    assert service.info().database == "sqlite"
+    assert {"ferret", "fedavg"} <= {entry.name for entry in service.catalog("algorithms")}
+    assert "properties" in service.catalog("datasets")[0].model_dump()["schema"]
+    assert service.catalog("models")
+
+
+def test_events_go_on_after_the_server_was_restarted(api, service, toy_spec):
+    run = service.submit(toy_spec())
+    events = run.events()
+    assert next(events).type == "experiment.queued"
+    api.stop()
+    api.start()
+    run.cancel()
+    assert [event.type for event in events] == ["experiment.cancelled"]
