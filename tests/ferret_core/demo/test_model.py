@@ -1,0 +1,75 @@
+"""The demo's base model: small, loadable, good at what it knows, and ignorant of what it is to learn."""
+
+from __future__ import annotations
+
+import logging
+from random import Random
+from statistics import fmean
+
+import pytest
+from transformers.utils.logging import disable_propagation, enable_propagation
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._encoding import encode_prompts
+from ferret_core.demo import model_path
+from ferret_core.demo.tasks import KNOWN, TASKS, row
+from ferret_core.evaluation.generate import generate
+from ferret_core.models.load import LoadedModel, load
+from ferret_core.models.parameters import sizes
+from ferret_core.protocol.spec import ModelSpec
+
+
+@pytest.fixture(scope="module")
+def base() -> LoadedModel:
+    return load(ModelSpec(source=str(model_path())))
+
+
+def exact(base: LoadedModel, category: str, count: int = 32) -> float:
+    """Share of greedy answers to fresh tasks that are exactly right."""
+    rng = Random(f"fresh {category}")
+    asked = [Example(*row(rng, category)) for _ in range(count)]
+    prompts = encode_prompts(asked, base.tokenizer, base.context - 20)
+    answers = generate(base.model, base.tokenizer, prompts, 20, count)
+    return fmean(answer == example.output for answer, example in zip(answers, asked, strict=True))
+
+
+def test_it_loads_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    enable_propagation()
+    try:
+        load(ModelSpec(source=str(model_path())))
+    finally:
+        disable_propagation()
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_the_folder_is_at_most_four_megabytes() -> None:
+    assert sum(path.stat().st_size for path in model_path().iterdir()) <= 4_000_000
+
+
+def test_the_model_has_one_to_three_million_parameters(base: LoadedModel) -> None:
+    assert 1_000_000 <= sum(sizes(base.model)) <= 3_000_000
+
+
+def test_the_context_has_room(base: LoadedModel) -> None:
+    assert base.context >= 256
+
+
+@pytest.mark.parametrize("category", KNOWN)
+def test_it_knows_the_known_tasks(base: LoadedModel, category: str) -> None:
+    assert exact(base, category) >= 0.9
+
+
+@pytest.mark.parametrize("category", sorted(set(TASKS) - set(KNOWN)))
+def test_it_does_not_know_the_others(base: LoadedModel, category: str) -> None:
+    assert exact(base, category) <= 0.1
+
+
+@pytest.mark.parametrize("category", TASKS)
+def test_a_prompt_is_short(base: LoadedModel, category: str) -> None:
+    (prompt,) = encode_prompts([Example(*row(Random(0), category))], base.tokenizer, base.context)
+    assert len(prompt) <= 32
+
+
+@pytest.mark.parametrize("text", ["Anna sees a fox.", "Überraschung! 日本語", "{'a': 1.5}\n\tx  y"])
+def test_the_tokenizer_loses_nothing(base: LoadedModel, text: str) -> None:
+    assert base.tokenizer.decode(base.tokenizer(text).input_ids).removeprefix(" ") == text
