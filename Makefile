@@ -36,7 +36,7 @@ doctor: setup ## say what is missing and how to mend it
 
 .PHONY: test
 test: check web-check ## everything that can run here: checks, then all tests
-	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 
 .PHONY: check
 check: setup ## format, lint, types, import rules, committed openapi.json

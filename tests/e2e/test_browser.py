@@ -1,0 +1,68 @@
+"""A person's view: the printed address, opened in Chromium while an experiment runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from ferret_core.protocol.spec import ExperimentSpec
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("served")]
+Served = Any  # tests/e2e/conftest.py
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture
+def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    need(chromium is not None, "no Chromium on PATH: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        page = browser.new_page()
+        problems: list[str] = []
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        yield page
+        browser.close()
+        assert [text for text in problems if "401" not in text] == []  # 401 is how one learns that a token is needed
+
+
+def points(page: Page, chart: str) -> int:
+    return int(page.get_by_test_id(f"chart-{chart}").get_attribute("data-points") or 0)
+
+
+def test_a_curve_grows_while_one_watches(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
+    run = served.service.submit(toy_spec(name="watched", rounds=20))
+    page.goto(served.address)
+    page.get_by_test_id("experiment-row").filter(has_text="watched").first.click()
+    expect(page.get_by_test_id("chart-eval_loss")).not_to_have_attribute("data-points", "0", timeout=60_000)
+    assert "token" not in page.url
+    seen = points(page, "eval_loss")
+    expect(page.get_by_test_id("experiment-state")).to_have_text("completed", timeout=120_000)
+    expect(page.get_by_test_id("live-badge")).to_have_text("finished")
+    expect(page.get_by_test_id("chart-eval_loss")).to_have_attribute("data-points", "21")
+    assert seen < 21
+    assert (points(page, "train_loss"), points(page, "rouge_l"), points(page, "bytes")) == (20, 21, 20)
+    expect(page.get_by_test_id("rounds-table").get_by_text("committed")).to_have_count(20)
+    with page.expect_download() as download:
+        page.get_by_test_id("checkpoint-download").filter(has_text="model.safetensors").click()
+    files = {file.name: file for file in run.artifacts() if file.round == 20}
+    assert download.value.path().stat().st_size == files["model.safetensors"].size
+
+
+def test_without_the_token_nothing_is_shown(page: Page, served: Served) -> None:
+    page.goto(served.service.url)
+    expect(page.get_by_test_id("sign-in")).to_be_visible()
+    assert page.get_by_test_id("experiment-row").count() == 0

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from ferret_core.checkpoint import read_manifest
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
+from ferret_core.simulate import simulate
+
+pytestmark = pytest.mark.xdist_group("served")
+SpecFactory = Callable[..., ExperimentSpec]
+Served = Any  # tests/e2e/conftest.py
+
+
+def ferret(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The ``ferret`` command against the served service."""
+    command = [sys.executable, "-m", "ferret_cli", *arguments]
+    environment = {"PATH": "/usr/bin:/bin", "FERRET_HOME": str(served.home), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_submitted_over_http_it_equals_the_simulation_and_loads_with_transformers(
+    served: Served, toy_spec: SpecFactory, tmp_path: Path
+) -> None:
+    torch.set_num_threads(1)
+    spec = toy_spec()
+    run = served.service.submit(spec).wait(timeout=180)
+    assert run.experiment.digest == simulate(spec).digest
+    folder = run.export(tmp_path / "checkpoint")
+    assert read_manifest(folder).digest == run.experiment.digest
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    answer = model.generate(**tokenizer("Repeat.", return_tensors="pt"), max_new_tokens=3, do_sample=False)
+    assert answer.shape[1] > 3
+    types = [event.type for event in run.events()]
+    assert types[0] == "experiment.queued"
+    assert types[-1] == "experiment.completed"
+    assert types.count("round.committed") == 3
+    assert len(run.metrics()["eval_loss"]) == 4
+
+
+def test_the_command_line_follows_verifies_and_exports_a_run(
+    served: Served, toy_spec: SpecFactory, tmp_path: Path
+) -> None:
+    (tmp_path / "spec.json").write_text(toy_spec().model_dump_json())
+    submitted = ferret(served, "submit", str(tmp_path / "spec.json"), "--set", "rounds=2", "--watch", "--json")
+    assert submitted.returncode == 0, submitted.stderr
+    experiment_id = json.loads(submitted.stdout.splitlines()[-1])["id"]
+    shown = json.loads(ferret(served, "experiment", "show", experiment_id, "--json").stdout)
+    assert (shown["state"], shown["round"]) == ("completed", 2)
+    verified = ferret(served, "experiment", "verify", experiment_id, "--json")
+    assert verified.returncode == 0, verified.stderr
+    exported = ferret(served, "experiment", "export", experiment_id, str(tmp_path / "out"))
+    assert exported.returncode == 0, exported.stderr
+    assert read_manifest(tmp_path / "out").digest == shown["digest"]
+    listed = json.loads(ferret(served, "experiment", "list", "--json").stdout)
+    assert experiment_id in json.dumps(listed)
+
+
+def test_a_real_participant_trains_beside_the_simulated_clients(
+    served: Served, toy_spec: SpecFactory, toy_data: tuple[Path, Path], tmp_path: Path, join_process: Any
+) -> None:
+    run = served.service.submit(toy_spec(participants={"simulated": 2, "edge": 1}))
+    code = served.service.enrolment(run.id).code
+    process = join_process(served, code, toy_data[0], tmp_path / "hospital")
+    run.wait(timeout=180)
+    assert process.wait(30) == 0
+    reports = list(run.contributions())
+    assert {(one.participant, one.kind, one.state) for one in reports} == {
+        ("client-001", "simulated", "accepted"),
+        ("client-002", "simulated", "accepted"),
+        ("hospital", "edge", "accepted"),
+    }
+    assert len(reports) == 9
+    verified = ferret(served, "experiment", "verify", run.id)
+    assert verified.returncode == 0, verified.stderr
+
+
+def test_what_is_wrong_is_said_at_once_or_fails_the_run_with_its_reason(served: Served, toy_spec: SpecFactory) -> None:
+    wrong = toy_spec().model_dump(mode="json")
+    with pytest.raises(FerretError, match="K") as caught:
+        served.service.submit(wrong | {"algorithm": {"name": "ferret", "K": 0}})
+    assert caught.value.code == "spec.invalid"
+    assert caught.value.errors[0].field == "algorithm.K"
+    run = served.service.submit(toy_spec(model={"source": "/not/a/model"}))
+    with pytest.raises(FerretError, match="/not/a/model") as caught:
+        run.wait(timeout=60)
+    assert caught.value.code == "model.invalid"
+
+
+def test_a_cancelled_run_stops(served: Served, toy_spec: SpecFactory) -> None:
+    run = served.service.submit(toy_spec(rounds=200))
+    run.cancel()
+    assert run.refresh().state == ExperimentState.CANCELLED
+    with pytest.raises(FerretError, match="cancelled"):
+        run.wait(timeout=10)

@@ -1,0 +1,76 @@
+"""The documents say what the code does: settings, commands, folders."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from api.settings import ApiSettings
+from ferret_cli import specfile
+from ferret_core import catalog
+from worker.settings import WorkerSettings
+
+ROOT = Path(__file__).parents[1]
+FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_setting_is_documented_with_its_default(name: str) -> None:
+    row = re.search(rf"^\| `FERRET_{name.upper()}`.*$", (ROOT / "docs/settings.md").read_text(), re.MULTILINE)
+    assert row, f"FERRET_{name.upper()} is missing in docs/settings.md"
+    default = FIELDS[name].default
+    if isinstance(default, int | float):
+        assert f"`{default:g}`" in row[0] or f"`{default}`" in row[0]
+
+
+def test_every_documented_setting_exists() -> None:
+    server = (ROOT / "docs/settings.md").read_text().split("## Clients")[0]
+    assert {name.lower() for name in re.findall(r"^\| `FERRET_(\w+)`", server, re.MULTILINE)} == set(FIELDS)
+
+
+def test_every_folder_on_the_map_exists_and_every_package_is_on_it() -> None:
+    text = (ROOT / "docs/map.md").read_text()
+    named = set(re.findall(r"^\| `([\w/]+?)/?`", text, re.MULTILINE))
+    assert [folder for folder in named if not (ROOT / folder).exists()] == []
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages - {name.split("/")[0] for name in named} == set()
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\(((?!http)[^)#]+)\)", (ROOT / "README.md").read_text()))
+def test_every_link_of_the_readme_leads_somewhere(target: str) -> None:
+    assert (ROOT / target).exists()
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/results/gsm8k.md"])
+def test_every_ferret_command_shown_exists(document: str) -> None:
+    text = (ROOT / document).read_text()
+    blocks = "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
+    commands = {tuple(found.split()) for found in re.findall(r"ferret ((?:experiment )?[a-z]+)", blocks)}
+    assert commands
+    for command in commands:
+        run = subprocess.run([sys.executable, "-m", "ferret_cli", *command, "--help"], capture_output=True, check=False)
+        assert run.returncode == 0, command
+
+
+def test_every_make_target_shown_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"make ([a-z-]+)", (ROOT / "README.md").read_text()):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.name)
+def test_every_example_is_a_valid_experiment(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in re.findall(r"\$\{(\w+)\}", path.read_text()):
+        monkeypatch.setenv(name, f"/somewhere/{name.lower()}")
+    spec = specfile.load(path)
+    assert catalog.resolve(spec).name
+
+
+def test_the_readmes_specification_is_the_example() -> None:
+    (shown,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert tomllib.loads(shown) == tomllib.loads((ROOT / "examples/quickstart.toml").read_text())
