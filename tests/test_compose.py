@@ -1,8 +1,10 @@
-"""docker-compose.yml against the compose schema's rules, the settings and the command line."""
+"""docker-compose.yml against the compose specification's schema, the settings and the command line."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,19 @@ ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 SETTINGS = {f"FERRET_{name.upper()}" for name in (*ApiSettings.model_fields, *WorkerSettings.model_fields)}
+
+
+def test_it_follows_the_compose_specification() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.compose-spec",
+        "docker-compose.yml",
+    ]
+    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.parametrize("name", OURS)

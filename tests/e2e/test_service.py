@@ -18,6 +18,7 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.simulate import simulate
 
 pytestmark = pytest.mark.xdist_group("served")
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SpecFactory = Callable[..., ExperimentSpec]
 Served = Any  # tests/e2e/conftest.py
 
@@ -49,22 +50,22 @@ def test_submitted_over_http_it_equals_the_simulation_and_loads_with_transformer
     assert len(run.metrics()["eval_loss"]) == 4
 
 
-def test_the_command_line_follows_verifies_and_exports_a_run(
-    served: Served, toy_spec: SpecFactory, tmp_path: Path
-) -> None:
-    (tmp_path / "spec.json").write_text(toy_spec().model_dump_json())
-    submitted = ferret(served, "submit", str(tmp_path / "spec.json"), "--set", "rounds=2", "--watch", "--json")
+def test_the_readmes_commands_run_the_example(served: Served, tmp_path: Path) -> None:
+    example = str(EXAMPLES / "quickstart.toml")
+    submitted = ferret(served, "submit", example, "--watch", "--json", "--set", "rounds=2")
     assert submitted.returncode == 0, submitted.stderr
     experiment_id = json.loads(submitted.stdout.splitlines()[-1])["id"]
     shown = json.loads(ferret(served, "experiment", "show", experiment_id, "--json").stdout)
     assert (shown["state"], shown["round"]) == ("completed", 2)
+    assert shown["metrics"]["eval_loss"]["last"] < shown["metrics"]["eval_loss"]["first"]
     verified = ferret(served, "experiment", "verify", experiment_id, "--json")
     assert verified.returncode == 0, verified.stderr
-    exported = ferret(served, "experiment", "export", experiment_id, str(tmp_path / "out"))
+    exported = ferret(served, "experiment", "export", experiment_id, str(tmp_path / "tuned-model"))
     assert exported.returncode == 0, exported.stderr
-    assert read_manifest(tmp_path / "out").digest == shown["digest"]
-    listed = json.loads(ferret(served, "experiment", "list", "--json").stdout)
-    assert experiment_id in json.dumps(listed)
+    assert read_manifest(tmp_path / "tuned-model").digest == shown["digest"]
+    assert experiment_id in ferret(served, "experiment", "list", "--json").stdout
+    simulated = ferret(served, "simulate", example, "--json", "--threads", "1", "--set", "rounds=2")
+    assert json.loads(simulated.stdout)["digest"] == shown["digest"]
 
 
 def test_a_real_participant_trains_beside_the_simulated_clients(
