@@ -56,7 +56,7 @@ def data(home: Path) -> Path:
 
 
 def spec(data: Path) -> ExperimentSpec:
-    """The experiment of ``examples/demo.toml``, which ships beside the demo's model."""
+    """The demo's experiment, which ships beside its model."""
     os.environ["FERRET_DEMO_MODEL"] = str(demo.model_path())
     os.environ["FERRET_DEMO_DATA"] = str(data)
     return specfile.load(Path(str(files(demo) / "demo.toml")))

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
@@ -14,12 +12,6 @@ from ferret_core.protocol.errors import FerretError
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Experiment
 from ferret_sdk.transport import Transport
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "demo.toml"
-
-
-def test_the_experiment_that_ships_is_the_one_in_the_examples():
-    assert (files(demo) / "demo.toml").read_text() == EXAMPLE.read_text()
 
 
 def test_the_experiment_uses_the_generated_data_and_one_real_participant(tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -15,7 +14,7 @@ from ferret_core.demo.tasks import write
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
 
-DEMO = Path(__file__).parents[3] / "examples" / "demo.toml"
+DEMO = model_path().parent / "demo.toml"
 
 
 @pytest.fixture(scope="module")
