@@ -9,12 +9,16 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import copy
 import json
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import torch
+from sqlalchemy.engine import make_url
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -25,6 +29,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 torch.set_num_threads(1)
 
 CONTEXT = 128
+POSTGRESQL = os.environ.get("FERRET_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +44,29 @@ def need() -> Callable[[bool, str], None]:
         pytest.skip(reason)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def postgresql(need: Callable[[bool, str], None]) -> Callable[[], AbstractContextManager[str]]:
+    """``with postgresql() as url``: an empty database of its own on the test server, dropped afterwards."""
+
+    @contextmanager
+    def new() -> Iterator[str]:
+        try:
+            server = psycopg.connect(POSTGRESQL, autocommit=True, connect_timeout=3)
+        except psycopg.OperationalError as error:
+            need(False, f"a PostgreSQL server at {POSTGRESQL} (or FERRET_TEST_POSTGRESQL): {error}")
+            raise
+        name = f"ferret_test_{secrets.token_hex(8)}"
+        with server:
+            server.execute(f"CREATE DATABASE {name}")
+            server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")  # no test cuts the power
+            try:
+                yield make_url(POSTGRESQL).set(database=name).render_as_string(hide_password=False)
+            finally:
+                server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    return new
 
 
 @pytest.fixture(scope="session")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from typing import Any
 
-import psycopg
 import pytest
-from sqlalchemy.engine import make_url
 from starlette.testclient import TestClient
 
 from api.app import create_app
 from ferret_db import migrate
 
 pytestmark = pytest.mark.postgresql
-SERVER = os.environ.get("FERRET_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
 BODY: dict[str, Any] = {
     "name": "x",
     "model": {"source": "/m"},
@@ -25,19 +20,10 @@ BODY: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def url(need: Any) -> Any:
-    try:
-        server = psycopg.connect(SERVER, autocommit=True, connect_timeout=3)
-    except psycopg.OperationalError as error:
-        need(False, f"a PostgreSQL server at {SERVER} (or FERRET_TEST_POSTGRESQL): {error}")
-        raise
-    name = f"ferret_test_{secrets.token_hex(8)}"
-    with server:
-        server.execute(f"CREATE DATABASE {name}")
-        made = make_url(SERVER).set(database=name).render_as_string(hide_password=False)
-        migrate.upgrade(made)
-        yield made
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def url(postgresql: Any) -> Any:
+    with postgresql() as url:
+        migrate.upgrade(url)
+        yield url
 
 
 @pytest.fixture

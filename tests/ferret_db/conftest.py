@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import update
-from sqlalchemy.engine import make_url
 
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
@@ -28,35 +23,16 @@ from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.tables import Assignment, Base, Contribution, Experiment, OutboxMessage, Round
 
-SERVER = os.environ.get("FERRET_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
 BACKENDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
 
 
-@contextmanager
-def _postgresql(need: Callable[[bool, str], None]) -> Iterator[str]:
-    """A database of its own on the test server, dropped afterwards."""
-    try:
-        server = psycopg.connect(SERVER, autocommit=True, connect_timeout=3)
-    except psycopg.OperationalError as error:
-        need(False, f"a PostgreSQL server at {SERVER} (or FERRET_TEST_POSTGRESQL): {error}")
-        raise
-    name = f"ferret_test_{secrets.token_hex(8)}"
-    with server:
-        server.execute(f"CREATE DATABASE {name}")
-        server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")  # no test cuts the power
-        try:
-            yield make_url(SERVER).set(database=name).render_as_string(hide_password=False)
-        finally:
-            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
 @pytest.fixture(params=BACKENDS)
-def empty_url(request: pytest.FixtureRequest, tmp_path: Path, need: Any) -> Iterator[str]:
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Any) -> Iterator[str]:
     """A database without any table."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/ferret.db"
     else:
-        with _postgresql(need) as url:
+        with postgresql() as url:
             yield url
 
 
@@ -68,8 +44,8 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def migrated_postgresql(need: Any) -> Iterator[str]:
-    with _postgresql(need) as url:
+def migrated_postgresql(postgresql: Any) -> Iterator[str]:
+    with postgresql() as url:
         migrate.upgrade(url)
         yield url
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,9 @@ from worker.settings import WorkerSettings
 class Service:
     """Two worker processes' worth of state in one, driven message by message."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         self.messages: deque[OutboxMessage] = deque()
-        self.settings = WorkerSettings(home=home)
+        self.settings = settings
         migrate.upgrade(self.settings.database_url)
         self.database = Database(self.settings.database_url, self.messages.extend)
         self.context = self.new_context()
@@ -56,8 +57,18 @@ class Service:
             return experiments.get(s, experiment_id)
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def settings(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Any) -> Iterator[WorkerSettings]:
+    home = tmp_path / "home"
+    if request.param == "sqlite":
+        yield WorkerSettings(home=home)
+        return
+    with postgresql() as url:
+        yield WorkerSettings(home=home, database_url=url)
+
+
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    service = Service(tmp_path / "home")
+def service(settings: WorkerSettings) -> Iterator[Service]:
+    service = Service(settings)
     yield service
     service.database.dispose()
