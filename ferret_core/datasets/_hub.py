@@ -17,7 +17,7 @@ def read_parquet(repository: str, revision: str | None, filename: str) -> list[d
         from huggingface_hub import hf_hub_download
         from pyarrow import parquet
     except ImportError as error:
-        message = f"{error.name} is not installed: pip install 'ferret-participant[hub]', or give local files"
+        message = f"{error.name} is not installed: pip install {error.name}, or give local files"
         raise FerretError("setup.missing", message) from error
     try:
         path = hf_hub_download(repository, filename, repo_type="dataset", revision=revision)

@@ -93,6 +93,6 @@ main()
         command = [sys.executable, program, *arguments]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 1
-        assert "pip install ferret-service" in done.stderr
+        assert "pip install ." in done.stderr
     assert not (tmp_path / ".ferret").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["participant.py"]
