@@ -78,7 +78,7 @@ class Algorithm:
             trained = train(model, batches, config.local, on_step, seed=task.data_seed)
             after = trainable(model)
             sizes = [parameter.numel() for parameter in after.values()]
-            K = allocate(config.allocation, config.K, norms(before, after), sizes)
+            K = self._allocate(norms(before, after), sizes)
             seed = task.seed if config.seeds == "own" else task.round_seed
             coordinates = project(before, after, self.basis, K, seed)
         finally:
@@ -92,9 +92,14 @@ class Algorithm:
             raise malformed("K", str(K)[:80], f"expected one number from 0 to the block's size for {len(sizes)} blocks")
         if sum(K) != min(self.config.K, sum(sizes)):
             raise malformed("K", sum(K), f"expected {min(self.config.K, sum(sizes))} coordinates in all")
+        if self.config.allocation == "uniform" and list(K) != self._allocate([0.0] * len(sizes), sizes):
+            raise malformed("K", str(K)[:80], "is not the uniform allocation, without which coordinates do not add up")
         if seed is None:
             raise malformed("seed", None, "is missing")
         quantize.check(contribution.arrays, self.config.coordinates, K)
+
+    def _allocate(self, norms: Sequence[float], sizes: Sequence[int]) -> list[int]:
+        return allocate(self.config.allocation, self.config.K, norms, sizes)
 
     def aggregate(self, state: State, contributions: Iterable[Contribution]) -> Arrays:
         received = list(contributions)

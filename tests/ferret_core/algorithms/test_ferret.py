@@ -83,6 +83,14 @@ def test_a_wrong_allocation_is_refused(K: tuple[int, ...]) -> None:
     assert caught.value.errors[0].field == "K"
 
 
+def test_a_uniform_allocation_is_the_one_everybody_has() -> None:
+    algorithm = ferret.Algorithm(ferret.Config(seeds="shared", allocation="uniform", K=64))
+    arrays = quantize.quantize([torch.ones(32), torch.ones(32)], "sign")
+    algorithm.check(_contribution(0, arrays, 32, 32), [1000, 500])
+    with pytest.raises(FerretError, match="uniform allocation"):
+        algorithm.check(_contribution(0, arrays, 33, 31), [1000, 500])
+
+
 def test_the_server_learning_rate_scales_the_step_exactly(toy_spec: SpecFactory) -> None:
     steps = []
     for rate in (1.0, 2.0):
