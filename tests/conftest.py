@@ -10,6 +10,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import copy
 import json
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -27,6 +28,8 @@ from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
 
 torch.set_num_threads(1)
+# A shell ignores SIGINT for its background jobs, and children inherit that: Ctrl-C is part of what is tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CONTEXT = 128
 POSTGRESQL = os.environ.get("FERRET_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
@@ -106,6 +109,8 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
 
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
 torch.set_num_threads(1)
+# A shell ignores SIGINT for its background jobs, and children inherit that: Ctrl-C is part of what is tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
