@@ -6,12 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pyarrow
@@ -23,7 +18,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets.gsm8k import Config, Dataset
 from ferret_core.protocol.errors import FerretError
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+REVISION = "0123456789abcdef0123456789abcdef01234567"
 TRAIN = [{"question": "2 + 2?", "answer": "<<2+2=4>>4\n#### 4"}, {"question": "1 + 1?", "answer": "2\n#### 2"}]
 TEST = [{"question": "3 + 3?", "answer": "6\n#### 6"}]
 PATH = "/datasets/openai/gsm8k/resolve/{revision}/main/{split}-00000-of-00001.parquet"
@@ -39,40 +34,6 @@ for options in json.loads(sys.argv[1]):
     except FerretError as error:
         print(json.dumps(error.to_json()))
 """
-
-
-@contextmanager
-def hub(files: dict[str, bytes]) -> Iterator[str]:
-    """The address of a server with the hub's headers for these paths, 404 for all others."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = files.get(self.path, b"")
-            self.send_response(200 if self.path in files else 404)
-            self.send_header("Content-Length", str(len(body)))
-            if self.path in files:
-                self.send_header("X-Repo-Commit", COMMIT)
-                self.send_header("ETag", f'"{sha256(body).hexdigest()}"')
-            else:
-                self.send_header("X-Error-Code", "EntryNotFound")
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        do_HEAD = do_GET
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def read(endpoint: str, home: Path, *options: dict[str, str]) -> list[Any]:
@@ -120,19 +81,19 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypa
     assert caught.value.code == "setup.missing"
 
 
-def test_reads_the_hub_at_a_revision_and_keeps_a_copy(tmp_path: Path) -> None:
+def test_reads_the_hub_at_a_revision_and_keeps_a_copy(tmp_path: Path, hub: Any) -> None:
     files = {
         PATH.format(revision=revision, split=split): as_parquet(rows, tmp_path / "rows")
-        for revision in ("main", COMMIT)
+        for revision in ("main", REVISION)
         for split, rows in (("train", TRAIN), ("test", TEST))
     }
     with hub(files) as endpoint:
         expected = [[[row["question"], "", row["answer"], ""] for row in rows] for rows in (TRAIN, TEST)]
-        assert read(endpoint, tmp_path / "home", {}, {"revision": COMMIT}) == [expected, expected]
-    assert read(endpoint, tmp_path / "home", {"revision": COMMIT}) == [expected]
+        assert read(endpoint, tmp_path / "home", {}, {"revision": REVISION}) == [expected, expected]
+    assert read(endpoint, tmp_path / "home", {"revision": REVISION}) == [expected]
 
 
-def test_what_the_hub_has_not_or_has_wrong_is_named(tmp_path: Path) -> None:
+def test_what_the_hub_has_not_or_has_wrong_is_named(tmp_path: Path, hub: Any) -> None:
     train = PATH.format(revision="main", split="train")
     with hub({train: b"no parquet"}) as endpoint:
         broken, missing = read(endpoint, tmp_path / "home", {}, {"revision": "v9"})

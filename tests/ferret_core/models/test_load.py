@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -70,3 +74,24 @@ def test_a_snapshot_brings_the_weights_back_bit_for_bit(tiny_model_dir: Path) ->
     assert model_digest(model) != digest
     restore(model, before)
     assert model_digest(model) == digest
+
+
+def test_a_model_of_the_hub_is_the_one_of_its_revision(tiny_model_dir: Path, tmp_path: Path, hub: Any) -> None:
+    """In a fresh process, because the hub's settings are fixed when its library is imported."""
+    files = {f"/org/tiny/resolve/v1/{path.name}": path.read_bytes() for path in tiny_model_dir.iterdir()}
+    script = (
+        "from ferret_core.models.digest import model_digest\n"
+        "from ferret_core.models.load import load\n"
+        "from ferret_core.protocol.errors import FerretError\n"
+        "from ferret_core.protocol.spec import ModelSpec\n"
+        "print(model_digest(load(ModelSpec(source='org/tiny', revision='v1')).model))\n"
+        "try:\n    load(ModelSpec(source='org/tiny', revision='v2'))\n"
+        "except FerretError as error:\n    print(error.code, error.errors[0].value)"
+    )
+    with hub(files) as endpoint:
+        settings = {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0", "NO_PROXY": "*"}
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    local = model_digest(load(ModelSpec(source=str(tiny_model_dir))).model)
+    assert done.stdout.splitlines() == [local, "model.invalid org/tiny"]
