@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from api.app import create_app
@@ -33,7 +35,7 @@ from ferret_db.tables import Assignment
 
 ADMIN = "an-admin-token-for-the-tests"
 BASE_DIGEST = "ba" * 32
-SIZES = [6, 4]
+SIZES = {"bias": 4, "weight": 6}
 # Nothing listens there: whatever is not about the broker must work without one.
 NO_BROKER = "redis://127.0.0.1:1/0"
 
@@ -189,10 +191,10 @@ class Site:
         with self.database.begin() as s:
             ids = {row.name: row.id for row in participants.of_experiment(s, experiment_id)}
             base = BASE_DIGEST if number == 1 else model_digest(number - 1)
+            kinds = dict.fromkeys(simulated, ParticipantKind.SIMULATED) | dict.fromkeys(edge, ParticipantKind.EDGE)
             tasks = [
-                (federation.round_task(resolved, experiment_id, number, name, base), kind, ids.get(name))
-                for kind, names in ((ParticipantKind.SIMULATED, simulated), (ParticipantKind.EDGE, edge))
-                for name in names
+                (task, kinds[task.participant], ids.get(task.participant))
+                for task in federation.round_tasks(resolved, experiment_id, number, list(kinds), base)
             ]
             round_ = rounds.open_round(s, experiment_id, number, tasks, 600, bytes_down_each=100)
             return [row.id for row in assignment_rows.of_round(s, round_.id)]
@@ -200,6 +202,12 @@ class Site:
     def assignment(self, assignment_id: str) -> Assignment:
         with self.database.read() as s:
             return assignment_rows.get(s, assignment_id)
+
+    def expire(self, table: type[Any], column: str, row_id: str) -> None:
+        """Moves a deadline into the past, so that no test depends on how fast the machine is."""
+        with self.database.begin() as s:
+            past = self.database.now(s) - timedelta(seconds=1)
+            s.execute(update(table).where(table.id == row_id).values({column: past}))
 
     def deliver(self, assignment_id: str) -> bytes:
         """Does a simulated client's work."""
@@ -268,7 +276,9 @@ def model_digest(number: int) -> str:
     return digest_bytes(f"model after round {number}".encode())
 
 
-def contribution(task: RoundTask, *, size: int = sum(SIZES), value: float = 0.5, **changes: Any) -> Contribution:
+def contribution(
+    task: RoundTask, *, size: int = sum(SIZES.values()), value: float = 0.5, **changes: Any
+) -> Contribution:
     """A FedAvg contribution for the task, or with ``changes`` to its metadata something like it."""
     meta = {
         "experiment": task.experiment,
