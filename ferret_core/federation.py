@@ -26,19 +26,23 @@ def sample(spec: ExperimentSpec, round_number: int, names: Iterable[str]) -> lis
     return sorted(ranked[: math.ceil(spec.participants.fraction * len(ranked))])
 
 
-def round_task(
-    spec: ExperimentSpec, experiment: str, round_number: int, participant: str, base_digest: str
-) -> RoundTask:
-    """The task of one participant; every seed is fresh each round and follows from the experiment's."""
-    return RoundTask(
-        experiment=experiment,
-        round=round_number,
-        participant=participant,
-        base_digest=base_digest,
-        data_seed=derive_seed(spec.seed, "data", round_number, participant),
-        seed=derive_seed(spec.seed, "basis", round_number, participant),
-        round_seed=derive_seed(spec.seed, "basis", round_number),
-    )
+def round_tasks(
+    spec: ExperimentSpec, experiment: str, round_number: int, participants: Sequence[str], base_digest: str
+) -> list[RoundTask]:
+    """The tasks of a round's participants, all of them, sorted by name; every seed is fresh each round."""
+    return [
+        RoundTask(
+            experiment=experiment,
+            round=round_number,
+            participant=participant,
+            base_digest=base_digest,
+            data_seed=derive_seed(spec.seed, "data", round_number, participant),
+            seed=derive_seed(spec.seed, "basis", round_number, participant),
+            round_seed=derive_seed(spec.seed, "basis", round_number),
+            rank=rank,
+        )
+        for rank, participant in enumerate(participants)
+    ]
 
 
 def quorum_size(quorum: float, assigned: int) -> int:

@@ -6,6 +6,7 @@ Workers, participants and auditors all hold one. It is loaded once and advanced 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -40,9 +41,9 @@ class Replica:
         self.sizes = sizes(self.model)
 
     @classmethod
-    def load(cls, spec: ExperimentSpec, source: ModelSpec | None = None) -> Replica:
-        """The base model of ``spec``, read from ``source`` where another copy of it lies; ``model.invalid`` if none."""
-        return cls(spec, load(source or spec.model))
+    def load(cls, spec: ExperimentSpec, folder: Path | None = None) -> Replica:
+        """The base model of ``spec``, read from ``folder`` where another copy of it lies; ``model.invalid`` if none."""
+        return cls(spec, load(ModelSpec(source=str(folder), dtype=spec.model.dtype) if folder else spec.model))
 
     def advance(self, record: LedgerRecord, update: bytes) -> None:
         """Applies one committed round; ``ledger.broken`` when the result is not the recorded model."""

@@ -75,12 +75,11 @@ def _round(replica: Replica, data: FederatedData, number: int, ledger: list[Ledg
     participants = federation.sample(spec, number, federation.client_names(spec.participants.simulated))
     blobs: dict[str, bytes] = {}
     rejected: dict[str, FerretError] = {}
-    for name in participants:
-        task = federation.round_task(spec, EXPERIMENT, number, name, replica.digest)
+    for task in federation.round_tasks(spec, EXPERIMENT, number, participants, replica.digest):
         try:
-            blobs[name] = contribute(replica, data.shard(name), task).encode()
+            blobs[task.participant] = contribute(replica, data.shard(task.participant), task).encode()
         except FerretError as error:
-            rejected[name] = error
+            rejected[task.participant] = error
     if len(blobs) < federation.quorum_size(spec.round.quorum, len(participants)):
         raise federation.quorum_missed(number, len(blobs), len(participants), list(rejected.values()))
     received = {name: Contribution.decode(blob) for name, blob in blobs.items()}

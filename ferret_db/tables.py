@@ -44,7 +44,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
         int: BigInteger().with_variant(Integer(), "sqlite"),  # SQLite's INTEGER has 64 bits, and only it autoincrements
         datetime: UtcDateTime(),
         dict[str, Any]: _DOCUMENT,
-        list[int]: _DOCUMENT,
+        dict[str, int]: _DOCUMENT,
         **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind)},
         TaskName: _stored(TaskName),
     }
@@ -86,7 +86,7 @@ class Experiment(Base, kw_only=True):
     participants: Mapped[int]
     base_digest: Mapped[str | None] = mapped_column(default=None)
     digest: Mapped[str | None] = mapped_column(default=None)
-    sizes: Mapped[list[int] | None] = mapped_column(default=None)
+    sizes: Mapped[dict[str, int] | None] = mapped_column(default=None)
     event_seq: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     started_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_sdk.retry import PATIENT
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Experiment
@@ -60,7 +60,7 @@ def load_base(run: Run, folder: Path) -> Replica:
 
     folder.mkdir(parents=True, exist_ok=True)
     run.fetch(run.checkpoint(0), folder)
-    replica = Replica.load(ExperimentSpec.model_validate(run.experiment.spec), ModelSpec(source=str(folder)))
+    replica = Replica.load(ExperimentSpec.model_validate(run.experiment.spec), folder)
     if replica.digest != run.experiment.base_digest:
         detail = f"the base model has digest {replica.digest}, announced was {run.experiment.base_digest}"
         raise FerretError("storage.corrupt", f"{detail}; delete {folder} and run the command again")

@@ -19,6 +19,9 @@ from typing import Any
 import psycopg
 import pytest
 import torch
+
+os.environ.setdefault("TRITON_INTERPRET", str(int(not torch.cuda.is_available())))  # read when triton is imported
+
 from sqlalchemy.engine import make_url
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast

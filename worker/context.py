@@ -10,7 +10,6 @@ import torch
 from ferret_core.federated_data import FederatedData
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ModelSpec
 from ferret_core.replica import Replica
 from ferret_core.storage import Storage, blob_location
 from ferret_db.database import Database
@@ -74,8 +73,7 @@ class Context:
         with self.database.read() as s:
             experiment = experiments.get(s, experiment_id)
             base = artifacts.of_round(s, experiment_id, 0)
-        folder = self.storage.path(base[0].location).parent
-        replica = Replica.load(experiments.spec_of(experiment), ModelSpec(source=str(folder)))
+        replica = Replica.load(experiments.spec_of(experiment), self.storage.path(base[0].location).parent)
         if replica.digest != experiment.base_digest:
             raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
         return replica

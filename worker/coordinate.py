@@ -61,14 +61,14 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     if len(joined) < spec.participants.edge:
         return
     clients = federation.client_names(spec.participants.simulated)
-    base = experiment.digest or ""
+    names = federation.sample(spec, number, [*clients, *joined])
     tasks = [
         (
-            federation.round_task(spec, experiment.id, number, name, base),
-            ParticipantKind.EDGE if name in joined else ParticipantKind.SIMULATED,
-            joined.get(name),
+            task,
+            ParticipantKind.EDGE if task.participant in joined else ParticipantKind.SIMULATED,
+            joined.get(task.participant),
         )
-        for name in federation.sample(spec, number, [*clients, *joined])
+        for task in federation.round_tasks(spec, experiment.id, number, names, experiment.digest or "")
     ]
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
     round_engine.open_round(s, experiment.id, number, tasks, spec.round.deadline_seconds, bytes_down)

@@ -61,7 +61,7 @@ class Experiment(Resource):
     error: Failure | None = Field(description="Why the experiment failed")
     base_digest: str | None = Field(description="Digest of the base model, once it is loaded")
     digest: str | None = Field(description="Digest of the global model after the last committed round")
-    sizes: list[int] | None = Field(description="Element counts of the model's blocks in canonical order")
+    sizes: dict[str, int] | None = Field(description="Element counts of the trainable parameters by name")
     metrics: dict[str, MetricSummary]
     bytes_up: int = Field(description="Bytes sent by all participants so far")
     bytes_down: int = Field(description="Bytes received by all participants so far")

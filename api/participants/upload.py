@@ -51,8 +51,11 @@ def _checked(blob: bytes, assignment: tables.Assignment, experiment: tables.Expe
 
     contribution = Contribution.decode(blob)
     spec = ExperimentSpec.model_validate(experiment.spec)
-    _check_identity(contribution, RoundTask.model_validate(assignment.task), spec)
-    catalog.algorithm(spec.algorithm).check(contribution, experiment.sizes or [])
+    task = RoundTask.model_validate(assignment.task)
+    _check_identity(contribution, task, spec)
+    # A database may hand an object's members out in any order; the canonical one is by name.
+    sizes = dict(sorted((experiment.sizes or {}).items()))
+    catalog.algorithm(spec.algorithm).check(contribution, task, sizes)
     return contribution
 
 

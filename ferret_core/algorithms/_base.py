@@ -9,7 +9,7 @@ ledger (workers, participants, auditors) replays ``apply_update``. A complete to
         def init_state(self, model): return {}
         def local_update(self, model, shard, task, on_step=None):
             return contribution(task, "toy", {"sum": ...}, examples=1, metrics={})
-        def check(self, contribution, sizes): ...
+        def check(self, contribution, task, sizes): ...
         def aggregate(self, state, contributions):
             return {"mean": np.mean([one.arrays["sum"] for one in contributions], axis=0)}
         def apply_update(self, model, state, result): ...; return state
@@ -17,7 +17,7 @@ ledger (workers, participants, auditors) replays ``apply_update``. A complete to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -33,8 +33,8 @@ State = Arrays
 class FederatedAlgorithm(Protocol):
     """The interface of ``ferret_core/algorithms/<name>.py``'s class ``Algorithm``.
 
-    ``sizes`` are the element counts of the model's blocks in canonical order
-    (:func:`ferret_core.projection.blocks.blocks_of`). ``State`` is one serialisable value: named numpy arrays.
+    ``sizes`` are the element counts of the model's trainable parameters in canonical order
+    (:func:`ferret_core.models.parameters.sizes`). ``State`` is one serialisable value: named numpy arrays.
     Randomness arrives in the task, never from a global generator.
     """
 
@@ -54,8 +54,8 @@ class FederatedAlgorithm(Protocol):
         """
         ...
 
-    def check(self, contribution: Contribution, sizes: Sequence[int]) -> None:
-        """Raises ``contribution.malformed`` unless names, dtypes and shapes are those this algorithm sends."""
+    def check(self, contribution: Contribution, task: RoundTask, sizes: Mapping[str, int]) -> None:
+        """Raises ``contribution.malformed`` unless the contribution is one that this algorithm sends for ``task``."""
         ...
 
     def aggregate(self, state: State, contributions: Iterable[Contribution]) -> Arrays:
@@ -81,7 +81,9 @@ def contribution(
     *,
     examples: int,
     metrics: dict[str, float],
+    projection: int | None = None,
     seed: int | None = None,
+    share: int = 0,
     K: Sequence[int] | None = None,
 ) -> Contribution:
     """The contribution for ``task``: the task's identity beside the algorithm's arrays."""
@@ -92,7 +94,9 @@ def contribution(
         algorithm=algorithm,
         base_digest=task.base_digest,
         examples=examples,
+        projection=projection,
         seed=seed,
+        share=share,
         K=None if K is None else tuple(K),
         metrics=metrics,
     )

@@ -10,6 +10,9 @@ with block-wise projection (§3.2, equations 6 to 8) and coordinates in unbiased
             send sᵢ and γᵢ,l = (ρ_l K_l)⁻¹ V_lᵀ Δᵢ,l for every block l              (Step 3: projected updates)
         w ← w − a · Σᵢ (Σ_l V_l(sᵢ) γᵢ,l) / N                                     (Step 1: global aggregation)
 
+Own seeds average the noise of the reconstruction. Under a shared one coordinates add up, and one reconstruction does
+for all. Disjoint participants share one too, but each takes other rows of it, as long as there are enough: N·K_l ≤ d_l.
+
 Where paper and published code differ: seeds are fresh per participant and round (paper; the code keeps one pool),
 K = Σ K_l exactly (paper; the code caps each block), and a = 1 is the unbiased update (the code's scale is a third).
 """
@@ -17,7 +20,7 @@ K = Σ K_l exactly (paper; the code caps each block), and a = 1 is the unbiased 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -26,35 +29,77 @@ from torch import nn
 
 from ferret_core.algorithms._base import State, contribution
 from ferret_core.datasets._base import Shard
-from ferret_core.models.parameters import restore, snapshot, trainable
-from ferret_core.projection import quantize
-from ferret_core.projection.allocation import Rule, allocate
+from ferret_core.models.parameters import sizes, trainable, working_copy
+from ferret_core.projection import FORMAT_VERSION, quantize
+from ferret_core.projection.allocation import FIXED, AllocationRule, split
 from ferret_core.projection.bases import basis
-from ferret_core.projection.project import apply_, norms, project
+from ferret_core.projection.blocks import Block, BlockRule, cut
+from ferret_core.projection.budget import coordinates_within
+from ferret_core.projection.project import Projected, apply_, norms, project
+from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
 from ferret_core.training.local import LocalConfig, train
 
+DEFAULT_BYTES = 8192
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"basis": "T", "K": 4096, "allocation": "norm", "coordinates": "float16", "blocks": "grouped"}
+}
+
 
 class Config(Strict):
-    """Ferret's options. The default sends 8 kB: 65,536 one-bit coordinates."""
+    """Ferret's options. The default sends 8 kB: some 60,000 one-bit coordinates."""
 
-    K: int = Field(default=65_536, ge=1, description="Coordinates per participant and round, over all blocks")
-    basis: Literal["G", "T"] = Field(
-        default="G", description="G: signed buckets, cost independent of K; T: the paper's"
+    preset: Literal["paper"] | None = Field(
+        default=None, description="paper: basis T, K = 4096 in fp16, allocation and blocks as there; others win over it"
     )
-    allocation: Rule = Field(default="norm", description="How K is split over the blocks")
+    bytes_per_round: int | None = Field(
+        default=None, ge=1, description="Bytes per participant and round, filled with coordinates; 8192 without K"
+    )
+    K: int | None = Field(default=None, ge=1, description="Coordinates over all blocks, instead of bytes_per_round")
+    basis: Literal["G", "H", "R", "T"] = Field(
+        default="G",
+        description="G: signed buckets, cost independent of K; H: Hadamard rows; R: dense signs; T: the paper's",
+    )
+    blocks: BlockRule = Field(
+        default="tensor", description="One per tensor, grouped as the authors do, or a number of equal ones"
+    )
+    whole_up_to: int = Field(default=0, ge=0, description="Blocks of at most so many elements are sent whole")
+    allocation: AllocationRule = Field(
+        default="norm", description="How K is split over the blocks; uniform and fixed do not look at the update"
+    )
     coordinates: quantize.Kind = Field(default="sign", description="How a coordinate travels")
-    seeds: Literal["own", "shared"] = Field(
-        default="own", description="own: noise averages out; shared: coordinates add up (needs uniform allocation)"
+    seeds: Literal["own", "shared", "disjoint"] = Field(
+        default="own",
+        description="own: noise averages out; shared: coordinates add up; disjoint: one seed, other rows (basis H); "
+        "the last two need uniform or fixed allocation",
     )
     server_learning_rate: float = Field(default=1.0, gt=0, description="a: 1 is the unbiased update")
     local: LocalConfig = LocalConfig()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, options: Any) -> Any:
+        """Writes the preset and the budget out, so that a stored specification says what was run."""
+        if not isinstance(options, Mapping):
+            return options
+        given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
+        filled = {**PRESETS.get(str(given.get("preset")), {}), **given}
+        if "bytes_per_round" in given and "K" not in given:
+            filled.pop("K", None)
+        return filled if "K" in filled else {"bytes_per_round": DEFAULT_BYTES, **filled}
+
     @model_validator(mode="after")
-    def _coordinates_add_up(self) -> Self:
-        if self.seeds == "shared" and self.allocation != "uniform":
-            raise ValueError("seeds = 'shared' needs allocation = 'uniform': only equal K_l add up")
+    def _agree(self) -> Self:
+        if self.K is not None and self.bytes_per_round is not None:
+            raise ValueError(f"K = {self.K} and bytes_per_round = {self.bytes_per_round} exclude each other: give one")
+        if self.seeds != "own" and self.allocation not in FIXED:
+            raise ValueError(
+                f"seeds = {self.seeds!r} needs allocation = 'uniform' or 'fixed', the same K_l for all participants, "
+                f"not {self.allocation!r}"
+            )
+        if self.seeds == "disjoint" and self.basis != "H":
+            raise ValueError(f"seeds = 'disjoint' needs basis = 'H', not {self.basis!r}: only it has rows to divide")
         return self
 
 
@@ -66,55 +111,100 @@ class Algorithm:
         self.basis = basis(config.basis)
 
     def init_state(self, model: nn.Module) -> State:
-        return {}
+        """The positions of the blocks sent whole; raises ``spec.invalid`` for a budget too small for this model."""
+        blocks = self._blocks(sizes(model))
+        self._fixed(blocks)
+        return {"whole": np.array(_whole(blocks), dtype=np.int32)}
 
     def local_update(
         self, model: nn.Module, shard: Shard, task: RoundTask, on_step: Callable[[int], None] | None = None
     ) -> Contribution:
-        config = self.config
-        before = snapshot(model)
-        try:
+        config, blocks = self.config, self._blocks(sizes(model))
+        with working_copy(model) as before:
             batches = shard.batches(config.local.batch_size, task.data_seed)
             trained = train(model, batches, config.local, on_step, seed=task.data_seed)
             after = trainable(model)
-            sizes = [parameter.numel() for parameter in after.values()]
-            K = self._allocate(norms(before, after), sizes)
-            seed = task.seed if config.seeds == "own" else task.round_seed
-            coordinates = project(before, after, self.basis, K, seed)
-        finally:
-            restore(model, before)
-        arrays = quantize.quantize(coordinates, config.coordinates)
-        return contribution(task, "ferret", arrays, examples=trained.examples, metrics=trained.metrics, seed=seed, K=K)
+            fixed = config.allocation in FIXED
+            K = self._fixed(blocks) if fixed else self._allocate(norms(before, after, blocks), blocks)
+            projected = project(before, after, blocks, self.basis, K, self._seed(task), self._share(task))
+        arrays = quantize.quantize(projected.coordinates, config.coordinates, task.seed, _whole(blocks))
+        return contribution(
+            task,
+            "ferret",
+            arrays,
+            examples=trained.examples,
+            metrics=trained.metrics,
+            projection=FORMAT_VERSION,
+            seed=projected.seed,
+            share=projected.share,
+            K=K,
+        )
 
-    def check(self, contribution: Contribution, sizes: Sequence[int]) -> None:
-        K, seed = contribution.meta.K, contribution.meta.seed
-        if K is None or len(K) != len(sizes) or any(not 0 <= k <= size for k, size in zip(K, sizes, strict=True)):
-            raise malformed("K", str(K)[:80], f"expected one number from 0 to the block's size for {len(sizes)} blocks")
-        if sum(K) != min(self.config.K, sum(sizes)):
-            raise malformed("K", sum(K), f"expected {min(self.config.K, sum(sizes))} coordinates in all")
-        if self.config.allocation == "uniform" and list(K) != self._allocate([0.0] * len(sizes), sizes):
-            raise malformed("K", str(K)[:80], "is not the uniform allocation, without which coordinates do not add up")
-        if seed is None:
-            raise malformed("seed", None, "is missing")
-        quantize.check(contribution.arrays, self.config.coordinates, K)
-
-    def _allocate(self, norms: Sequence[float], sizes: Sequence[int]) -> list[int]:
-        return allocate(self.config.allocation, self.config.K, norms, sizes)
+    def check(self, contribution: Contribution, task: RoundTask, sizes: Mapping[str, int]) -> None:
+        meta, blocks = contribution.meta, self._blocks(sizes)
+        expected = {"projection": FORMAT_VERSION, "seed": self._seed(task), "share": self._share(task)}
+        for field, value in expected.items():
+            if getattr(meta, field) != value:
+                raise malformed(f"metadata.{field}", getattr(meta, field), f"expected {value}")
+        _check_counts(meta.K or (), blocks)
+        K = list(meta.K or ())
+        if sum(K) != self._total(blocks):
+            raise malformed("K", sum(K), f"expected {self._total(blocks)} coordinates in all")
+        if self.config.allocation in FIXED and self._fixed(blocks) != K:
+            raise malformed("K", str(K)[:80], f"is not the {self.config.allocation} allocation that all must have")
+        quantize.dequantize(contribution.arrays, self.config.coordinates, K, _whole(blocks))
 
     def aggregate(self, state: State, contributions: Iterable[Contribution]) -> Arrays:
         received = list(contributions)
-        return _sum_of(received, self.config.coordinates) if self.config.seeds == "shared" else _side_by_side(received)
+        if self.config.seeds == "shared":
+            return _sum_of(received, self.config.coordinates, state["whole"].tolist())
+        return _side_by_side(received)
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays) -> State:
         kind = "float32" if self.config.seeds == "shared" else self.config.coordinates
-        step = self.config.server_learning_rate / len(result["seeds"])
-        apply_(trainable(model), self.basis, _terms(result, kind, step))
+        terms = _terms(result, kind, state["whole"].tolist(), self.config.server_learning_rate)
+        apply_(trainable(model), self._blocks(sizes(model)), self.basis, terms, int(result["rounding"][0]))
         return state
+
+    def _blocks(self, sizes: Mapping[str, int]) -> list[Block]:
+        return cut(sizes, self.config.blocks, self.config.whole_up_to)
+
+    def _total(self, blocks: Sequence[Block]) -> int:
+        """K: as given, or as much as the bytes hold; never more than the model has elements."""
+        if self.config.K is not None:
+            return min(self.config.K, sum(block.size for block in blocks))
+        return coordinates_within(self.config.bytes_per_round or DEFAULT_BYTES, self.config.coordinates, blocks)
+
+    def _allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> list[int]:
+        return split(self.config.allocation, self._total(blocks), norms, blocks)
+
+    def _fixed(self, blocks: Sequence[Block]) -> list[int]:
+        """The allocation of an update that nothing is known of."""
+        return self._allocate([0.0] * len(blocks), blocks)
+
+    def _seed(self, task: RoundTask) -> int:
+        return task.seed if self.config.seeds == "own" else task.round_seed
+
+    def _share(self, task: RoundTask) -> int:
+        return task.rank if self.config.seeds == "disjoint" else 0
+
+
+def _whole(blocks: Sequence[Block]) -> list[int]:
+    return [block.id for block in blocks if block.whole]
+
+
+def _check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
+    if len(K) != len(blocks):
+        raise malformed("K", len(K), f"expected one number for each of {len(blocks)} blocks")
+    for block, count in zip(blocks, K, strict=True):
+        if not (block.size if block.whole else 0) <= count <= block.size:
+            allowed = f"must be {block.size}" if block.whole else f"must lie between 0 and {block.size}"
+            raise malformed(f"K of {block.name}", count, allowed)
 
 
 def _side_by_side(received: Sequence[Contribution]) -> Arrays:
-    """Own seeds: every participant's coordinates, still quantised, one after the other with their lengths."""
-    result = _seeds_and_K(received)
+    """Every participant's coordinates, still quantised, one after the other with their lengths."""
+    result = _identity(received)
     for name in received[0].arrays:
         parts = [one.arrays[name] for one in received]
         result[name] = np.concatenate(parts)
@@ -122,32 +212,37 @@ def _side_by_side(received: Sequence[Contribution]) -> Arrays:
     return result
 
 
-def _sum_of(received: Sequence[Contribution], kind: quantize.Kind) -> Arrays:
+def _sum_of(received: Sequence[Contribution], kind: quantize.Kind, whole: Sequence[int]) -> Arrays:
     """A shared seed and equal K_l: one mean coordinate vector stands for all participants."""
-    total = sum(torch.cat(_coordinates(one, kind)) for one in received) / len(received)
+    total = sum(torch.cat(_coordinates(one, kind, whole)) for one in received) / len(received)
     coordinates = torch.as_tensor(total).numpy()
     lengths = np.array([len(coordinates)], dtype=np.int32)
-    return {**_seeds_and_K(received[:1]), "coordinates": coordinates, "coordinates.lengths": lengths}
+    return {**_identity(received[:1]), "coordinates": coordinates, "coordinates.lengths": lengths}
 
 
-def _seeds_and_K(received: Sequence[Contribution]) -> dict[str, Array]:
+def _identity(received: Sequence[Contribution]) -> dict[str, Array]:
+    """Whose columns the coordinates stand for; and the seed that half precision is rounded by, which nobody chooses."""
     return {
         "seeds": np.array([one.meta.seed for one in received], dtype=np.uint64),
+        "shares": np.array([one.meta.share for one in received], dtype=np.int32),
         "K": np.array([one.meta.K for one in received], dtype=np.int32),
+        "rounding": np.array([derive_seed("rounding", received[0].meta.base_digest)], dtype=np.uint64),
     }
 
 
-def _coordinates(received: Contribution, kind: quantize.Kind) -> list[torch.Tensor]:
-    return quantize.dequantize(received.arrays, kind, received.meta.K or ())
+def _coordinates(received: Contribution, kind: quantize.Kind, whole: Sequence[int]) -> list[torch.Tensor]:
+    return quantize.dequantize(received.arrays, kind, received.meta.K or (), whole)
 
 
-def _terms(result: Arrays, kind: quantize.Kind, step: float) -> list[tuple[int, list[torch.Tensor]]]:
-    """One reconstruction for each seed: its coordinates per block, already multiplied by ``step``."""
+def _terms(result: Arrays, kind: quantize.Kind, whole: Sequence[int], rate: float) -> list[Projected]:
+    """One reconstruction for each seed: its coordinates per block, already multiplied by rate and weight."""
     lengths = {name: np.cumsum(result[f"{name}.lengths"])[:-1] for name in result if f"{name}.lengths" in result}
     parts = {name: np.split(result[name], cuts) for name, cuts in lengths.items()}
+    step = rate / len(result["seeds"])
+    rows = zip(result["seeds"].tolist(), result["K"].tolist(), result["shares"].tolist(), strict=True)
     return [
-        (int(seed), [step * gamma for gamma in quantize.dequantize(_of(parts, i), kind, K.tolist())])
-        for i, (seed, K) in enumerate(zip(result["seeds"], result["K"], strict=True))
+        Projected(seed, [step * gamma for gamma in quantize.dequantize(_of(parts, i), kind, K, whole)], share)
+        for i, (seed, K, share) in enumerate(rows)
     ]
 
 

@@ -13,7 +13,7 @@ from ferret_core.protocol.spec import ModelSpec
 
 
 class LoadedModel(NamedTuple):
-    """A model with fp32 weights in evaluation mode, and its tokenizer."""
+    """A model in evaluation mode, and its tokenizer."""
 
     model: nn.Module
     tokenizer: Any
@@ -25,7 +25,7 @@ class LoadedModel(NamedTuple):
 
 
 def load(spec: ModelSpec) -> LoadedModel:
-    """The model of ``spec`` in fp32 on the CPU; ``model.invalid`` names the source and what is wrong with it."""
+    """The model of ``spec`` in its ``dtype``, on the CPU; ``model.invalid`` names the source and what is wrong."""
     _look(spec)
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -41,7 +41,7 @@ def load(spec: ModelSpec) -> LoadedModel:
             spec.source,
             trust_remote_code=False,
             use_safetensors=True,
-            dtype=torch.float32,
+            dtype=getattr(torch, spec.dtype),
             output_loading_info=True,
             **options,
         )

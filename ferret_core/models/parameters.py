@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
 
 from ferret_core.protocol.errors import FerretError
 
-Parameters = Mapping[str, torch.Tensor]
+HALF = (torch.bfloat16, torch.float16)
 
 
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -26,21 +27,35 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
     return parameters
 
 
-def sizes(model: nn.Module) -> list[int]:
+def sizes(model: nn.Module) -> dict[str, int]:
     """Element counts of the trainable parameters in canonical order."""
-    return [parameter.numel() for parameter in trainable(model).values()]
+    return {name: parameter.numel() for name, parameter in trainable(model).items()}
 
 
-def snapshot(model: nn.Module) -> dict[str, torch.Tensor]:
-    """A copy of the trainable parameters, to compute Δ = before − after and to go back."""
-    return {name: parameter.detach().clone() for name, parameter in trainable(model).items()}
+@contextmanager
+def working_copy(model: nn.Module) -> Generator[dict[str, torch.Tensor]]:
+    """``model`` on copies of its weights, to train for the length of a ``with`` block; yields the trainable originals.
+
+    The copies are fp32, whatever the type of the model: in half precision an optimizer's small steps would be
+    rounded away. Frozen weights of a half type are converted too, for the types to match; buffers are copied.
+    Afterwards the model has its own tensors back, untouched.
+    """
+    before = {name: parameter.detach() for name, parameter in trainable(model).items()}
+    own = [(tensor, tensor.data) for tensor in [*model.parameters(), *model.buffers()]]
+    try:
+        for tensor, _ in own:
+            tensor.data = _copy(tensor)
+        yield before
+    finally:
+        for tensor, data in own:
+            tensor.data = data
 
 
-@torch.no_grad()
-def restore(model: nn.Module, before: Parameters) -> None:
-    """Puts the snapshot back, bit for bit."""
-    for name, parameter in trainable(model).items():
-        parameter.copy_(before[name])
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.dtype in HALF:
+        return tensor.data.float()
+    frozen = isinstance(tensor, nn.Parameter) and not tensor.requires_grad
+    return tensor.data if frozen else tensor.data.clone()
 
 
 @torch.no_grad()

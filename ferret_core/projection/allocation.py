@@ -10,18 +10,45 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, get_args
 
+from ferret_core.projection.blocks import Block
 from ferret_core.projection.moments import truncated_normal
 from ferret_core.protocol.errors import FerretError
 
-Rule = Literal["norm", "uniform", "theorem", "optimal"]
-"""K_l in proportion to ‖Δ_l‖ (what the paper's experiments use), to 1, to √(‖Δ_l‖/ρ_l) (the paper's proposition 2,
-ρ_l of its truncated normal), or to ‖Δ_l‖√d_l (minimum of the mean squared error Σ d_l‖Δ_l‖²/K_l)."""
+AllocationRule = Literal["norm", "theorem", "optimal", "uniform", "fixed"]
+"""K_l in proportion to ‖Δ_l‖ (what the paper's experiments use), to √(‖Δ_l‖/ρ_l) (the paper's proposition 2, ρ_l of
+its truncated normal), to ‖Δ_l‖√d_l (minimum of the mean squared error Σ d_l‖Δ_l‖²/K_l), to 1, or to d_l."""
+
+RULES: tuple[AllocationRule, ...] = get_args(AllocationRule)
+FIXED: tuple[AllocationRule, ...] = ("uniform", "fixed")
+"""Rules that never look at the update: K_l tells nothing about the data and is the same for all participants."""
 
 
-RULES: tuple[Rule, ...] = get_args(Rule)
+def least(blocks: Sequence[Block]) -> int:
+    """The smallest K: all of the blocks sent whole, and one coordinate if there are others."""
+    return sum(block.size for block in blocks if block.whole) + any(not block.whole for block in blocks)
 
 
-def allocate(rule: Rule, K: int, norms: Sequence[float], sizes: Sequence[int]) -> list[int]:
+def split(rule: AllocationRule, K: int, norms: Sequence[float], blocks: Sequence[Block]) -> list[int]:
+    """K_l of every block: d_l where it is sent whole, of what is left a share by ``allocate`` elsewhere.
+
+    Raises as ``allocate``, naming the block, and ``spec.invalid`` for a K below ``least``.
+    """
+    for block, norm in zip(blocks, norms, strict=True):
+        _check_finite(block.name, norm)
+    if least(blocks) > K:
+        reason = f"with the blocks sent whole at least {least(blocks)} are needed: raise it, or lower whole_up_to"
+        raise FerretError.of_field("spec.invalid", "K", K, reason)
+    counts = [block.size for block in blocks]
+    sharing = [block.id for block in blocks if not block.whole]
+    if sharing:
+        left = K - sum(block.size for block in blocks if block.whole)
+        shares = allocate(rule, left, [norms[i] for i in sharing], [counts[i] for i in sharing])
+        for i, share in zip(sharing, shares, strict=True):
+            counts[i] = share
+    return counts
+
+
+def allocate(rule: AllocationRule, K: int, norms: Sequence[float], sizes: Sequence[int]) -> list[int]:
     """K_l for blocks with update norms ‖Δ_l‖ and d_l elements.
 
     The sum is exactly min(K, Σ d_l). Every K_l ≤ d_l, and K_l ≥ 1 if K is at least the number of blocks. Within
@@ -33,22 +60,28 @@ def allocate(rule: Rule, K: int, norms: Sequence[float], sizes: Sequence[int]) -
     if K < 1:
         raise FerretError.of_field("spec.invalid", "K", K, "at least 1 coordinate must be sent")
     for position, norm in enumerate(norms):
-        if not math.isfinite(norm):
-            raise FerretError.of_field("training.non_finite", f"norms[{position}]", norm, "the update is not finite")
+        _check_finite(f"norms[{position}]", norm)
     weights = [_weight(rule, norm, size) for norm, size in zip(norms, sizes, strict=True)]
     return _rounded(_shares(min(K, sum(sizes)), weights, sizes))
 
 
-def _weight(rule: Rule, norm: float, size: int) -> Fraction:
+def _check_finite(field: str, norm: float) -> None:
+    if not math.isfinite(norm):
+        raise FerretError.of_field("training.non_finite", field, norm, "the norm of its update is not finite")
+
+
+def _weight(rule: AllocationRule, norm: float, size: int) -> Fraction:
     match rule:
         case "norm":
             return Fraction(norm)
-        case "uniform":
-            return Fraction(1)
         case "theorem":
             return Fraction(math.sqrt(norm / truncated_normal(size)[0]))
         case "optimal":
             return Fraction(norm * math.sqrt(size))
+        case "uniform":
+            return Fraction(1)
+        case "fixed":
+            return Fraction(size)
 
 
 def _shares(budget: int, weights: Sequence[Fraction], sizes: Sequence[int]) -> list[Fraction]:

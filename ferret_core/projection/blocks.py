@@ -1,38 +1,140 @@
-"""Blocks: the model cut along its parameters, so that basis and budget are chosen per tensor (paper, section 3.2)."""
+"""Blocks: the model cut into parts, so that basis and budget are chosen for each (paper, section 3.2).
+
+Three rules cut the parameters in canonical order, one after the other:
+
+tensor   every parameter is a block.
+grouped  as the authors' code does: a block is closed when the next tensor would take it beyond 0.9 × the median
+         tensor. Their order has a layer's norm vectors side by side; ours has matrices between them, so small
+         tensors are gathered over these: a tensor of 0.9 × the median or more is a block of its own, the smaller
+         ones fill blocks up to that size, each placed where its first tensor stands.
+L        a number: the flattened model in L contiguous ranges, l from ⌊l·d/L⌋ to ⌊(l+1)·d/L⌋ − 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from statistics import median
+from typing import Annotated, Literal, NamedTuple
 
+from pydantic import Field
 from torch import Tensor
 
 from ferret_core.protocol.errors import FerretError
 
 MAX_BLOCKS = 2**24
 
+BlockRule = Literal["tensor", "grouped"] | Annotated[int, Field(ge=1, le=MAX_BLOCKS)]
+
+
+class Piece(NamedTuple):
+    """Elements begin … begin + length − 1 of a parameter, which are elements start … of their block."""
+
+    parameter: str
+    begin: int
+    start: int
+    length: int
+
 
 class Block(NamedTuple):
-    """One parameter tensor: its place in the canonical order, its name, its d_l elements."""
+    """Its place in the canonical order, its name, its d_l elements, and where they lie in the model.
+
+    A ``whole`` block is sent on the identity basis, K_l = d_l, whatever the basis of the others.
+    """
 
     id: int
     name: str
     size: int
+    pieces: tuple[Piece, ...] = ()
+    whole: bool = False
 
 
-def blocks_of(parameters: Mapping[str, Tensor]) -> list[Block]:
-    """One block per parameter, in the order given.
+class _Range(NamedTuple):
+    """Elements begin … end − 1 of a parameter."""
 
-    Raises ``model.invalid`` for an empty tensor, and for more tensors than the projection format can number.
+    parameter: str
+    begin: int
+    end: int
+
+
+def blocks_of(parameters: Mapping[str, Tensor], rule: BlockRule = "tensor", whole_up_to: int = 0) -> list[Block]:
+    """The blocks of ``parameters`` in the order given; as ``cut``."""
+    return cut({name: tensor.numel() for name, tensor in parameters.items()}, rule, whole_up_to)
+
+
+def cut(sizes: Mapping[str, int], rule: BlockRule = "tensor", whole_up_to: int = 0) -> list[Block]:
+    """The blocks of parameters with these element counts, in the order given; those up to ``whole_up_to`` are whole.
+
+    Every element lies in exactly one piece. Raises ``model.invalid`` for an empty parameter, ``projection.invalid``
+    for more blocks than the model has elements or than the projection format can number.
     """
-    if len(parameters) > MAX_BLOCKS:
-        raise FerretError.of_field(
-            "model.invalid", "parameters", len(parameters), f"at most {MAX_BLOCKS} tensors can be numbered"
-        )
-    return [Block(i, name, _size(name, tensor)) for i, (name, tensor) in enumerate(parameters.items())]
+    for name, size in sizes.items():
+        if size == 0:
+            raise FerretError.of_field("model.invalid", name, size, "a parameter needs at least one element")
+    match rule:
+        case "tensor":
+            parts: Iterable[Sequence[_Range]] = ([_Range(name, 0, size)] for name, size in sizes.items())
+            count = len(sizes)
+        case "grouped":
+            parts = _grouped(sizes)
+            count = len(parts)
+        case int():
+            parts = _equal(sizes, rule)
+            count = rule
+    _check_count(count, sum(sizes.values()))
+    return [_block(position, part, sizes, whole_up_to) for position, part in enumerate(parts)]
 
 
-def _size(name: str, tensor: Tensor) -> int:
-    if tensor.numel() == 0:
-        raise FerretError.of_field("model.invalid", name, list(tensor.shape), "a parameter needs at least one element")
-    return tensor.numel()
+def _grouped(sizes: Mapping[str, int]) -> list[list[_Range]]:
+    limit = 9 * median(sizes.values())
+    parts: list[list[_Range]] = []
+    gathering: list[_Range] = []
+    gathered = 0
+    for name, size in sizes.items():
+        part = [_Range(name, 0, size)]
+        if 10 * size >= limit:
+            parts.append(part)
+        elif gathering and 10 * (gathered + size) <= limit:
+            gathering += part
+            gathered += size
+        else:
+            parts.append(part)
+            gathering, gathered = part, size
+    return parts
+
+
+def _equal(sizes: Mapping[str, int], count: int) -> Iterator[list[_Range]]:
+    total = sum(sizes.values())
+    parameters = iter(sizes.items())
+    name, size, begin = "", 0, 0
+    for position in range(count):
+        left = (position + 1) * total // count - position * total // count
+        part: list[_Range] = []
+        while left:
+            if begin == size:
+                (name, size), begin = next(parameters), 0
+            end = min(begin + left, size)
+            part.append(_Range(name, begin, end))
+            left, begin = left - (end - begin), end
+        yield part
+
+
+def _block(position: int, part: Sequence[_Range], sizes: Mapping[str, int], whole_up_to: int) -> Block:
+    *starts, size = accumulate((one.end - one.begin for one in part), initial=0)
+    pieces = tuple(
+        Piece(one.parameter, one.begin, start, one.end - one.begin) for one, start in zip(part, starts, strict=True)
+    )
+    ends = [part[0]] if len(part) == 1 else [part[0], part[-1]]
+    name = " … ".join(_label(one, sizes[one.parameter]) for one in ends)
+    return Block(position, name, size, pieces, whole=size <= whole_up_to)
+
+
+def _label(part: _Range, size: int) -> str:
+    return part.parameter if part.end - part.begin == size else f"{part.parameter}[{part.begin}:{part.end}]"
+
+
+def _check_count(count: int, elements: int) -> None:
+    most = min(elements, MAX_BLOCKS)
+    if count > most:
+        reason = f"this model of {elements} elements can be cut into {most} at most"
+        raise FerretError.of_field("projection.invalid", "blocks", count, reason)

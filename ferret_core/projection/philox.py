@@ -58,9 +58,9 @@ def draw_one(seed: int, group: int, block_id: int, tag: Tag) -> list[int]:
     return [int(word) for word in words]
 
 
-def uniform_below(word: Word, n: int) -> Word:
-    """⌊word·n / 2³²⌋: an integer below ``n`` ≤ 2³¹, off uniform by at most n/2³²."""
-    return word * n >> 32
+def uniform_below(word: Word, n: Word) -> Word:
+    """⌊word·n / 2³²⌋: an integer below ``n`` ≤ 2⁴⁶, off uniform by at most n/2³²; two steps, as the product is long."""
+    return (word * (n >> 16) + (word * (n & 0xFFFF) >> 16)) >> 16
 
 
 def _multiply(multiplier: int, word: Word) -> tuple[Word, Word]:

@@ -1,72 +1,193 @@
-"""Projection over a whole model, tensor by tensor: neither Δ nor V is ever held whole."""
+"""Projection over a whole model, block by block: neither Δ nor V is ever held whole.
+
+Models are mappings, so that they need not be in memory: ``ferret_core.models.on_disk`` maps a checkpoint's files.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from ferret_core.projection.bases import basis as family
 from ferret_core.projection.bases._base import Basis
-from ferret_core.projection.blocks import blocks_of
-from ferret_core.projection.reduce import PairwiseSum, lanes
+from ferret_core.projection.blocks import Block, Piece
+from ferret_core.projection.kernels import kernel, squared_norm
+from ferret_core.projection.kernels._base import Kernel, Term
 from ferret_core.protocol.errors import FerretError
 
-CHUNK = 1 << 18
+STRETCH = 1 << 22
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 Parameters = Mapping[str, Tensor]
-"""fp32 tensors by name, in canonical order. Tensors of ``before`` may lie on another device; names are looked up once
-each, so a mapping may load them when asked."""
+"""Tensors by name: contiguous, of any type in ``FLOATS``. They are looked up piece after piece and soon let go."""
 
 
-def project(before: Parameters, after: Parameters, basis: Basis, K: Sequence[int], seed: int) -> list[Tensor]:
-    """γ_l, fp32 (K_l,), of Δ_l = before_l − after_l for every block l; empty where K_l is 0 (Algorithm 1, line 11).
+class Projected(NamedTuple):
+    """Coordinates of an update: γ_l, fp32 (K_l,), of every block, under one seed; ``share`` of a shared one."""
 
-    Raises ``model.invalid`` for a parameter that is not contiguous fp32.
+    seed: int
+    coordinates: Sequence[Tensor]
+    share: int = 0
+
+
+def project(
+    before: Parameters,
+    after: Parameters,
+    blocks: Sequence[Block],
+    basis: Basis,
+    K: Sequence[int],
+    seed: int,
+    share: int = 0,
+) -> Projected:
+    """γ_l of Δ_l = before_l − after_l for every block l; empty where K_l is 0 (Algorithm 1, line 11).
+
+    ``before`` may have other types than ``after`` and lie on another device, from which it comes in stretches of at
+    most 16 MB. A ``whole`` block goes on the identity. Raises ``projection.invalid`` for K, a seed or a share out of
+    range and for blocks that are not this model's, ``model.invalid`` for a parameter that is strided or not of a
+    type in ``FLOATS``, and ``training.non_finite`` for coordinates that are NaN or infinite.
     """
-    return [
-        basis.project(*_pair(before, after, block.name), block, K_l, seed)
-        for block, K_l in zip(blocks_of(after), K, strict=True)
+    _check_below("seed", seed, 64)
+    _check_below("share", share, 32)
+    _check_counts(K, blocks)
+    gammas = [_project(before, after, block, basis, count, seed, share) for block, count in zip(blocks, K, strict=True)]
+    _check_finite(gammas, blocks)
+    return Projected(seed, gammas, share)
+
+
+def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> list[float]:
+    """‖before_l − after_l‖ of every block: differences in fp32, squares and sums in fp64. Raises as ``project``."""
+    found = [
+        math.sqrt(math.fsum(squared_norm(begin, end) for begin, end, _ in _pairs(before, after, block)))
+        for block in blocks
     ]
+    for block, norm in zip(blocks, found, strict=True):
+        if not math.isfinite(norm):
+            raise _non_finite(block, norm)
+    return found
 
 
-def norms(before: Parameters, after: Parameters) -> list[float]:
-    """‖before_l − after_l‖ of every block, differences in fp32, squares and sums in fp64; raises as ``project``."""
-    return [_norm(*_pair(before, after, name)) for name in after]
-
-
-def apply_(parameters: Parameters, basis: Basis, terms: Sequence[tuple[int, Sequence[Tensor]]]) -> None:
-    """w_l ← w_l − V_l·c_l in place for each term (seed, [c_l, fp32 (K_l,)]) in turn (Algorithm 1, line 6).
+def apply_(
+    parameters: Parameters, blocks: Sequence[Block], basis: Basis, terms: Sequence[Projected], rounding: int = 0
+) -> None:
+    """w_l ← w_l − V_l·c_l in place for each term in turn, in one pass over the weights (Algorithm 1, line 6).
 
     Coefficients are coordinates already multiplied by server learning rate and participant's weight: at a rate of 1
-    and weights that sum to 1 the step is the unbiased estimate of the mean update. Raises as ``project``.
+    and weights that sum to 1 the step is the unbiased estimate of the mean update. Weights in half precision are
+    rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's: whoever applies the
+    others, even to the same mapped file at the same time, completes the same weights. Raises as ``project``, and
+    then has moved nothing.
     """
-    for block in blocks_of(parameters):
-        weights = _flat(parameters, block.name)
-        basis.apply_(weights, block, [(seed, c[block.id].to(weights.device)) for seed, c in terms])
+    _check_below("rounding", rounding, 64)
+    for term in terms:
+        _check_below("seed", term.seed, 64)
+        _check_below("share", term.share, 32)
+        _check_counts([len(c) for c in term.coordinates], blocks)
+        _check_finite(term.coordinates, blocks)
+    _check_blocks(parameters, blocks)
+    for position, block in enumerate(blocks):
+        for weights, start in _pieces(parameters, block):
+            there = [Term(t.seed, t.coordinates[position].to(weights.device), t.share) for t in terms]
+            _kernel(block, basis, weights).apply_(weights, block, there, start=start, rounding=rounding)
 
 
-def _norm(before: Tensor, after: Tensor) -> float:
-    squares = PairwiseSum()
-    for start in range(0, len(after), CHUNK):
-        delta = (before[start : start + CHUNK] - after[start : start + CHUNK]).to(torch.float64)
-        squares.add(lanes(delta * delta))
-    return math.sqrt(squares.total().item())
+def _project(
+    before: Parameters, after: Parameters, block: Block, basis: Basis, K: int, seed: int, share: int
+) -> Tensor:
+    if K == 0:
+        return torch.empty(0)
+    parts = (
+        _kernel(block, basis, end).project(begin, end, block, K, seed, start=start, share=share)
+        for begin, end, start in _pairs(before, after, block)
+    )
+    return reduce(Tensor.add_, parts)
 
 
-def _pair(before: Parameters, after: Parameters, name: str) -> tuple[Tensor, Tensor]:
-    end = _flat(after, name)
-    return _flat(before, name).to(end.device), end
+def _kernel(block: Block, basis: Basis, weights: Tensor) -> Kernel:
+    return kernel(family("I") if block.whole else basis, weights.device)
 
 
-def _flat(parameters: Parameters, name: str) -> Tensor:
-    """The parameter as a vector that shares its memory."""
-    tensor = parameters[name].detach()
-    if tensor.dtype != torch.float32:
-        # In half precision most updates are smaller than half the last bit of the weight they should move.
-        raise FerretError.of_field(
-            "model.invalid", name, str(tensor.dtype), "updates would vanish in it; keep the global model in float32"
-        )
+def _pairs(before: Parameters, after: Parameters, block: Block) -> Iterator[tuple[Tensor, Tensor, int]]:
+    """The block's pieces before and after, on the device of ``after``, with their first element's place in it."""
+    for (begin, start), (end, _) in zip(_pieces(before, block), _pieces(after, block), strict=True):
+        step = len(end) if begin.device == end.device else STRETCH
+        for first in range(0, len(end), step):
+            yield begin[first : first + step].to(end.device), end[first : first + step], start + first
+
+
+def _pieces(parameters: Parameters, block: Block) -> Iterator[tuple[Tensor, int]]:
+    """The block's pieces as vectors that share the parameters' memory, with their first element's place in it."""
+    held = sum(piece.length for piece in block.pieces)
+    if held != block.size:
+        raise _mismatch(block.name, held, f"its pieces must hold its {block.size} elements")
+    for piece in block.pieces:
+        yield _vector(parameters, block, piece), piece.start
+
+
+def _vector(parameters: Parameters, block: Block, piece: Piece) -> Tensor:
+    name, end = piece.parameter, piece.begin + piece.length
+    try:
+        tensor = parameters[name].detach()
+    except KeyError as error:
+        raise _mismatch(name, None, f"the model has no such parameter, which block {block.name} needs") from error
+    if tensor.dtype not in FLOATS:
+        raise _unusable(name, str(tensor.dtype), "can be float32, bfloat16 or float16: convert the model")
     if not tensor.is_contiguous():
-        raise FerretError.of_field("model.invalid", name, list(tensor.stride()), "is strided; call .contiguous() first")
-    return tensor.view(-1)
+        raise _unusable(name, tensor.stride(), "is strided: call .contiguous() first")
+    if end > tensor.numel():
+        raise _mismatch(name, tensor.numel(), f"block {block.name} needs {end} elements of it")
+    return tensor.view(-1)[piece.begin : end]
+
+
+def _check_blocks(parameters: Parameters, blocks: Sequence[Block]) -> None:
+    """Meets, before anything is moved, every error that the walk over the blocks would."""
+    for block in blocks:
+        for _ in _pieces(parameters, block):
+            continue
+
+
+def _check_below(field: str, value: int, bits: int) -> None:
+    if not 0 <= value < 1 << bits:
+        raise FerretError.of_field("projection.invalid", field, value, f"must lie between 0 and 2^{bits} − 1")
+
+
+def _check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
+    if len(K) != len(blocks):
+        raise FerretError.of_field("projection.invalid", "K", len(K), f"one number for each of {len(blocks)} blocks")
+    for count, block in zip(K, blocks, strict=True):
+        if not 0 <= count <= block.size:
+            raise FerretError.of_field(
+                "projection.invalid", f"K of {block.name}", count, f"must lie between 0 and its {block.size} elements"
+            )
+        if block.whole and count not in (0, block.size):
+            raise FerretError.of_field(
+                "projection.invalid", f"K of {block.name}", count, f"it is sent whole: {block.size} coordinates, or 0"
+            )
+
+
+def _check_finite(coordinates: Sequence[Tensor], blocks: Sequence[Block]) -> None:
+    """Sums first, one look per device: a sum of finite numbers is finite unless they are huge, and costs nothing."""
+    for device in {values.device for values in coordinates}:
+        sums = torch.stack([values.sum() for values in coordinates if values.device == device])
+        if bool(sums.isfinite().all()):
+            continue
+        for block, values in zip(blocks, coordinates, strict=True):
+            for wrong in values[~values.isfinite()].tolist():
+                raise _non_finite(block, wrong)
+
+
+def _non_finite(block: Block, value: float) -> FerretError:
+    return FerretError.of_field(
+        "training.non_finite", block.name, str(value), "its update is not finite: lower the learning rate"
+    )
+
+
+def _mismatch(field: str, value: int | None, message: str) -> FerretError:
+    return FerretError.of_field("projection.invalid", field, value, f"{message}: cut the blocks from this model")
+
+
+def _unusable(name: str, value: str | tuple[int, ...], message: str) -> FerretError:
+    return FerretError.of_field("model.invalid", name, value, message)

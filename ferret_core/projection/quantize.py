@@ -1,26 +1,35 @@
-"""Coordinates on the wire: four precisions, each with one scale per block.
+"""Coordinates on the wire: four precisions, three of them with one fp16 scale per block.
 
 float32  the coordinates as they are; no scales.
-float16  γ/scale in half precision, scale the power of two that brings the largest |γ| of the block into [2¹⁴, 2¹⁵):
-         nothing overflows, and only what is below 2⁻³⁹ of the largest becomes zero.
-int8     γ/scale rounded to the nearest integer, ties to even; scale = max|γ| / 127.
+float16  γ/scale to the nearest number in half precision, off by 2⁻¹¹ of it at most; the scale is the power of two
+         that brings the largest |γ| of the block into [2¹⁴, 2¹⁵).
+int8     γ/scale rounded down or up at random so that it keeps its mean, by a dither of the participant's own seed
+         (tag 6, row 1, a word for each coordinate); the scale is max|γ| / 127, so the error stays below one scale.
 sign     one bit per coordinate, 1 for γ < 0, all blocks in one row, packed from the top bit down and filled up with
          zeros; scale = ‖γ‖² / ‖γ‖₁, so that γ^ = ±scale satisfies ⟨γ^, γ⟩ = ‖γ‖². For symmetric coordinates, such as
          those of random bases, E γ^ is then γ (DRIVE, Vargaftik et al. 2021); for Gaussian ones ‖γ^‖² ≈ (π/2)‖γ‖².
+         Blocks sent whole are no such coordinates: theirs travel as int8.
 
-Arrays: ``coordinates``, all blocks one after the other, and ``scales``, fp32 (blocks,).
+Scales are fixed first and coordinates encoded by what is sent. A scale is h·2ᵉ: h in half precision, e one exponent
+for the whole contribution, which brings the largest scale into [2¹⁴, 2¹⁵). So none overflows, and blocks may differ
+by 2³⁸ before one is coarser than its neighbours. h is rounded up (int8, float16: whatever is tiny keeps its mean),
+for sign to the nearest, where a scale below 2⁻³⁹ of the largest is 0.
+
+Arrays: ``coordinates``, all blocks one after the other; ``whole``, those of whole blocks under sign; ``scales``, h,
+fp16 (blocks,); ``exponent``, e, int32 (1,).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Collection, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ferret_core.projection.philox import Tag, draw
 from ferret_core.projection.reduce import lanes, pairwise
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Arrays, malformed
@@ -28,38 +37,84 @@ from ferret_core.protocol.wire import Array, Arrays, malformed
 Kind = Literal["float32", "float16", "int8", "sign"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LIMIT = 2.0**127
+EXPONENTS = range(-177, 113)
+_DTYPES: dict[Kind, type[np.generic]] = {
+    "float32": np.float32,
+    "float16": np.float16,
+    "int8": np.int8,
+    "sign": np.uint8,
+}
 
 
-def quantize(gammas: Sequence[Tensor], kind: Kind) -> dict[str, Array]:
+class Layout(NamedTuple):
+    """What an array must be."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def quantize(gammas: Sequence[Tensor], kind: Kind, seed: int = 0, whole: Collection[int] = ()) -> dict[str, Array]:
     """The arrays that carry γ_l, fp32 (K_l,), of every block; the same bytes for any number of threads.
 
-    Raises ``contribution.non_finite`` for a coordinate that is not finite or as large as 2¹²⁷.
+    ``seed`` is the dither's, ``whole`` the positions of blocks sent whole. Raises ``contribution.non_finite`` for a
+    coordinate that is not finite or as large as 2¹²⁷.
     """
     blocks = [_finite(position, gamma.cpu()) for position, gamma in enumerate(gammas)]
+    kinds = _kinds(kind, len(blocks), whole)
     if kind == "float32":
         return {"coordinates": torch.cat(blocks).numpy()}
-    scales = [_scale(block, kind) for block in blocks]
-    coordinates = torch.cat([_encode(block, scale, kind) for block, scale in zip(blocks, scales, strict=True)]).numpy()
+    scales, exponent = _stored([_scale(gamma, one) for gamma, one in zip(blocks, kinds, strict=True)], kinds)
+    encoded = [
+        _encode(gamma, math.ldexp(float(h), exponent), one, seed, position)
+        for position, (gamma, h, one) in enumerate(zip(blocks, scales, kinds, strict=True))
+    ]
+    arrays = {"coordinates": _joined(encoded, kinds, kind)}
     if kind == "sign":
-        coordinates = np.packbits(coordinates)
-    return {"coordinates": coordinates, "scales": np.array(scales, dtype=np.float32)}
+        arrays["coordinates"] = np.packbits(arrays["coordinates"])
+        if whole:
+            arrays["whole"] = _joined(encoded, kinds, "int8")
+    return {**arrays, "scales": scales, "exponent": np.array([exponent], dtype=np.int32)}
 
 
-def dequantize(arrays: Arrays, kind: Kind, K: Sequence[int]) -> list[Tensor]:
-    """γ_l, fp32 (K_l,), of every block; raises as ``check``."""
-    check(arrays, kind, K)
-    coordinates = arrays["coordinates"]
-    if kind == "sign":
-        coordinates = 1 - 2 * np.unpackbits(coordinates, count=sum(K)).astype(np.float32)
-    gammas = list(torch.tensor(coordinates, dtype=torch.float32).split(list(K)))
+def dequantize(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] = ()) -> list[Tensor]:
+    """γ_l, fp32 (K_l,), of every block.
+
+    Raises ``contribution.malformed`` for arrays that ``quantize`` would not have made, ``contribution.non_finite`` for
+    coordinates beyond fp32.
+    """
+    _check(arrays, kind, K, whole)
+    kinds = _kinds(kind, len(K), whole)
+    parts = {one: iter(_parts(arrays, one, kind, K, kinds)) for one in set(kinds)}
+    values = [torch.tensor(next(parts[one]), dtype=torch.float32) for one in kinds]
     if kind == "float32":
-        return gammas
-    return [gamma * float(scale) for gamma, scale in zip(gammas, arrays["scales"], strict=True)]
+        return values
+    exponent = int(arrays["exponent"][0])
+    scales = [math.ldexp(float(h), exponent) for h in arrays["scales"]]
+    gammas = [(gamma.double() * scale).float() for gamma, scale in zip(values, scales, strict=True)]
+    for position, gamma in enumerate(gammas):
+        if not bool(gamma.isfinite().all()):
+            scale = scales[position]
+            raise FerretError.of_field(
+                "contribution.non_finite", f"scales[{position}]", scale, "takes the block's coordinates beyond fp32"
+            )
+    return gammas
 
 
-def check(arrays: Arrays, kind: Kind, K: Sequence[int]) -> None:
-    """Raises ``contribution.malformed`` unless the names, dtypes and shapes are those of ``quantize``."""
-    expected = _expected(kind, K)
+def layouts(kind: Kind, count: int, whole: int, blocks: int) -> dict[str, Layout]:
+    """The arrays of a contribution with ``blocks`` blocks, ``count`` coordinates, of them ``whole`` in whole blocks."""
+    apart = whole if kind == "sign" else 0
+    length = -(-(count - apart) // 8) if kind == "sign" else count
+    expected = {"coordinates": Layout(np.dtype(_DTYPES[kind]), (length,))}
+    if apart:
+        expected["whole"] = Layout(np.dtype(np.int8), (apart,))
+    if kind != "float32":
+        expected["scales"] = Layout(np.dtype(np.float16), (blocks,))
+        expected["exponent"] = Layout(np.dtype(np.int32), (1,))
+    return expected
+
+
+def _check(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int]) -> None:
+    expected = layouts(kind, sum(K), sum(K[position] for position in whole), len(K))
     if set(arrays) != set(expected):
         raise malformed("arrays", sorted(arrays), f"{kind} coordinates come as {' and '.join(sorted(expected))}")
     for name, (dtype, shape) in expected.items():
@@ -67,17 +122,37 @@ def check(arrays: Arrays, kind: Kind, K: Sequence[int]) -> None:
             raise malformed(f"{name}.dtype", str(arrays[name].dtype), f"expected {dtype}")
         if arrays[name].shape != shape:
             raise malformed(f"{name}.shape", list(arrays[name].shape), f"expected {list(shape)}")
-    if kind == "sign" and np.unpackbits(arrays["coordinates"])[sum(K) :].any():
+        if dtype == np.int8 and bool((arrays[name] == -128).any()):
+            raise malformed(name, -128, "lies outside −127 … 127")
+    if kind == "float32":
+        return
+    if int(arrays["exponent"][0]) not in EXPONENTS:
+        raise malformed("exponent", int(arrays["exponent"][0]), f"lies outside {EXPONENTS[0]} … {EXPONENTS[-1]}")
+    for position in np.flatnonzero(np.signbit(arrays["scales"]))[:1]:
+        raise malformed(f"scales[{position}]", float(arrays["scales"][position]), "is negative")
+    used = sum(K) - sum(K[position] for position in whole)
+    if kind == "sign" and np.unpackbits(arrays["coordinates"])[used:].any():
         raise malformed("coordinates", None, "bits after the last coordinate are not zero")
 
 
-def _expected(kind: Kind, K: Sequence[int]) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
-    count = sum(K)
-    if kind == "float32":
-        return {"coordinates": (np.dtype(np.float32), (count,))}
-    dtypes: dict[str, type[np.generic]] = {"float16": np.float16, "int8": np.int8, "sign": np.uint8}
-    shape = (-(-count // 8),) if kind == "sign" else (count,)
-    return {"coordinates": (np.dtype(dtypes[kind]), shape), "scales": (np.dtype(np.float32), (len(K),))}
+def _kinds(kind: Kind, blocks: int, whole: Collection[int]) -> list[Kind]:
+    """How each block's coordinates travel."""
+    apart = set(whole) if kind == "sign" else set[int]()
+    return ["int8" if position in apart else kind for position in range(blocks)]
+
+
+def _joined(encoded: Sequence[Tensor], kinds: Sequence[Kind], kind: Kind) -> Array:
+    chosen = [values for values, one in zip(encoded, kinds, strict=True) if one == kind]
+    return torch.cat(chosen).numpy() if chosen else np.zeros(0, dtype=_DTYPES[kind])
+
+
+def _parts(arrays: Arrays, one: Kind, kind: Kind, K: Sequence[int], kinds: Sequence[Kind]) -> list[Array]:
+    """The numbers sent for the blocks of kind ``one``, in their order."""
+    lengths = [count for count, other in zip(K, kinds, strict=True) if other == one]
+    numbers = arrays["coordinates" if one == kind else "whole"]
+    if one == "sign":
+        numbers = 1 - 2 * np.unpackbits(numbers, count=sum(lengths)).astype(np.float32)
+    return np.split(numbers, np.cumsum(lengths)[:-1])
 
 
 def _finite(position: int, gamma: Tensor) -> Tensor:
@@ -90,24 +165,39 @@ def _finite(position: int, gamma: Tensor) -> Tensor:
 
 
 def _scale(gamma: Tensor, kind: Kind) -> float:
-    """The block's scale, a value of fp32; 0 for int8 and sign if all coordinates are."""
+    """The block's scale before it is stored; 0 if all coordinates are."""
     largest = float(gamma.abs().max()) if len(gamma) else 0.0
+    if largest == 0:
+        return 0.0
     if kind == "float16":
-        return 2.0 ** max(math.frexp(largest)[1] - 15, -126)
-    if kind == "int8":
-        return float(np.float32(largest / 127))
-    return _preserving_scale(gamma.double().abs()) if largest else 0.0
+        return math.ldexp(1.0, math.frexp(largest)[1] - 15)
+    return largest / 127 if kind == "int8" else _preserving_scale(gamma.double().abs())
 
 
 def _preserving_scale(magnitudes: Tensor) -> float:
-    """‖γ‖² / ‖γ‖₁, rounded to fp32 once."""
+    """‖γ‖² / ‖γ‖₁."""
     squares, total = pairwise(lanes(magnitudes * magnitudes)), pairwise(lanes(magnitudes))
-    return float((squares / total).float())
+    return float(squares / total)
 
 
-def _encode(gamma: Tensor, scale: float, kind: Kind) -> Tensor:
-    if kind == "float16":
-        return (gamma / scale).half()
-    if kind == "int8":
-        return (gamma.double() / (scale or 1.0)).round().clamp(-127, 127).to(torch.int8)
-    return gamma < 0
+def _stored(scales: Sequence[float], kinds: Sequence[Kind]) -> tuple[Array, int]:
+    """The scales in half precision, fp16 (blocks,), and the exponent of their common factor."""
+    largest = max(scales, default=0.0)
+    exponent = math.frexp(largest)[1] - 15 if largest else 0
+    relative = np.array([math.ldexp(scale, -exponent) for scale in scales])
+    nearest = relative.astype(np.float16)
+    low = (nearest < relative) & (np.array(kinds) != "sign")
+    return np.where(low, np.nextafter(nearest, np.float16(np.inf)), nearest), exponent
+
+
+def _encode(gamma: Tensor, scale: float, kind: Kind, seed: int, position: int) -> Tensor:
+    if kind == "sign":
+        return gamma < 0
+    ratio = gamma.double() / (scale or 1.0)
+    return ratio.half() if kind == "float16" else (ratio + _dither(seed, position, len(gamma))).floor().to(torch.int8)
+
+
+def _dither(seed: int, position: int, count: int) -> Tensor:
+    """Uniform on [0, 1), fp64 (count,)."""
+    words = draw(seed, torch.arange(-(-count // 4)), 1, position, Tag.STOCHASTIC_ROUNDING)
+    return words.flatten()[:count] * 2.0**-32

@@ -60,6 +60,7 @@ PROBLEMS: dict[str, Problem] = {
     "contribution.non_finite": Problem("The contribution holds values that are not finite", 422, Exit.FAILURE),
     "range.invalid": Problem("The requested range lies outside the file", 416, Exit.FAILURE),
     "model.invalid": Problem("The model cannot be loaded", 422, Exit.FAILURE),
+    "projection.invalid": Problem("The update cannot be projected as asked", 422, Exit.FAILURE),
     "dataset.invalid": Problem("The dataset cannot be read", 422, Exit.FAILURE),
     "partition.invalid": Problem("The dataset cannot be split as asked", 422, Exit.FAILURE),
     "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Dtype = Literal["float32", "bfloat16", "float16"]
+Precision = Literal["float32", "bfloat16"]
 
 
 class Strict(BaseModel):
@@ -35,6 +37,9 @@ class ModelSpec(Strict):
 
     source: str = Field(min_length=1, description="Folder of a Hugging Face causal language model, or a hub name")
     revision: str | None = Field(default=None, description="Commit or tag, for a hub name")
+    dtype: Dtype = Field(
+        default="float32", description="Type the global model is kept in; half types round each round's step at random"
+    )
 
 
 class ParticipantsSpec(Strict):
@@ -94,7 +99,8 @@ class RoundTask(Strict):
     """What one participant does in one round; the same for simulated clients and real participants.
 
     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
-    by all participants of the round. All are derived by the service: clients never choose seeds.
+    by all participants of the round, ``rank`` is its place among them in the order of their names. All are derived by
+    the service: clients never choose seeds.
     """
 
     experiment: str
@@ -104,6 +110,4 @@ class RoundTask(Strict):
     data_seed: int = Field(ge=0, lt=2**64)
     seed: int = Field(ge=0, lt=2**64)
     round_seed: int = Field(ge=0, lt=2**64)
-
-
-Precision = Literal["float32", "bfloat16"]
+    rank: int = Field(ge=0)

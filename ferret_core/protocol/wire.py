@@ -40,7 +40,11 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 class ContributionMeta(Strict):
-    """What a contribution says of itself. ``metrics`` are the participant's own figures, e.g. its train loss."""
+    """What a contribution says of itself. ``metrics`` are the participant's own figures, e.g. its train loss.
+
+    Where coordinates are sent, ``projection`` is the version of the projection format that they were made by, ``seed``
+    and ``share`` say on which columns, ``K`` how many each block has.
+    """
 
     format: int = Field(default=FORMAT_VERSION, ge=FORMAT_VERSION, le=FORMAT_VERSION)
     experiment: str
@@ -49,7 +53,9 @@ class ContributionMeta(Strict):
     algorithm: str
     base_digest: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
     examples: int = Field(ge=1)
+    projection: int | None = None
     seed: int | None = Field(default=None, ge=0, lt=2**64)
+    share: int = Field(default=0, ge=0, lt=2**31)
     K: tuple[int, ...] | None = None
     metrics: dict[str, float] = Field(default_factory=dict)
 

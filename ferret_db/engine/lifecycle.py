@@ -44,9 +44,9 @@ def submit(s: Session, spec: ExperimentSpec, *, idempotency_key: str | None = No
 
 
 def start(
-    s: Session, experiment_id: str, base_digest: str, sizes: list[int], base: Sequence[ArtifactFile]
+    s: Session, experiment_id: str, base_digest: str, sizes: dict[str, int], base: Sequence[ArtifactFile]
 ) -> Experiment:
-    """queued → running: the base model is stored as round 0's checkpoint, its digest and block sizes are known.
+    """queued → running: the base model is stored as round 0's checkpoint, its digest and parameter sizes are known.
 
     Calls for its evaluation. A running experiment stays as it is; ``experiment.conflict`` if it is over.
     """

@@ -17,7 +17,7 @@ from ferret_core.models.digest import model_digest
 from ferret_core.participant import contribute
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Contribution
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
@@ -27,11 +27,13 @@ SpecFactory = Callable[..., ExperimentSpec]
 pytestmark = pytest.mark.parametrize("name", discovery.names("ferret_core.algorithms"))
 
 
-def _contributions(replica: Replica, data: FederatedData) -> list[Contribution]:
-    number = replica.round + 1
+def _tasks(replica: Replica) -> list[RoundTask]:
     names = federation.client_names(replica.spec.participants.simulated)
-    tasks = [federation.round_task(replica.spec, "exp_test", number, name, replica.digest) for name in names]
-    return [contribute(replica, data.shard(task.participant), task) for task in tasks]
+    return federation.round_tasks(replica.spec, "exp_test", replica.round + 1, names, replica.digest)
+
+
+def _contributions(replica: Replica, data: FederatedData) -> list[Contribution]:
+    return [contribute(replica, data.shard(task.participant), task) for task in _tasks(replica)]
 
 
 def _fold(replica: Replica, contributions: list[Contribution], previous: str) -> LedgerEntry:
@@ -75,7 +77,8 @@ def test_the_same_task_gives_the_same_bytes_and_leaves_the_model_alone(replica: 
 
 def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(replica: Replica, data: FederatedData) -> None:
     contribution = Contribution.decode(_contributions(replica, data)[0].encode())
-    replica.algorithm.check(contribution, replica.sizes)
+    task = _tasks(replica)[0]
+    replica.algorithm.check(contribution, task, replica.sizes)
     name, array = next(iter(contribution.arrays.items()))
     foreign = [
         {**contribution.arrays, "extra": np.zeros(1, np.float32)},
@@ -85,7 +88,7 @@ def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(replica: Re
     ]
     for arrays in foreign:
         with pytest.raises(FerretError) as caught:
-            replica.algorithm.check(Contribution(contribution.meta, arrays), replica.sizes)
+            replica.algorithm.check(Contribution(contribution.meta, arrays), task, replica.sizes)
         assert caught.value.code == "contribution.malformed"
 
 

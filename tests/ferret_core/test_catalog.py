@@ -25,7 +25,7 @@ def test_every_entry_says_what_it_is_and_what_it_takes(kind: catalog.Kind) -> No
 
 def test_resolving_fills_in_every_option_and_is_stable(toy_spec: SpecFactory) -> None:
     resolved = catalog.resolve(toy_spec())
-    assert resolved.algorithm.options["K"] == 65_536
+    assert resolved.algorithm.options["bytes_per_round"] == 8192
     assert resolved.algorithm.options["local"]["learning_rate"] == 1e-2
     assert catalog.resolve(resolved) == resolved
 

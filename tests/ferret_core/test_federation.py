@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core import federation
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 
 
 def spec(fraction: float = 1.0, seed: int = 0, **others: object) -> ExperimentSpec:
@@ -50,19 +50,22 @@ def test_a_quorum_is_at_least_one_and_never_more_than_all(quorum: float, assigne
 
 def test_seeds_are_fresh_for_every_round_and_participant_but_shared_where_they_must_be() -> None:
     tasks = [
-        federation.round_task(spec(), "exp", r, name, "00" * 32)
+        task
         for r in (1, 2, 3)
-        for name in federation.client_names(4)
+        for task in federation.round_tasks(spec(), "exp", r, federation.client_names(4), "00" * 32)
     ]
     assert len({task.seed for task in tasks} | {task.data_seed for task in tasks}) == 24
     assert len({task.round_seed for task in tasks}) == 3
+    assert [task.rank for task in tasks] == [0, 1, 2, 3] * 3
 
 
 def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:
-    one = federation.round_task(spec(seed=5), "exp_a", 1, "client-001", "00" * 32)
-    other = federation.round_task(spec(seed=5), "exp_b", 1, "client-001", "00" * 32)
+    def task(seed: int, experiment: str) -> RoundTask:
+        return federation.round_tasks(spec(seed=seed), experiment, 1, ["client-001"], "00" * 32)[0]
+
+    one, other = task(5, "exp_a"), task(5, "exp_b")
     assert (one.seed, one.data_seed) == (other.seed, other.data_seed)
-    assert one.seed != federation.round_task(spec(seed=6), "exp_a", 1, "client-001", "00" * 32).seed
+    assert one.seed != task(6, "exp_a").seed
 
 
 @pytest.mark.parametrize(("every", "due"), [(1, [0, 1, 2, 3, 4, 5, 6, 7]), (3, [0, 3, 6, 7])])

@@ -1,40 +1,37 @@
 """What a basis family is: one file, one final, stateless class ``Basis``, known by a letter.
 
 A family fixes, for every seed, block and K, a random matrix V of shape (d, K) whose entries anyone can
-regenerate, such that E[V·γ] = Δ for γ = ``project(...)``. A complete toy, dense ±1 columns held whole::
+regenerate, such that E[V·γ] = Δ for the γ that ``project_into`` adds up. Here it is written down plainly, over
+any stretch of a block; ``ferret_core/projection/kernels`` computes the same faster. A complete toy, dense ±1
+columns held whole::
 
     class Basis:
         letter = "toy"
 
-        def project(self, before, after, block, K, seed):
-            return self._V(block, K, seed).T @ (before - after) / K
+        def project_into(self, gamma, delta, block, start, seed, share=0):
+            rows = torch.arange(start, start + len(delta))
+            gamma += self.entries(rows, torch.arange(len(gamma)), block, len(gamma), seed).T @ delta / len(gamma)
 
-        def apply_(self, weights, block, terms):
-            for seed, coefficients in terms:
-                weights -= self._V(block, len(coefficients), seed) @ coefficients
+        def reconstruct(self, coefficients, count, block, start, seed, share=0):
+            K = len(coefficients)
+            V = self.entries(torch.arange(start, start + count), torch.arange(K), block, K, seed)
+            return sum(c * column for c, column in zip(coefficients, V.T, strict=True))
 
-        def entries(self, rows, columns, block, K, seed):
-            return self._V(block, K, seed)[rows][:, columns]
+        def entries(self, rows, columns, block, K, seed, share=0):
+            signs = np.random.default_rng([seed, block.id]).choice([-1.0, 1.0], (block.size, K))
+            return torch.tensor(signs, dtype=torch.float32)[rows][:, columns]
 
         def moments(self, d):
             return Moments(1.0, 1.0)
-
-        def _V(self, block, K, seed):
-            signs = np.random.default_rng([seed, block.id]).choice([-1.0, 1.0], (block.size, K))
-            return torch.tensor(signs, dtype=torch.float32)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-
-Term = tuple[int, Tensor]
-"""A seed with its coefficients, fp32 (K_l,): coordinates already multiplied by learning rate and weight."""
 
 
 class Moments(NamedTuple):
@@ -47,21 +44,25 @@ class Moments(NamedTuple):
 class Basis(Protocol):
     """The interface of ``ferret_core/projection/bases/<name>.py``'s class ``Basis``.
 
-    Vectors are flat, contiguous and fp32; all of one call lie on one device. Results are the same bytes for any
-    number of threads. Memory beyond arguments and result stays within some tens of megabytes and a few times K.
+    Vectors are flat, contiguous and fp32; all of one call lie on one device. A stretch is elements start …
+    start + n − 1 of the block; ``start`` is a multiple of 4096. ``share`` tells apart participants who share a seed,
+    for families that then give each of them other columns; the others ignore it. Results are the same bytes for any
+    number of threads.
     """
 
     letter: ClassVar[str]
 
-    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int) -> Tensor:
-        """Coordinates γ (K,) of Δ = before − after, both (d,), scaled so that V·γ is an unbiased estimate of Δ."""
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+        """Adds to γ (K,) what the stretch Δ = ``delta`` (n,) contributes, so that V·γ is an unbiased estimate of Δ."""
         ...
 
-    def apply_(self, weights: Tensor, block: Block, terms: Sequence[Term]) -> None:
-        """weights (d,) ← weights − V·c for each term in turn, in place, the same bits on every device."""
+    def reconstruct(
+        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
+    ) -> Tensor:
+        """``count`` elements of V·c from ``start`` on, for c (K,): the same bits on every device and in any split."""
         ...
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
         """V[rows, columns], fp32 (len(rows), len(columns)), for int64 indices: what the other methods multiply by."""
         ...
 

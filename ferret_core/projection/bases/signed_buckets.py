@@ -10,20 +10,19 @@ rotation per stripe mixes rows and columns of a matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, NamedTuple, final
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ferret_core.projection.bases._base import Moments, Term
+from ferret_core.projection.bases._base import Moments
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.philox import Tag, draw_one, uniform_below
-from ferret_core.projection.reduce import PairwiseSum, fold
-from ferret_core.projection.signs import sign_bits
+from ferret_core.projection.philox import Tag, draw, uniform_below
+from ferret_core.projection.reduce import fold
+from ferret_core.projection.signs import sign_bits, sign_bits_at
 
-CHUNK = 1 << 18
 MAX_GRANULE = 1024
 GRANULES_PER_BUCKET = 8
 
@@ -32,41 +31,31 @@ GRANULES_PER_BUCKET = 8
 class Basis:
     letter: ClassVar[str] = "G"
 
-    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int) -> Tensor:
-        """γ_b = Σ s_i (before_i − after_i) over the elements i of bucket b."""
-        if K == 0:
-            return before.new_empty(0)
-        layout = Layout.of(block.size, K)
-        rotations = layout.rotations(seed, block.id, before.device)
-        sums = PairwiseSum()
-        for first, last in layout.batches():
-            pieces = [
-                _granule_sums(before[start:stop] - after[start:stop], seed, block.id, start, layout.granule)
-                for start, stop in layout.pieces(first, last)
-            ]
-            granules = torch.cat(pieces)
-            stripes = pad(granules, (0, (last - first) * K - len(granules))).view(-1, K)
-            sums.add(_rotated(stripes, K - rotations[first:last]))
-        return sums.total()
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+        """γ_b += Σ s_i·Δ_i over the elements i of bucket b that lie in the stretch."""
+        layout = Layout.of(block.size, len(gamma))
+        signs = sign_bits(seed, block.id, start, start + len(delta), delta.device)
+        signed = (delta.view(torch.int32) ^ signs).view(torch.float32)
+        granules = fold(pad(signed, (0, -len(delta) % layout.granule)).view(-1, layout.granule))
+        for bucket, first, last in layout.runs(seed, block.id, start, len(delta)):
+            gamma[bucket : bucket + last - first] += granules[first:last]
 
-    def apply_(self, weights: Tensor, block: Block, terms: Sequence[Term]) -> None:
-        for seed, coefficients in terms:
-            if len(coefficients) == 0:
-                continue
-            layout = Layout.of(block.size, len(coefficients))
-            rotations = layout.rotations(seed, block.id, weights.device)
-            for first, last in layout.batches():
-                granules = _rotated(coefficients.expand(last - first, -1), rotations[first:last]).view(-1)
-                for start, stop in layout.pieces(first, last):
-                    offset = start // layout.granule - first * layout.K
-                    _subtract_(weights[start:stop], granules[offset:], seed, block.id, start, layout.granule)
+    def reconstruct(
+        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
+    ) -> Tensor:
+        """s_i·c_b, exact: a sign put on a coefficient."""
+        layout = Layout.of(block.size, len(coefficients))
+        runs = layout.runs(seed, block.id, start, count)
+        granules = torch.cat([coefficients[bucket : bucket + last - first] for bucket, first, last in runs])
+        elements = granules.repeat_interleave(layout.granule)[:count]
+        signs = sign_bits(seed, block.id, start, start + count, coefficients.device)
+        return (elements.view(torch.int32) ^ signs).view(torch.float32)
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
         layout = Layout.of(block.size, K)
         granules = rows // layout.granule
-        rotations = layout.rotations(seed, block.id, rows.device)
-        buckets = (granules + rotations[granules // K]) % K
-        signs = torch.where(sign_bits(seed, block.id, 0, block.size, rows.device)[rows] == 0, 1.0, -1.0)
+        buckets = (granules + layout.rotations(seed, block.id, granules // K)) % K
+        signs = torch.where(sign_bits_at(seed, block.id, rows) == 0, 1.0, -1.0)
         return torch.where(buckets[:, None] == columns, signs[:, None], 0.0)
 
     def moments(self, d: int) -> Moments:
@@ -80,48 +69,29 @@ class Layout(NamedTuple):
     size: int
     K: int
     granule: int
-    stripes: int
 
     @classmethod
     def of(cls, size: int, K: int) -> Layout:
         """Granules are as large as leaves 8 whole ones per bucket, so that each bucket mixes distant elements."""
         whole = max(1, size // (GRANULES_PER_BUCKET * K))
-        granule = min(MAX_GRANULE, 1 << (whole.bit_length() - 1))
-        return cls(size, K, granule, -(-size // (granule * K)))
+        return cls(size, K, min(MAX_GRANULE, 1 << (whole.bit_length() - 1)))
 
-    def rotations(self, seed: int, block_id: int, device: torch.device) -> Tensor:
-        """r_t below K for each stripe, int64 (stripes,)."""
-        words = [word for t in range(0, self.stripes, 4) for word in draw_one(seed, t // 4, block_id, Tag.ROTATIONS)]
-        return torch.tensor([uniform_below(word, self.K) for word in words[: self.stripes]], device=device)
+    def rotations(self, seed: int, block_id: int, stripes: Tensor) -> Tensor:
+        """r_t below K for each stripe number t of ``stripes``, int64 like them."""
+        words = draw(seed, stripes // 4, 0, block_id, Tag.ROTATIONS)
+        return torch.as_tensor(uniform_below(words.gather(-1, stripes[:, None] % 4)[:, 0], self.K))
 
-    def batches(self) -> Iterator[tuple[int, int]]:
-        """Ranges of stripes: a power of two of them, at most ``CHUNK`` elements unless one stripe alone is longer."""
-        fit = max(1, CHUNK // (self.granule * self.K))
-        step = 1 << (fit.bit_length() - 1)
-        return ((first, min(first + step, self.stripes)) for first in range(0, self.stripes, step))
+    def runs(self, seed: int, block_id: int, start: int, count: int) -> Iterator[tuple[int, int, int]]:
+        """(bucket, first, last): granules first … last − 1 of the stretch go to the buckets from ``bucket`` on.
 
-    def pieces(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """The elements of stripes first … last−1 in ranges of at most ``CHUNK``, each starting a granule."""
-        stripe = self.granule * self.K
-        end = min(last * stripe, self.size)
-        return ((start, min(start + CHUNK, end)) for start in range(first * stripe, end, CHUNK))
-
-
-def _granule_sums(delta: Tensor, seed: int, block_id: int, start: int, granule: int) -> Tensor:
-    signed = delta.view(torch.int32).bitwise_xor_(sign_bits(seed, block_id, start, start + len(delta), delta.device))
-    return fold(pad(signed.view(torch.float32), (0, -len(delta) % granule)).view(-1, granule))
-
-
-def _subtract_(weights: Tensor, granules: Tensor, seed: int, block_id: int, start: int, granule: int) -> None:
-    """weights ← weights − s·c, where ``granules`` holds c for each granule from the first of ``weights`` on."""
-    count = -(-len(weights) // granule)
-    update = sign_bits(seed, block_id, start, start + count * granule, weights.device).view(count, granule)
-    update ^= granules[:count, None].view(torch.int32)
-    weights -= update.view(torch.float32).view(-1)[: len(weights)]
-
-
-def _rotated(rows: Tensor, by: Tensor) -> Tensor:
-    """Row t turned left by by[t], 0 … K: element m becomes element (m + by[t]) mod K of ``rows`` (n, K)."""
-    K = rows.shape[1]
-    windows = torch.cat([rows, rows], dim=1).unfold(1, K, 1)
-    return windows[torch.arange(len(rows), device=rows.device), by]
+        Granules are counted from the one that ``start``, a multiple of ``granule``, begins.
+        """
+        origin = start // self.granule
+        end = -(-(start + count) // self.granule)
+        stripes = range(origin // self.K, -(-end // self.K))
+        for t, r in zip(stripes, self.rotations(seed, block_id, torch.tensor(stripes)).tolist(), strict=True):
+            wrap = (t + 1) * self.K - r
+            for low, high, bucket in ((t * self.K, wrap, r), (wrap, (t + 1) * self.K, 0)):
+                first, last = max(low, origin), min(high, end)
+                if first < last:
+                    yield bucket + first - low, first - origin, last - origin

@@ -7,19 +7,18 @@ polynomial of ``_values``: the same bits everywhere, no ``erfinv``. Cost: d·K e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, final
 
 import torch
 from torch import Tensor
 
-from ferret_core.projection.bases._base import Moments, Term
+from ferret_core.projection.bases._base import Moments
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.moments import truncated_normal
 from ferret_core.projection.philox import Tag, draw
-from ferret_core.projection.reduce import PairwiseSum, lanes
+from ferret_core.projection.reduce import lanes, pairwise
 
-ELEMENTS = 1 << 16
 ENTRIES = 1 << 18
 
 
@@ -27,23 +26,23 @@ ENTRIES = 1 << 18
 class Basis:
     letter: ClassVar[str] = "T"
 
-    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int) -> Tensor:
-        """γ = (ρK)⁻¹ Vᵀ(before − after): the paper's equation 6, with the block's own ρ and K."""
-        if K == 0:
-            return before.new_empty(0)
-        sums = PairwiseSum()
-        for start, stop in _spans(block.size, ELEMENTS):
-            delta = before[start:stop] - after[start:stop]
-            products = [lanes(V * delta).T for _, V in _columns(seed, block, K, start, stop, before.device)]
-            sums.add(torch.cat(products, dim=1))
-        return sums.total() * (1 / (self.moments(block.size).rho * K))
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+        """γ += (ρK)⁻¹ Vᵀ·Δ: the paper's equation 6, with the block's own ρ and K."""
+        scale = 1 / (self.moments(block.size).rho * len(gamma))
+        for first, V in _columns(seed, block, len(gamma), start, len(delta), delta.device):
+            gamma[first : first + len(V)] += pairwise(lanes(V * delta).T) * scale
 
-    def apply_(self, weights: Tensor, block: Block, terms: Sequence[Term]) -> None:
-        for seed, coefficients in terms:
-            for start, stop in _spans(block.size, ELEMENTS):
-                weights[start:stop] -= _combination(seed, block, coefficients, start, stop)
+    def reconstruct(
+        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
+    ) -> Tensor:
+        """V·c. The format fixes the order of k and that products are rounded before sums."""
+        total = coefficients.new_zeros(count)
+        for first, V in _columns(seed, block, len(coefficients), start, count, coefficients.device):
+            for product in V * coefficients[first : first + len(V), None]:
+                total += product
+        return total
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
         words = draw(seed, rows // 4, columns[:, None], block.id, Tag.TRUNCATED_NORMAL)
         return _values(words[:, torch.arange(len(rows), device=rows.device), rows % 4], block.size).T
 
@@ -51,31 +50,19 @@ class Basis:
         return Moments(*truncated_normal(d))
 
 
-def _combination(seed: int, block: Block, coefficients: Tensor, start: int, stop: int) -> Tensor:
-    """V·c for elements start … stop−1. The format fixes the order of k and that products are rounded before sums."""
-    total = coefficients.new_zeros(stop - start)
-    for first, V in _columns(seed, block, len(coefficients), start, stop, coefficients.device):
-        for product in V * coefficients[first : first + len(V), None]:
-            total += product
-    return total
-
-
 def _columns(
-    seed: int, block: Block, K: int, start: int, stop: int, device: torch.device
+    seed: int, block: Block, K: int, start: int, count: int, device: torch.device
 ) -> Iterator[tuple[int, Tensor]]:
-    """(k, rows start … stop−1 of V's columns from k on, transposed), a chunk of columns at a time; 4 divides start."""
-    groups = torch.arange(start // 4, -(-stop // 4), device=device)
-    for first, last in _spans(K, max(1, ENTRIES // (stop - start))):
-        columns = torch.arange(first, last, device=device)[:, None]
+    """(k, elements start … of V's columns from k on, as rows), a chunk of columns at a time."""
+    groups = torch.arange(start // 4, -(-(start + count) // 4), device=device)
+    step = max(1, ENTRIES // count)
+    for first in range(0, K, step):
+        columns = torch.arange(first, min(first + step, K), device=device)[:, None]
         words = draw(seed, groups, columns, block.id, Tag.TRUNCATED_NORMAL)
-        yield first, _values(words.flatten(1)[:, : stop - start], block.size)
+        yield first, _values(words.flatten(1)[:, :count], block.size)
 
 
 def _values(words: Tensor, d: int) -> Tensor:
     """u·ε·(1 − (ε²/6)(1 − u²)) for the 2²⁴ midpoints u of (−1, 1); ε and ε²/6 are rounded to fp32 once."""
     u = ((words >> 8) * 2 + (1 - 2**24)).to(torch.float32) * 2.0**-24
     return (u * (1 / math.sqrt(d))) * (1 - (1 - u * u) * (1 / (6 * d)))
-
-
-def _spans(total: int, step: int) -> Iterator[tuple[int, int]]:
-    return ((start, min(start + step, total)) for start in range(0, total, step))

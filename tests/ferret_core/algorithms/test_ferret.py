@@ -1,53 +1,195 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from ferret_core import catalog
 from ferret_core.algorithms import fedavg, ferret
+from ferret_core.datasets._base import Encoded, Shard
 from ferret_core.federated_data import FederatedData
-from ferret_core.federation import round_task
-from ferret_core.models.parameters import snapshot, trainable
-from ferret_core.projection import quantize
+from ferret_core.federation import client_names, round_tasks
+from ferret_core.models.digest import model_digest
+from ferret_core.models.parameters import trainable
+from ferret_core.participant import contribute
+from ferret_core.projection import FORMAT_VERSION, quantize
+from ferret_core.projection.budget import METADATA
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.wire import Contribution, ContributionMeta, encode
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
+from ferret_core.training.local import LocalMetrics
 
 SpecFactory = Callable[..., ExperimentSpec]
 
+GOLDEN = {
+    "float32": "460f589b790b471480afe2c06628731ebfd7e63212ab306216c968628687a42d",
+    "bfloat16": "03f0318b8171c822cfd2538391450a1f8776f6fa5640a816d73148e2a6bac533",
+    "float16": "60278c6cd11ca642e8a24b4a7c9b728b68ff697cc08125710d82db13609017b1",
+}
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in trainable(model).items()}
+
+
+def contributions(replica: Replica) -> list[Contribution]:
+    """One round's, over the wire."""
+    data = FederatedData(replica.spec, replica.tokenizer, replica.context)
+    tasks = tasks_of(replica)
+    return [Contribution.decode(contribute(replica, data.shard(t.participant), t).encode()) for t in tasks]
+
+
+def tasks_of(replica: Replica) -> list[RoundTask]:
+    names = client_names(replica.spec.participants.simulated)
+    return round_tasks(replica.spec, "exp", 1, names, replica.digest)
+
+
+def kept_in(dtype: str, spec: ExperimentSpec) -> ExperimentSpec:
+    return spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
+
+
+def replica_of(spec: ExperimentSpec) -> Replica:
+    return Replica.load(catalog.resolve(spec))
+
 
 @pytest.mark.parametrize(
-    ("basis", "allocation", "coordinates"),
-    [("T", "norm", "float16"), ("G", "optimal", "float32"), ("G", "theorem", "int8"), ("G", "uniform", "sign")],
+    "options",
+    [
+        {"basis": "T", "allocation": "norm", "coordinates": "float16"},
+        {"basis": "G", "allocation": "optimal", "coordinates": "float32"},
+        {"basis": "R", "allocation": "theorem", "coordinates": "int8", "blocks": "grouped"},
+        {"basis": "H", "allocation": "fixed", "coordinates": "sign", "blocks": 7},
+        {"basis": "G", "allocation": "uniform", "coordinates": "sign", "whole_up_to": 64},
+        {"basis": "H", "allocation": "fixed", "coordinates": "sign", "seeds": "disjoint"},
+        {"preset": "paper"},
+    ],
+    ids=lambda options: "-".join(str(value) for value in options.values()),
 )
-def test_every_combination_learns(toy_spec: SpecFactory, basis: str, allocation: str, coordinates: str) -> None:
-    options = {"K": 1_500, "basis": basis, "allocation": allocation, "coordinates": coordinates}
-    result = simulate(toy_spec(options=options, rounds=4, evaluation={"examples": 10, "generate": 0}))
-    losses = [one.metrics["eval_loss"] for one in result.rounds]
+def test_every_combination_learns_and_is_accepted(toy_spec: SpecFactory, options: dict[str, Any]) -> None:
+    spec = toy_spec(options={"K": 1_500, **options}, rounds=4, evaluation={"examples": 10, "generate": 0})
+    losses = [one.metrics["eval_loss"] for one in simulate(spec).rounds]
     assert losses[-1] < losses[0] - 0.1
+    replica = replica_of(spec)
+    for task, sent in zip(tasks_of(replica), contributions(replica), strict=True):
+        replica.algorithm.check(sent, task, replica.sizes)
+
+
+class Weights(nn.Module):
+    """Tensors of the usual shapes, filled by exact arithmetic."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        for i, shape in enumerate([(7,), (40, 50), (3, 5, 7), (130, 64)]):
+            values = torch.arange(math.prod(shape)).view(shape) * (i + 3) % 1021 / 1024 - 0.5
+            self.register_parameter(f"weight_{i}", nn.Parameter(values.to(dtype)))
+
+
+def moved_by_a_pattern(model: nn.Module, batches: Any, config: Any, on_step: Any, *, seed: int) -> LocalMetrics:
+    """In the place of training, whose matrix products have other bits on other processors; all that follows has not."""
+    for parameter in trainable(model).values():
+        steps = (torch.arange(parameter.numel()) * 37 + seed % 1009) % 1013 - 506
+        parameter.data += steps.view(parameter.shape) * 2.0**-14
+    return LocalMetrics(1.0, 1, 1)
+
+
+@pytest.mark.parametrize("dtype", list(GOLDEN))
+def test_three_rounds_give_the_same_bits_everywhere(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    """A changed digest means that updates, or a recorded ledger, are no longer what they were."""
+    monkeypatch.setenv("FERRET_KERNEL", "reference")
+    monkeypatch.setattr(ferret, "train", moved_by_a_pattern)
+    model = Weights(getattr(torch, dtype))
+    algorithm = ferret.Algorithm(ferret.Config(bytes_per_round=400, whole_up_to=7, allocation="optimal"))
+    state = algorithm.init_state(model)
+    shard = Shard([Encoded([1], [2])], pad_id=0)
+    for number in (1, 2, 3):
+        tasks = [
+            TASK.model_copy(update={"base_digest": model_digest(model), "seed": seed, "data_seed": seed + number})
+            for seed in (11 * number, 2**64 - number)
+        ]
+        blobs = [algorithm.local_update(model, shard, task).encode() for task in tasks]
+        state = algorithm.apply_update(model, state, algorithm.aggregate(state, map(Contribution.decode, blobs)))
+    assert model_digest(model) == GOLDEN[dtype]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_one_update_moves_a_model_to_the_same_bits_with_every_kernel(
+    toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    spec = catalog.resolve(kept_in(dtype, toy_spec(options={"bytes_per_round": 900, "whole_up_to": 64})))
+    replica = Replica.load(spec)
+    result = replica.algorithm.aggregate(replica.state, contributions(replica))
+    digests: set[str] = set()
+    for kernel in ("reference", "cpu", "auto"):
+        monkeypatch.setenv("FERRET_KERNEL", kernel)
+        moved = Replica.load(spec)
+        moved.algorithm.apply_update(moved.model, moved.state, result)
+        digests.add(model_digest(moved.model))
+    assert len(digests) == 1
+    assert digests != {replica.digest}
 
 
 def test_with_as_many_coordinates_as_elements_it_is_fedavg(toy_spec: SpecFactory) -> None:
     """G with K = d has one element per bucket: nothing is lost but rounding."""
-    replica = Replica.load(catalog.resolve(toy_spec(options={"K": 10**7, "coordinates": "float32"})))
-    data = FederatedData(replica.spec, replica.tokenizer, replica.context)
-    task = round_task(replica.spec, "exp", 1, "client-001", replica.digest)
-    before = snapshot(replica.model)
+    replica = replica_of(toy_spec(options={"K": 10**7, "coordinates": "float32"}))
     dense = fedavg.Algorithm(fedavg.Config(local=replica.spec.algorithm.options["local"]))
+    task, data = tasks_of(replica)[0], FederatedData(replica.spec, replica.tokenizer, replica.context)
+    before = weights(replica.model)
     updates = []
     for algorithm in (replica.algorithm, dense):
-        result = algorithm.aggregate({}, [algorithm.local_update(replica.model, data.shard("client-001"), task)])
-        algorithm.apply_update(replica.model, {}, result)
-        updates.append({name: before[name] - after.detach() for name, after in trainable(replica.model).items()})
+        state = algorithm.init_state(replica.model)
+        result = algorithm.aggregate(state, [algorithm.local_update(replica.model, data.shard("client-001"), task)])
+        algorithm.apply_update(replica.model, state, result)
+        updates.append({name: before[name] - after for name, after in weights(replica.model).items()})
         for name, parameter in trainable(replica.model).items():
             parameter.data.copy_(before[name])
     for name in before:
         torch.testing.assert_close(updates[0][name], updates[1][name], rtol=0, atol=1e-6)
+
+
+def test_blocks_sent_whole_arrive_as_fedavg_would_send_them(toy_spec: SpecFactory) -> None:
+    replica = replica_of(toy_spec(options={"K": 2_000, "coordinates": "float32", "whole_up_to": 64}))
+    dense = replica_of(toy_spec("fedavg"))
+    before = weights(replica.model)
+    for one in (replica, dense):
+        one.algorithm.apply_update(one.model, one.state, one.algorithm.aggregate(one.state, contributions(one)))
+    moved, expected = weights(replica.model), weights(dense.model)
+    small = [name for name, tensor in before.items() if tensor.numel() <= 64]
+    assert small
+    for name in small:
+        assert not torch.equal(moved[name], before[name])
+        torch.testing.assert_close(moved[name], expected[name], rtol=0, atol=3e-7)
+
+
+@pytest.mark.parametrize(("coordinates", "budget"), [("sign", 900), ("int8", 3000), ("float16", 2500), ("sign", 8192)])
+@pytest.mark.parametrize("allocation", ["norm", "fixed"])
+def test_a_contribution_stays_within_its_bytes(
+    toy_spec: SpecFactory, coordinates: str, budget: int, allocation: str
+) -> None:
+    options = {"bytes_per_round": budget, "coordinates": coordinates, "allocation": allocation, "whole_up_to": 64}
+    replica = replica_of(toy_spec(options=options))
+    for sent in contributions(replica):
+        assert len(sent.encode()) <= budget + METADATA
+        least = 0.9 * budget if sum(sent.meta.K or ()) < sum(replica.sizes.values()) else 0
+        assert sum(array.nbytes for array in sent.arrays.values()) >= least - 6 * len(sent.meta.K or ())
+
+
+@pytest.mark.parametrize(
+    ("options", "field"), [({"bytes_per_round": 60}, "bytes_per_round"), ({"K": 90, "whole_up_to": 64}, "K")]
+)
+def test_a_budget_too_small_for_the_model_ends_the_experiment_before_it_starts(
+    toy_spec: SpecFactory, options: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(FerretError, match=r"smallest possible is|at least") as caught:
+        replica_of(toy_spec(options=options))
+    assert caught.value.code == "spec.invalid"
+    assert caught.value.errors[0].field == field
 
 
 def test_shared_seeds_add_up_to_one_reconstruction(toy_spec: SpecFactory) -> None:
@@ -58,62 +200,185 @@ def test_shared_seeds_add_up_to_one_reconstruction(toy_spec: SpecFactory) -> Non
     assert shared.rounds[-1].metrics["eval_loss"] < shared.rounds[0].metrics["eval_loss"]
 
 
-def test_shared_seeds_need_equal_K() -> None:
-    with pytest.raises(ValueError, match="needs allocation = 'uniform'"):
-        ferret.Config(seeds="shared")
-
-
 def test_shared_coordinates_average_like_the_mean_of_the_reconstructions() -> None:
     config = ferret.Config(seeds="shared", allocation="uniform", coordinates="float32", K=64)
     algorithm = ferret.Algorithm(config)
     generator = torch.Generator().manual_seed(3)
     gammas = [torch.randn(64, generator=generator) for _ in range(3)]
-    received = [_contribution(number, quantize.quantize([gamma], "float32"), 64) for number, gamma in enumerate(gammas)]
-    result = algorithm.aggregate({}, received)
+    received = [contribution(64, quantize.quantize([gamma], "float32")) for gamma in gammas]
+    result = algorithm.aggregate({"whole": np.zeros(0, np.int32)}, received)
     np.testing.assert_allclose(result["coordinates"], torch.stack(gammas).mean(0).numpy(), rtol=1e-6)
     assert result["seeds"].tolist() == [9]
 
 
-@pytest.mark.parametrize("K", [(63,), (65,), (64, 0), (-1,), (2**40,), ()])
-def test_a_wrong_allocation_is_refused(K: tuple[int, ...]) -> None:
+def test_disjoint_participants_share_a_seed_and_send_other_rows(toy_spec: SpecFactory) -> None:
+    options = {"seeds": "disjoint", "basis": "H", "allocation": "fixed", "coordinates": "float32", "K": 4_000}
+    replica = replica_of(toy_spec(options=options))
+    received = contributions(replica)
+    assert len({one.meta.seed for one in received}) == 1
+    assert [one.meta.share for one in received] == [0, 1, 2]
+    swapped = Contribution(received[0].meta.model_copy(update={"share": 1}), received[0].arrays)
+    with pytest.raises(FerretError, match=r"metadata.share = 1: expected 0"):
+        replica.algorithm.check(swapped, tasks_of(replica)[0], replica.sizes)
+    moved = []
+    for one in ([received[0]], [swapped]):
+        fresh = replica_of(replica.spec)
+        fresh.algorithm.apply_update(fresh.model, fresh.state, fresh.algorithm.aggregate(fresh.state, one))
+        moved.append(model_digest(fresh.model))
+    assert moved[0] != moved[1], "the same coordinates stand for other directions"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": "shared"}, "needs allocation = 'uniform' or 'fixed'"),
+        ({"seeds": "disjoint", "basis": "H"}, "needs allocation = 'uniform' or 'fixed'"),
+        ({"seeds": "disjoint", "allocation": "fixed"}, "needs basis = 'H'"),
+        ({"K": 4, "bytes_per_round": 4}, "exclude each other"),
+        ({"blocks": 0}, "blocks"),
+        ({"blocks": 2**24 + 1}, "blocks"),
+        ({"basis": "I"}, "basis"),
+        ({"preset": "authors"}, "preset"),
+    ],
+)
+def test_options_that_cannot_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ferret.Config.model_validate(options)
+
+
+def test_the_stored_specification_says_what_a_preset_and_a_default_mean(toy_spec: SpecFactory) -> None:
+    def resolved(**options: Any) -> dict[str, Any]:
+        spec = catalog.resolve(toy_spec(options=options))
+        assert catalog.resolve(spec) == spec, "resolving twice is once"
+        return spec.algorithm.options
+
+    paper = {"basis": "T", "K": 4096, "coordinates": "float16", "allocation": "norm", "blocks": "grouped"}
+    assert resolved(preset="paper").items() >= paper.items()
+    assert resolved(preset="paper", basis="G").items() >= (paper | {"basis": "G"}).items()
+    by_bytes = resolved(preset="paper", bytes_per_round=9000)
+    assert (by_bytes["K"], by_bytes["bytes_per_round"], by_bytes["basis"]) == (None, 9000, "T")
+    assert resolved().items() >= {"K": None, "bytes_per_round": 8192, "preset": None}.items()
+    assert resolved(K=5).items() >= {"K": 5, "bytes_per_round": None}.items()
+
+
+@pytest.mark.parametrize(
+    ("K", "field", "message"),
+    [
+        ((64,), "K", "expected one number for each of 2 blocks"),
+        ((), "K", "expected one number for each of 2 blocks"),
+        (None, "K", "expected one number for each of 2 blocks"),
+        ((32, 31), "K", "expected 64 coordinates in all"),
+        ((-1, 65), "K of a", "must lie between 0 and 1000"),
+        ((0, 501), "K of b", "must lie between 0 and 500"),
+        ((2**40, 0), "K of a", "must lie between 0 and 1000"),
+    ],
+)
+def test_a_wrong_allocation_is_refused_by_block(K: tuple[int, ...] | None, field: str, message: str) -> None:
     algorithm = ferret.Algorithm(ferret.Config(K=64))
-    arrays = quantize.quantize([torch.ones(64)], "sign")
+    sent = contribution(K, quantize.quantize([torch.ones(32), torch.ones(32)], "sign"))
+    with pytest.raises(FerretError, match=message) as caught:
+        algorithm.check(sent, TASK, {"a": 1000, "b": 500})
+    assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", field)
+
+
+def test_a_block_sent_whole_must_be_whole() -> None:
+    algorithm = ferret.Algorithm(ferret.Config(K=64, whole_up_to=8))
+    gammas = [torch.ones(8), torch.ones(56)]
+    algorithm.check(contribution((8, 56), quantize.quantize(gammas, "sign", whole=[0])), TASK, {"a": 8, "b": 500})
+    with pytest.raises(FerretError, match="K of a = 7: must be 8"):
+        algorithm.check(contribution((7, 57), {}), TASK, {"a": 8, "b": 500})
+
+
+@pytest.mark.parametrize(("allocation", "K"), [("uniform", (32, 32)), ("fixed", (43, 21))])
+def test_an_allocation_that_ignores_the_update_is_the_one_everybody_has(allocation: str, K: tuple[int, ...]) -> None:
+    algorithm = ferret.Algorithm(ferret.Config.model_validate({"allocation": allocation, "K": 64}))
+    sizes = {"a": 1000, "b": 500}
+    algorithm.check(contribution(K, quantize.quantize([torch.ones(k) for k in K], "sign")), TASK, sizes)
+    other = (K[0] + 1, K[1] - 1)
+    with pytest.raises(FerretError, match=f"is not the {allocation} allocation"):
+        algorithm.check(contribution(other, quantize.quantize([torch.ones(k) for k in other], "sign")), TASK, sizes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"projection": FORMAT_VERSION + 1}, f"metadata.projection = {FORMAT_VERSION + 1}: expected {FORMAT_VERSION}"),
+        ({"projection": None}, f"metadata.projection = None: expected {FORMAT_VERSION}"),
+        ({"seed": 10}, "metadata.seed = 10: expected 9"),
+        ({"seed": None}, "metadata.seed = None: expected 9"),
+        ({"share": 1}, "metadata.share = 1: expected 0"),
+    ],
+)
+def test_columns_that_the_task_did_not_ask_for_are_refused(changes: dict[str, Any], message: str) -> None:
+    algorithm = ferret.Algorithm(ferret.Config(K=64))
+    sent = contribution((64,), quantize.quantize([torch.ones(64)], "sign"), **changes)
+    with pytest.raises(FerretError, match=message) as caught:
+        algorithm.check(sent, TASK, {"a": 1000})
+    assert caught.value.code == "contribution.malformed"
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_out_of_range_does_not_decode(seed: int) -> None:
+    sent = contribution((64,), quantize.quantize([torch.ones(64)], "sign"))
+    blob = encode(sent.arrays, sent.meta.model_dump(mode="json") | {"seed": seed})
     with pytest.raises(FerretError) as caught:
-        algorithm.check(_contribution(0, arrays, *K), [1000])
-    assert caught.value.errors[0].field == "K"
+        Contribution.decode(blob)
+    assert caught.value.code == "contribution.malformed"
+    assert (caught.value.errors[0].field, caught.value.errors[0].value) == ("metadata.seed", seed)
 
 
-def test_a_uniform_allocation_is_the_one_everybody_has() -> None:
-    algorithm = ferret.Algorithm(ferret.Config(seeds="shared", allocation="uniform", K=64))
-    arrays = quantize.quantize([torch.ones(32), torch.ones(32)], "sign")
-    algorithm.check(_contribution(0, arrays, 32, 32), [1000, 500])
-    with pytest.raises(FerretError, match="uniform allocation"):
-        algorithm.check(_contribution(0, arrays, 33, 31), [1000, 500])
+def test_half_precision_is_rounded_by_a_seed_that_nobody_chooses(toy_spec: SpecFactory) -> None:
+    replica = replica_of(kept_in("bfloat16", toy_spec(options={"K": 1_500})))
+    received = contributions(replica)
+    results = [replica.algorithm.aggregate(replica.state, order) for order in (received, received[::-1], received[:1])]
+    assert len({int(result["rounding"][0]) for result in results}) == 1
+    seeds = {one.meta.seed for one in received} | {task.round_seed for task in tasks_of(replica)}
+    assert int(results[0]["rounding"][0]) not in seeds
+
+
+@pytest.mark.parametrize("algorithm", ["ferret", "fedavg"])
+def test_a_model_in_half_precision_moves_by_steps_far_below_its_resolution(
+    toy_spec: SpecFactory, algorithm: str
+) -> None:
+    """A step of 1/1000 of a unit in the last place moves one weight in a thousand, and the mean as it should."""
+    spec = toy_spec(algorithm, options={"local": {"learning_rate": 1e-6, "steps": 1, "batch_size": 4}})
+    replica = replica_of(kept_in("bfloat16", spec))
+    before = weights(replica.model)
+    result = replica.algorithm.aggregate(replica.state, contributions(replica))
+    replica.algorithm.apply_update(replica.model, replica.state, result)
+    moved = [float((after != before[name]).float().mean()) for name, after in weights(replica.model).items()]
+    assert {str(tensor.dtype) for tensor in weights(replica.model).values()} == {"torch.bfloat16"}
+    assert 0 < max(moved) < 0.5
 
 
 def test_the_server_learning_rate_scales_the_step_exactly(toy_spec: SpecFactory) -> None:
     steps = []
     for rate in (1.0, 2.0):
-        replica = Replica.load(catalog.resolve(toy_spec(options={"server_learning_rate": rate, "K": 500})))
-        data = FederatedData(replica.spec, replica.tokenizer, replica.context)
-        task = round_task(replica.spec, "exp", 1, "client-001", replica.digest)
-        sent = replica.algorithm.local_update(replica.model, data.shard("client-001"), task)
-        before = snapshot(replica.model)
-        replica.algorithm.apply_update(replica.model, {}, replica.algorithm.aggregate({}, [sent]))
-        steps.append([before[name] - after.detach() for name, after in trainable(replica.model).items()])
+        replica = replica_of(toy_spec(options={"server_learning_rate": rate, "K": 500}))
+        before = weights(replica.model)
+        result = replica.algorithm.aggregate(replica.state, contributions(replica)[:1])
+        replica.algorithm.apply_update(replica.model, replica.state, result)
+        steps.append([before[name] - after for name, after in weights(replica.model).items()])
     for one, two in zip(*steps, strict=True):
         torch.testing.assert_close(2 * one, two, rtol=1e-4, atol=1e-6)
 
 
-def _contribution(number: int, arrays: dict[str, np.ndarray], *K: int) -> Contribution:
-    meta = ContributionMeta(
-        experiment="exp",
-        round=1,
-        participant=f"client-{number}",
-        algorithm="ferret",
-        base_digest="0" * 64,
-        examples=1,
-        seed=9,
-        K=K,
-    )
-    return Contribution(meta, arrays)
+TASK = RoundTask(
+    experiment="exp", round=1, participant="client-1", base_digest="0" * 64, data_seed=1, seed=9, round_seed=5, rank=0
+)
+
+
+def contribution(K: Any, arrays: dict[str, np.ndarray], **changes: Any) -> Contribution:
+    meta = {
+        "experiment": "exp",
+        "round": 1,
+        "participant": "client-1",
+        "algorithm": "ferret",
+        "base_digest": "0" * 64,
+        "examples": 1,
+        "projection": FORMAT_VERSION,
+        "seed": 9,
+        "K": (K,) if isinstance(K, int) else K,
+        **changes,
+    }
+    return Contribution(ContributionMeta.model_validate(meta), arrays)

@@ -47,7 +47,7 @@ def test_the_folder_is_at_most_four_megabytes() -> None:
 
 
 def test_the_model_has_one_to_three_million_parameters(base: LoadedModel) -> None:
-    assert 1_000_000 <= sum(sizes(base.model)) <= 3_000_000
+    assert 1_000_000 <= sum(sizes(base.model).values()) <= 3_000_000
 
 
 def test_the_context_has_room(base: LoadedModel) -> None:

@@ -14,9 +14,9 @@ import torch
 
 from ferret_core.models.digest import manifest, model_digest
 from ferret_core.models.load import load
-from ferret_core.models.parameters import restore, snapshot, trainable
+from ferret_core.models.parameters import trainable
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ModelSpec
+from ferret_core.protocol.spec import Dtype, ModelSpec
 
 
 def _drop_a_weight(path: Path) -> None:
@@ -65,15 +65,17 @@ def test_the_digest_sees_every_bit_and_nothing_else(tiny_model_dir: Path) -> Non
     assert [name for name, *_ in manifest(model)] == sorted(name for name, *_ in manifest(model))
 
 
-def test_a_snapshot_brings_the_weights_back_bit_for_bit(tiny_model_dir: Path) -> None:
-    model = load(ModelSpec(source=str(tiny_model_dir))).model
-    digest, before = model_digest(model), snapshot(model)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter))
-    assert model_digest(model) != digest
-    restore(model, before)
-    assert model_digest(model) == digest
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_a_checkpoint_has_the_type_asked_for_and_comes_back_the_same(
+    tiny_model_dir: Path, tmp_path: Path, dtype: Dtype
+) -> None:
+    model: Any = load(ModelSpec(source=str(tiny_model_dir), dtype=dtype)).model
+    assert {str(parameter.dtype) for parameter in model.parameters()} == {f"torch.{dtype}"}
+    model.save_pretrained(tmp_path)
+    load(ModelSpec(source=str(tiny_model_dir))).tokenizer.save_pretrained(tmp_path)
+    again = load(ModelSpec(source=str(tmp_path), dtype=dtype)).model
+    assert model_digest(again) == model_digest(model)
+    assert (tmp_path / "model.safetensors").stat().st_size < (200_000 if dtype == "float32" else 100_000)
 
 
 def test_a_model_of_the_hub_is_the_one_of_its_revision(tiny_model_dir: Path, tmp_path: Path, hub: Any) -> None:

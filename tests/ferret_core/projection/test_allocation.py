@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferret_core.projection.allocation import RULES, Rule, allocate
+from ferret_core.projection.allocation import FIXED, RULES, AllocationRule, allocate, split
+from ferret_core.projection.blocks import cut
 from ferret_core.protocol.errors import FerretError
 
 rules = st.sampled_from(RULES)
@@ -19,7 +21,9 @@ steady = settings(deadline=None)  # a busy machine is no failure
 
 @steady
 @given(rules, budgets, blocks)
-def test_the_budget_is_spent_exactly_and_within_bounds(rule: Rule, K: int, model: list[tuple[float, int]]) -> None:
+def test_the_budget_is_spent_exactly_and_within_bounds(
+    rule: AllocationRule, K: int, model: list[tuple[float, int]]
+) -> None:
     sizes = [size for _, size in model]
     counts = allocate(rule, K, [norm for norm, _ in model], sizes)
     assert sum(counts) == min(K, sum(sizes))
@@ -30,7 +34,9 @@ def test_the_budget_is_spent_exactly_and_within_bounds(rule: Rule, K: int, model
 
 @steady
 @given(rules, budgets, blocks)
-def test_of_equal_sizes_the_larger_update_never_gets_less(rule: Rule, K: int, model: list[tuple[float, int]]) -> None:
+def test_of_equal_sizes_the_larger_update_never_gets_less(
+    rule: AllocationRule, K: int, model: list[tuple[float, int]]
+) -> None:
     values = sorted((norm for norm, _ in model), reverse=True)
     counts = allocate(rule, K, values, [1000] * len(values))
     assert all(first >= second or a == 0 for first, second, a in zip(counts, counts[1:], values, strict=False))
@@ -38,7 +44,9 @@ def test_of_equal_sizes_the_larger_update_never_gets_less(rule: Rule, K: int, mo
 
 @steady
 @given(rules, budgets, blocks, st.sampled_from([2.0**-20, 0.25, 2.0, 2.0**20]))
-def test_only_the_ratio_of_norms_counts(rule: Rule, K: int, model: list[tuple[float, int]], scale: float) -> None:
+def test_only_the_ratio_of_norms_counts(
+    rule: AllocationRule, K: int, model: list[tuple[float, int]], scale: float
+) -> None:
     values, sizes = [norm for norm, _ in model], [size for _, size in model]
     if rule == "theorem":
         scale *= scale  # whose square root is exact, too
@@ -47,7 +55,9 @@ def test_only_the_ratio_of_norms_counts(rule: Rule, K: int, model: list[tuple[fl
 
 @steady
 @given(rules, budgets, blocks)
-def test_blocks_within_their_bounds_share_in_proportion(rule: Rule, K: int, model: list[tuple[float, int]]) -> None:
+def test_blocks_within_their_bounds_share_in_proportion(
+    rule: AllocationRule, K: int, model: list[tuple[float, int]]
+) -> None:
     values, sizes = [norm for norm, _ in model], [size for _, size in model]
     weights = [weight(rule, norm, size) for norm, size in model]
     counts = allocate(rule, K, values, sizes)
@@ -60,9 +70,15 @@ def test_blocks_within_their_bounds_share_in_proportion(rule: Rule, K: int, mode
     assert low <= high
 
 
-def weight(rule: Rule, norm: float, size: int) -> float:
+def weight(rule: AllocationRule, norm: float, size: int) -> float:
     rho = 1 / (3 * size) - 2 / (45 * size**2) + 2 / (945 * size**3)
-    return {"norm": norm, "uniform": 1.0, "theorem": math.sqrt(norm / rho), "optimal": norm * math.sqrt(size)}[rule]
+    return {
+        "norm": norm,
+        "theorem": math.sqrt(norm / rho),
+        "optimal": norm * math.sqrt(size),
+        "uniform": 1.0,
+        "fixed": size,
+    }[rule]
 
 
 def test_each_rule_on_paper() -> None:
@@ -71,6 +87,7 @@ def test_each_rule_on_paper() -> None:
     assert allocate("uniform", 101, values, sizes) == [51, 50]
     assert allocate("theorem", 100, values, sizes) == [50, 50]
     assert allocate("optimal", 99, values, sizes) == [66, 33]
+    assert allocate("fixed", 100, values, sizes) == [20, 80]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -125,7 +142,46 @@ def test_no_budget_is_refused(K: int) -> None:
 
 
 @pytest.mark.parametrize("norm", [math.nan, math.inf])
+def test_an_update_that_is_no_number_is_refused_by_block(norm: float) -> None:
+    with pytest.raises(FerretError, match=f"weight = {norm}: the norm of its update is not finite") as caught:
+        split("fixed", 10, [1.0, norm], cut({"bias": 8, "weight": 64}))
+    assert caught.value.code == "training.non_finite"
+
+
+@pytest.mark.parametrize("norm", [math.nan, math.inf])
 def test_a_norm_that_is_no_number_is_refused(norm: float) -> None:
     with pytest.raises(FerretError, match=r"norms\[1\]") as caught:
         allocate("norm", 10, [1.0, norm], [10, 10])
     assert caught.value.code == "training.non_finite"
+
+
+@steady
+@given(st.sampled_from(FIXED), budgets, blocks, st.randoms(use_true_random=False))
+def test_a_fixed_allocation_says_nothing_of_the_update(
+    rule: AllocationRule, K: int, model: list[tuple[float, int]], random: Random
+) -> None:
+    values, sizes = [norm for norm, _ in model], [size for _, size in model]
+    others = random.sample(values, len(values))
+    assert allocate(rule, K, values, sizes) == allocate(rule, K, others, sizes)
+
+
+@given(st.sampled_from(RULES), st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(0, 60), st.data())
+def test_blocks_sent_whole_come_first(
+    rule: AllocationRule, lengths: list[int], whole_up_to: int, data: st.DataObject
+) -> None:
+    parts = cut({str(i): size for i, size in enumerate(lengths)}, "tensor", whole_up_to)
+    whole = sum(part.size for part in parts if part.whole)
+    rest = [part.size for part in parts if not part.whole]
+    K = data.draw(st.integers(whole + bool(rest), sum(lengths) + 5))
+    counts = split(rule, K, [1.0] * len(parts), parts)
+    assert all(counts[part.id] == part.size for part in parts if part.whole)
+    shared = [counts[part.id] for part in parts if not part.whole]
+    assert shared == (allocate(rule, K - whole, [1.0] * len(rest), rest) if rest else [])
+
+
+def test_a_K_that_the_whole_blocks_use_up_is_refused() -> None:
+    parts = cut({"norm": 8, "weight": 64}, "tensor", whole_up_to=8)
+    assert split("norm", 9, [1.0, 1.0], parts) == [8, 1]
+    with pytest.raises(FerretError, match="K = 8: with the blocks sent whole at least 9 are needed") as caught:
+        split("norm", 8, [1.0, 1.0], parts)
+    assert caught.value.code == "spec.invalid"

@@ -54,3 +54,21 @@ def test_entries_follow_the_truncated_normal_distribution(d: int) -> None:
     ends = 1 / math.sqrt(2 * d)
     assert float((torch.special.erf(v * ends) / math.erf(ends) - u).abs().max()) < 6e-3 / d**2 + 2e-7
     assert float(v.abs().max()) <= 1
+
+
+@pytest.mark.parametrize("d", [1, 13, 777, 4096, 4097, 5 * 4096 + 349])
+def test_hadamard_moments_are_those_of_all_columns(d: int) -> None:
+    """At K = d every place has its column, so the sums run over whole chunks: 1/m, m² times in a chunk of m."""
+    lengths = [4096] * (d // 4096) + [1 << bit for bit in range(12) if d >> bit & 1]
+    entries = sum(m * m for m in lengths)
+    rho, kappa = basis("H").moments(d)
+    assert rho == pytest.approx(sum(m * m / m for m in lengths) / entries, rel=1e-14)
+    assert kappa == pytest.approx(sum(m * m / m**2 for m in lengths) / entries / rho**2, rel=1e-14)
+    if d < 1000:
+        V = basis("H").entries(torch.arange(d), torch.arange(d), Block(0, "w", d), d, 1).double()
+        assert int((V != 0).sum()) == entries
+        assert float(V.square().sum()) / entries == pytest.approx(rho, rel=1e-6)
+
+
+def test_moments_of_a_huge_block_take_no_time() -> None:
+    assert basis("H").moments(2**33) == (1 / 4096, 1)

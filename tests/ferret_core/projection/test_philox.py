@@ -43,7 +43,10 @@ def test_rows_broadcast_against_groups() -> None:
     assert torch.equal(grid[4], draw(1, torch.arange(3), 4, 0, Tag.TRUNCATED_NORMAL))
 
 
-def test_uniform_below_is_the_high_word_of_the_product() -> None:
+@pytest.mark.parametrize("n", [1, 2, 3, 1000, 2**31, 2**32 + 1, 2**46])
+def test_uniform_below_is_the_high_word_of_the_product(n: int) -> None:
     words = torch.tensor([0, 1, 2**31, 2**32 - 1])
-    for n in (1, 2, 3, 1000, 2**31):
-        assert torch.as_tensor(uniform_below(words, n)).tolist() == [int(word) * n // 2**32 for word in words]
+    expected = [int(word) * n // 2**32 for word in words]
+    assert torch.as_tensor(uniform_below(words, n)).tolist() == expected
+    assert torch.as_tensor(uniform_below(words, torch.full((4,), n))).tolist() == expected
+    assert [uniform_below(int(word), n) for word in words] == expected

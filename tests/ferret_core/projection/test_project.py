@@ -1,118 +1,366 @@
 from __future__ import annotations
 
 import math
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from ferret_core.projection import project as module
-from ferret_core.projection.bases import basis, letters, signed_buckets, truncated_normal
-from ferret_core.projection.project import apply_, norms, project
+from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import Block, Piece, blocks_of
+from ferret_core.projection.project import FLOATS, Projected, apply_, norms, project
 from ferret_core.projection.quantize import KINDS, quantize
 from ferret_core.protocol.errors import FerretError
 
-# A matrix beyond every chunk size, a vector that fills no lane, a scalar.
+# A matrix beyond the reference's stretch, a vector that fills no lane, a scalar.
 SHAPES = {"matrix": (520, 530), "vector": (77,), "scalar": ()}
-COUNTS = {"G": [5000, 9, 1], "T": [2, 9, 1]}
+COUNTS = {"G": [5000, 9, 1], "H": [5000, 9, 1], "R": [2, 9, 1], "T": [2, 9, 1]}
+LETTERS = tuple(COUNTS)
+
+# Of before and after: equal ones, and an fp32 master beside the half precision it trained in.
+TYPES = [(torch.float32, torch.float32), (torch.float16, torch.float16), (torch.float32, torch.bfloat16)]
+
+every_letter = pytest.mark.parametrize("letter", LETTERS)
 
 
-def parameters(seed: int) -> dict[str, Tensor]:
+def parameters(seed: int, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    return {name: torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
+    return {name: torch.randn(shape, generator=generator).to(dtype) for name, shape in SHAPES.items()}
 
 
-def as_bytes(tensors: list[Tensor]) -> list[bytes]:
-    return [tensor.numpy().tobytes() for tensor in tensors]
+BLOCKS = blocks_of(parameters(1))
+
+
+def as_bytes(tensors: Sequence[Tensor]) -> list[bytes]:
+    return [tensor.view(-1).view(torch.uint8).numpy().tobytes() for tensor in tensors]
 
 
 def everything(letter: str) -> list[bytes]:
     """All results of a round: coordinates, norms, coordinates on the wire, moved model."""
     before, after = parameters(1), parameters(2)
-    gammas = project(before, after, basis(letter), COUNTS[letter], seed=11)
-    wire = [array.tobytes() for kind in KINDS for array in quantize(gammas, kind).values()]
-    apply_(before, basis(letter), [(11, gammas), (12, gammas)])
-    return [*as_bytes(gammas), *wire, np.array(norms(before, after)).tobytes(), *as_bytes(list(before.values()))]
+    projected = project(before, after, BLOCKS, basis(letter), COUNTS[letter], seed=11)
+    wire = [array.tobytes() for kind in KINDS for array in quantize(projected.coordinates, kind).values()]
+    lengths = np.array(norms(before, after, BLOCKS)).tobytes()
+    apply_(before, BLOCKS, basis(letter), [projected, projected._replace(seed=12)])
+    return [*as_bytes(projected.coordinates), *wire, lengths, *as_bytes(list(before.values()))]
 
 
-@pytest.mark.parametrize("letter", letters())
+@every_letter
 def test_the_same_bytes_on_one_thread_and_on_two(letter: str) -> None:
     alone = everything(letter)
     torch.set_num_threads(2)
     assert everything(letter) == alone
 
 
-@pytest.mark.parametrize("letter", letters())
-@pytest.mark.parametrize("size", [4096, 1 << 30])
-def test_the_same_bytes_in_small_chunks_and_in_one(letter: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = everything(letter)
-    monkeypatch.setattr(module, "CHUNK", size)
-    monkeypatch.setattr(signed_buckets, "CHUNK", size)
-    monkeypatch.setattr(truncated_normal, "ELEMENTS", size)
-    monkeypatch.setattr(truncated_normal, "ENTRIES", size)
-    assert everything(letter) == usual
-
-
-@pytest.mark.parametrize("letter", letters())
+@every_letter
 def test_the_mean_over_many_seeds_is_the_update(letter: str) -> None:
     before = {"a": torch.randn(64, generator=torch.Generator().manual_seed(0)), "b": torch.ones(8)}
     after = {"a": before["a"] * 0.5, "b": torch.zeros(8)}
     model = {name: tensor.clone() for name, tensor in before.items()}
-    seeds = range(200)
-    terms = [(s, [g / len(seeds) for g in project(before, after, basis(letter), [32, 8], s)]) for s in seeds]
-    apply_(model, basis(letter), terms)
+    blocks, seeds = blocks_of(before), range(200)
+    terms = [project(before, after, blocks, basis(letter), [32, 8], seed) for seed in seeds]
+    mean = [Projected(one.seed, [gamma / len(seeds) for gamma in one.coordinates]) for one in terms]
+    apply_(model, blocks, basis(letter), mean)
     for name, tensor in model.items():
         assert float((tensor - after[name]).norm()) < 0.2 * float((before[name] - after[name]).norm())
 
 
 def test_a_block_that_is_not_sent_stays_as_it_is() -> None:
     before, after = parameters(1), parameters(2)
-    gammas = project(before, after, basis("G"), [0, 9, 0], seed=1)
-    assert [len(gamma) for gamma in gammas] == [0, 9, 0]
+    projected = project(before, after, BLOCKS, basis("G"), [0, 9, 0], seed=1)
+    assert [len(gamma) for gamma in projected.coordinates] == [0, 9, 0]
     moved = parameters(1)
-    apply_(moved, basis("G"), [(1, gammas)])
+    apply_(moved, BLOCKS, basis("G"), [projected])
     assert torch.equal(moved["matrix"], before["matrix"])
     assert not torch.equal(moved["vector"], before["vector"])
 
 
-def test_trainable_parameters_are_moved_in_place_and_keep_no_graph() -> None:
+@pytest.mark.parametrize("letter", ["G", "H"])
+def test_trainable_parameters_are_moved_in_place_and_keep_no_graph(letter: str) -> None:
     layer = nn.Linear(30, 20)
-    after = {name: tensor.detach() - 1 for name, tensor in layer.named_parameters()}
-    gammas = project(dict(layer.named_parameters()), after, basis("G"), [600, 20], seed=5)
-    apply_(dict(layer.named_parameters()), basis("G"), [(5, gammas)])
+    own = dict(layer.named_parameters())
+    after = {name: tensor.detach() - 1 for name, tensor in own.items()}
+    projected = project(own, after, blocks_of(own), basis(letter), [600, 20], seed=5)
+    apply_(own, blocks_of(own), basis(letter), [projected])
     for name, tensor in layer.named_parameters():
         assert tensor.requires_grad
         assert tensor.grad_fn is None
-        assert torch.allclose(tensor, after[name], atol=1e-6)  # K = d: nothing is lost
+        assert torch.allclose(tensor, after[name], atol=1e-5)  # K = d: nothing is lost
+
+
+@pytest.mark.parametrize("letter", ["G", "H", "R"])
+def test_one_element_in_one_coordinate_loses_nothing(letter: str) -> None:
+    model = {"w": torch.tensor(3.0)}
+    projected = project(model, {"w": torch.tensor(1.0)}, blocks_of(model), basis(letter), [1], seed=5)
+    apply_(model, blocks_of(model), basis(letter), [projected])
+    assert model["w"].item() == 1.0
+
+
+def test_a_whole_block_is_sent_as_it_is_whatever_the_basis() -> None:
+    before, after = parameters(1), parameters(2)
+    blocks = [block._replace(whole=block.name == "vector") for block in BLOCKS]
+    projected = project(before, after, blocks, basis("T"), [2, 77, 0], seed=3)
+    assert torch.equal(projected.coordinates[1], before["vector"] - after["vector"])
+    moved = parameters(1)
+    apply_(moved, blocks, basis("T"), [projected])
+    assert torch.equal(moved["vector"], before["vector"] - (before["vector"] - after["vector"]))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_without_terms_and_without_blocks_weights_keep_their_bits(dtype: torch.dtype) -> None:
+    model = parameters(1, dtype)
+    apply_(model, BLOCKS, basis("G"), [])
+    apply_(model, [], basis("G"), [Projected(1, [])])
+    assert as_bytes(list(model.values())) == as_bytes(list(parameters(1, dtype).values()))
+    assert norms(model, model, []) == []
+    assert project(model, model, [], basis("G"), [], seed=1) == Projected(1, [])
+
+
+@every_letter
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_workers_that_share_out_the_blocks_get_the_same_weights(letter: str, dtype: torch.dtype) -> None:
+    alone, shared = parameters(1, dtype), parameters(1, dtype)
+    terms = [project(alone, parameters(n), BLOCKS, basis(letter), COUNTS[letter], seed=n) for n in (2, 3)]
+    apply_(alone, BLOCKS, basis(letter), terms, rounding=8)
+    for part in (slice(1, 3), slice(0, 1)):
+        mine = [term._replace(coordinates=term.coordinates[part]) for term in terms]
+        apply_(shared, BLOCKS[part], basis(letter), mine, rounding=8)
+    assert as_bytes(list(shared.values())) == as_bytes(list(alone.values()))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_weights_are_rounded_by_the_seed_given(dtype: torch.dtype) -> None:
+    first, again, other = (parameters(1, dtype) for _ in range(3))
+    terms = [Projected(1, [torch.full((K,), 1e-4) for K in COUNTS["G"]])]
+    for model, rounding in ((first, 1), (again, 1), (other, 2)):
+        apply_(model, BLOCKS, basis("G"), terms, rounding)
+    assert as_bytes([first["matrix"]]) == as_bytes([again["matrix"]]) != as_bytes([other["matrix"]])
+
+
+def in_pieces(size: int, cuts: Sequence[int]) -> Block:
+    """Block 7, its elements spread over tensors "0", "1", … with one element of a neighbour before each."""
+    edges = [0, *cuts, size]
+    return Block(7, "l", size, tuple(Piece(str(i), 1, a, b - a) for i, (a, b) in enumerate(pairwise(edges))))
+
+
+def spread(block: Block, elements: Tensor) -> dict[str, Tensor]:
+    pieces = ((piece.parameter, elements[piece.start : piece.start + piece.length]) for piece in block.pieces)
+    return {name: torch.cat([part.new_full((1,), 9.0), part, part.new_full((1,), 9.0)]) for name, part in pieces}
+
+
+@every_letter
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_a_block_in_pieces_is_the_same_as_one_tensor(letter: str, data: st.DataObject) -> None:
+    size = data.draw(st.sampled_from([1, 2, 127, 4096, 9973]))
+    cuts = sorted(data.draw(st.sets(st.integers(1, size - 1), max_size=3))) if size > 1 else []
+    K = data.draw(st.integers(1, min(size, 12)) | st.just(size if letter in "GH" else 1))
+    old, new = data.draw(st.sampled_from(TYPES))
+    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 99)))
+    before, after = (torch.randn(size, generator=generator).to(dtype) for dtype in (old, new))
+    block = in_pieces(size, cuts)
+    one = Block(7, "l", size, (Piece("w", 0, 0, size),))
+
+    whole = project({"w": before}, {"w": after}, [one], basis(letter), [K], seed=4)
+    parts = project(spread(block, before), spread(block, after), [block], basis(letter), [K], seed=4)
+    torch.testing.assert_close(parts.coordinates[0], whole.coordinates[0], rtol=1e-4, atol=1e-4 * K**0.5)
+    assert norms(spread(block, before), spread(block, after), [block]) == pytest.approx(
+        norms({"w": before}, {"w": after}, [one]), rel=1e-12
+    )
+
+    spread_out, together = spread(block, before), before.clone()
+    terms = [whole, whole._replace(seed=5)]
+    apply_(spread_out, [block], basis(letter), terms, rounding=6)
+    apply_({"w": together}, [one], basis(letter), terms, rounding=6)
+    assert as_bytes(list(spread_out.values())) == as_bytes(list(spread(block, together).values()))
+
+
+@every_letter
+def test_before_may_have_another_type(letter: str) -> None:
+    before, after = parameters(1), parameters(2, torch.bfloat16)
+    widened = {name: tensor.float() for name, tensor in after.items()}
+    mixed, plain = (project(before, end, BLOCKS, basis(letter), COUNTS[letter], seed=1) for end in (after, widened))
+    assert as_bytes(mixed.coordinates) == as_bytes(plain.coordinates)
+    assert norms(before, after, BLOCKS) == norms(before, widened, BLOCKS)
+
+
+class Far(Tensor):
+    """A tensor that says it lies on another device, and what was asked for at once."""
+
+    device: ClassVar[torch.device] = torch.device("meta")  # pyright: ignore[reportIncompatibleVariableOverride]
+    moved: ClassVar[list[int]] = []
+
+    def to(self, *args: Any, **options: Any) -> Tensor:
+        self.moved.append(self.numel())
+        return self.as_subclass(Tensor)
+
+
+@every_letter
+def test_before_comes_from_another_device_in_bounded_stretches(letter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STRETCH", 100_000)
+    before, after = parameters(1), parameters(2)
+    near = project(before, after, BLOCKS, basis(letter), COUNTS[letter], seed=1)
+    Far.moved.clear()
+    far = {name: tensor.as_subclass(Far) for name, tensor in before.items()}
+    projected = project(far, after, BLOCKS, basis(letter), COUNTS[letter], seed=1)
+    assert Far.moved == [100_000, 100_000, 75_600, 77, 1]
+    for one, other in zip(projected.coordinates, near.coordinates, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-2)
+    assert norms(far, after, BLOCKS) == pytest.approx(norms(before, after, BLOCKS), rel=1e-12)
+
+
+class Loaded(Mapping[str, Tensor]):
+    """Loads a tensor when it is asked for, and counts those whose memory is still held."""
+
+    def __init__(self, tensors: dict[str, Tensor]) -> None:
+        self.tensors, self.memory, self.peak = tensors, list[weakref.ref[Any]](), 0
+
+    def __getitem__(self, name: str) -> Tensor:
+        memory = self.tensors[name].numpy().copy()
+        self.memory.append(weakref.ref(memory))
+        self.peak = max(self.peak, sum(one() is not None for one in self.memory))
+        return torch.from_numpy(memory)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+
+@pytest.mark.parametrize("rule", ["tensor", 1])
+def test_tensors_are_looked_up_one_after_the_other_and_let_go(rule: Any) -> None:
+    tensors = {f"{name}{i}": tensor for i in range(3) for name, tensor in parameters(1).items()}
+    before, after, blocks = Loaded(tensors), Loaded(tensors), blocks_of(tensors, rule)
+    project(before, after, blocks, basis("G"), [1] * len(blocks), seed=1)
+    norms(before, after, blocks)
+    assert before.peak <= 2  # one at work while the next is looked up
+    assert after.peak <= 2
+
+
+def test_shares_of_a_seed_are_different_coordinates_of_h_and_join_to_the_whole_update() -> None:
+    """d = 128 and K = 16: eight shares take each transformed value once."""
+    generator = torch.Generator().manual_seed(3)
+    before, after = ({"w": torch.randn(128, generator=generator)} for _ in range(2))
+    blocks = blocks_of(before)
+    shares = [project(before, after, blocks, basis("H"), [16], seed=2, share=share) for share in range(8)]
+    apply_(before, blocks, basis("H"), [one._replace(coordinates=[one.coordinates[0] / 8]) for one in shares])
+    torch.testing.assert_close(before["w"], after["w"], rtol=0, atol=1e-5)
+    first, second = (project(before, after, blocks, basis("G"), [16], seed=2, share=share) for share in (0, 1))
+    assert as_bytes(first.coordinates) == as_bytes(second.coordinates)
 
 
 def test_norms_are_those_of_the_update() -> None:
     before, after = parameters(1), parameters(2)
-    expected = [math.sqrt(math.fsum((b - a).double().square().view(-1).tolist())) for b, a in pairs(before, after)]
-    assert norms(before, after) == pytest.approx(expected, rel=1e-14)
+    expected = [math.sqrt(math.fsum((before[n] - after[n]).double().square().view(-1).tolist())) for n in SHAPES]
+    assert norms(before, after, BLOCKS) == pytest.approx(expected, rel=1e-14)
 
 
-def test_norms_neither_overflow_nor_vanish() -> None:
-    for scale in (1e-30, 1e30):
-        assert norms({"w": torch.full((4,), scale)}, {"w": torch.zeros(4)}) == pytest.approx([2 * scale], rel=1e-6)
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_norms_neither_overflow_nor_vanish(scale: float) -> None:
+    before, after = {"w": torch.full((4,), scale)}, {"w": torch.zeros(4)}
+    assert norms(before, after, blocks_of(before)) == pytest.approx([2 * scale], rel=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-def test_other_dtypes_are_refused_by_name(dtype: torch.dtype) -> None:
-    model = {"head.weight": torch.zeros(4, dtype=dtype)}
-    with pytest.raises(FerretError, match=r"head\.weight.*float32") as caught:
-        apply_(model, basis("G"), [(1, [torch.ones(2)])])
-    assert caught.value.code == "model.invalid"
-    with pytest.raises(FerretError, match=r"head\.weight"):
-        norms(model, model)
+@every_letter
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_an_update_that_is_not_finite_is_refused_by_block(letter: str, value: float) -> None:
+    before, after = parameters(1), parameters(2)
+    after["vector"][5] = value
+    for refused in (
+        lambda: project(before, after, BLOCKS, basis(letter), COUNTS[letter], seed=1),
+        lambda: norms(before, after, BLOCKS),
+    ):
+        with pytest.raises(FerretError, match=r"vector = '-?(nan|inf)'") as caught:
+            refused()
+        assert caught.value.code == "training.non_finite"
+        caught.value.to_json()
 
 
-def test_a_strided_parameter_is_refused_by_name() -> None:
-    with pytest.raises(FerretError, match=r"head\.weight.*contiguous") as caught:
-        apply_({"head.weight": torch.zeros(4, 6).T}, basis("G"), [(1, [torch.ones(2)])])
-    assert caught.value.code == "model.invalid"
+GAMMAS = [torch.ones(5), torch.ones(9), torch.ones(1)]
+MODEL = parameters(1)
 
 
-def pairs(before: dict[str, Tensor], after: dict[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
-    return [(before[name], after[name]) for name in before]
+def projecting(K: Sequence[int] = (5, 9, 1), seed: int = 1, share: int = 0) -> Callable[[], object]:
+    return lambda: project(MODEL, MODEL, BLOCKS, basis("G"), K, seed, share)
+
+
+def applying(
+    *, model: dict[str, Tensor] = MODEL, blocks: Sequence[Block] = BLOCKS, rounding: int = 0, **changes: Any
+) -> Callable[[], object]:
+    term = Projected(1, GAMMAS)._replace(**changes)
+    return lambda: apply_(model, blocks, basis("G"), [Projected(1, GAMMAS), term], rounding)
+
+
+def last(**changes: Any) -> list[Block]:
+    return [*BLOCKS[:2], BLOCKS[2]._replace(**changes)]
+
+
+REFUSED = {
+    "K beyond d": (projecting(K=(5, 78, 1)), "K of vector = 78", "projection.invalid"),
+    "K below zero": (projecting(K=(5, -1, 1)), "K of vector = -1", "projection.invalid"),
+    "K for fewer blocks": (projecting(K=(5, 9)), "K = 2: .* 3 blocks", "projection.invalid"),
+    "seed below zero": (projecting(seed=-1), "seed = -1", "projection.invalid"),
+    "seed beyond 64 bits": (projecting(seed=2**64), f"seed = {2**64}", "projection.invalid"),
+    "share below zero": (projecting(share=-1), "share = -1", "projection.invalid"),
+    "a term's coordinates beyond d": (
+        applying(coordinates=[torch.ones(5), torch.ones(78), torch.ones(1)]),
+        "K of vector = 78",
+        "projection.invalid",
+    ),
+    "a term for fewer blocks": (applying(coordinates=GAMMAS[:2]), "K = 2", "projection.invalid"),
+    "a term's seed": (applying(seed=2**64), f"seed = {2**64}", "projection.invalid"),
+    "a term's share": (applying(share=2**32), f"share = {2**32}", "projection.invalid"),
+    "the rounding's seed": (applying(rounding=-5), "rounding = -5", "projection.invalid"),
+    "coordinates that are no numbers": (
+        applying(coordinates=[*GAMMAS[:2], torch.tensor([math.nan])]),
+        "scalar = 'nan'",
+        "training.non_finite",
+    ),
+    "part of a whole block": (
+        applying(blocks=[BLOCKS[0]._replace(whole=True), *BLOCKS[1:]]),
+        "K of matrix = 5: .* 275600 coordinates",
+        "projection.invalid",
+    ),
+    "a block of another model": (
+        applying(blocks=last(pieces=(Piece("bias", 0, 0, 1),))),
+        "bias = None: .* block scalar",
+        "projection.invalid",
+    ),
+    "a block of a larger model": (
+        applying(blocks=last(size=2, pieces=(Piece("scalar", 0, 0, 2),))),
+        "scalar = 1: block scalar needs 2 elements",
+        "projection.invalid",
+    ),
+    "a block whose pieces are not all of it": (applying(blocks=last(size=2)), "scalar = 1: .* 2", "projection.invalid"),
+    "a block without pieces": (applying(blocks=last(pieces=())), "scalar = 0", "projection.invalid"),
+    "double precision": (
+        applying(model=MODEL | {"scalar": torch.zeros((), dtype=torch.float64)}),
+        "scalar = 'torch.float64'",
+        "model.invalid",
+    ),
+    "integers": (applying(model=MODEL | {"scalar": torch.tensor(1)}), "scalar = 'torch.int64'", "model.invalid"),
+    "a strided parameter": (
+        applying(model=MODEL | {"vector": torch.zeros(154)[::2]}),
+        r"vector = \(2,\): .*contiguous",
+        "model.invalid",
+    ),
+}
+
+
+@pytest.mark.parametrize(("refused", "message", "code"), REFUSED.values(), ids=REFUSED)
+def test_bad_input_is_refused_by_name_and_value_and_moves_nothing(
+    refused: Callable[[], object], message: str, code: str
+) -> None:
+    with pytest.raises(FerretError, match=message) as caught:
+        refused()
+    assert caught.value.code == code
+    assert as_bytes(list(MODEL.values())) == as_bytes(list(parameters(1).values()))

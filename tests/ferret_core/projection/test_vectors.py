@@ -1,39 +1,125 @@
-"""The published test vectors of the projection format: any implementation, in any language, must reproduce them.
+"""The published test vectors, ``tests/vectors/projection.json``: any implementation must reproduce them.
 
-``tests/vectors/projection.json`` never changes; a new format version adds a file. How to read it:
+``docs/projection.md`` says how to read them. The file never changes but with the format's version; then
 
-- Block l of a case has ``sizes[l]`` elements; with n = 2654435761·(i + 1 + 1000·l), element i starts at
-  before = (⌊n/2⁸⌋ mod 2¹¹ − 2¹⁰)/2¹⁰ and ends at before − Δ, Δ = (⌊n/2²⁰⌋ mod 2¹² − 2¹¹)/2¹⁸, all exact in fp32.
-- ``gamma``: the coordinates of all blocks. G's are exact; T's depend on the order of the sum, which is free: compare
-  to 1e-4 of the largest.
-- ``coefficients``: what is applied, γ rounded to half precision, so that it does not depend on the order of sums.
-- ``weights``: BLAKE3 of the little-endian fp32 bytes of all blocks after applying the coefficients. To the bit.
-- ``gamma_digest``: BLAKE3 of the little-endian fp32 coordinates of this implementation, which pins its own order.
-- ``signs``: the first 64 signs of block 0; ``entries``: some [i, k, V[i, k]] ≠ 0 of the last block.
+    .venv/bin/python tests/ferret_core/projection/test_vectors.py
+
+computes the answers of the inputs in it anew.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from ferret_core.projection import FORMAT_VERSION
+from ferret_core.projection.allocation import split
 from ferret_core.projection.bases import basis, letters
-from ferret_core.projection.blocks import blocks_of
-from ferret_core.projection.project import apply_, project
-from ferret_core.projection.signs import sign_bits
+from ferret_core.projection.blocks import Block, cut
+from ferret_core.projection.budget import coordinates_within
+from ferret_core.projection.philox import philox
+from ferret_core.projection.project import Projected, apply_, project
+from ferret_core.projection.quantize import KINDS, dequantize, quantize
+from ferret_core.projection.rounding import stochastic
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.wire import Contribution, ContributionMeta
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "projection.json").read_text())
-CASES = VECTORS["cases"]
+FILE = Path(__file__).parents[2] / "vectors" / "projection.json"
+VECTORS = json.loads(FILE.read_text())
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+Case = dict[str, Any]
 
 
-def model(sizes: list[int]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def words(case: Case) -> Case:
+    (c0, c1, c2, c3), (k0, k1) = ([int(word, 16) for word in case[name]] for name in ("counter", "key"))
+    return {**case, "words": [f"{word:08x}" for word in philox((c0, c1, c2, c3), (k0, k1))]}
+
+
+def entries(case: Case) -> Case:
+    family, block = basis(case["basis"]), Block(case["block"], "w", case["d"])
+    rows, columns = torch.tensor(case["rows"]), torch.tensor(case["columns"])
+    V = family.entries(rows, columns, block, case["K"], int(case["seed"], 16), case["share"])
+    return {**case, "V": [[decimal(v) for v in row] for row in V.tolist()]}
+
+
+def rounding(case: Case) -> Case:
+    values = torch.tensor([int(bits, 16) for bits in case["values"]]).to(torch.int32).view(torch.float32)
+    dtype = DTYPES[case["dtype"]]
+    rounded = stochastic(values, dtype, int(case["seed"], 16), case["block"], case["start"]).view(torch.int16)
+    return {**case, "rounded": [f"{bits & 0xFFFF:04x}" for bits in rounded.tolist()]}
+
+
+def blocks(case: Case) -> Case:
+    found = cut(case["parameters"], case["rule"], case["whole_up_to"])
+    pieces = [[[piece.parameter, piece.begin, piece.length] for piece in block.pieces] for block in found]
+    return {**case, "blocks": pieces, "whole": [block.id for block in found if block.whole]}
+
+
+def allocation(case: Case) -> Case:
+    sizes = {str(position): size for position, size in enumerate(case["sizes"])}
+    found = cut(sizes, whole_up_to=case["whole_up_to"])
+    K = coordinates_within(case["bytes"], case["coordinates"], found)
+    return {**case, "K": K, "K_l": split(case["rule"], K, case["norms"], found)}
+
+
+def model(case: Case) -> Case:
+    found, family = blocks_of(case), basis(case["basis"])
+    before, after = parameters(case["sizes"])
+    terms: list[Case] = []
+    applied: list[Projected] = []
+    for position, term in enumerate(case["terms"]):
+        seed, share = int(term["seed"], 16), term["share"]
+        gammas = project(before, after, found, family, case["K"], seed, share).coordinates
+        terms.append({**term, "gamma": [decimal(x) for x in torch.cat(list(gammas)).tolist()]})
+        applied.append(Projected(seed, coefficients(case["K"], position), share))
+    result: Case = {**case, "terms": terms, "weights": {}}
+    for name, dtype in DTYPES.items():
+        moved = {block: tensor.to(dtype, copy=True) for block, tensor in before.items()}
+        apply_(moved, found, family, applied, int(case["rounding"], 16))
+        result["weights"][name] = digest(moved)
+        if name == "float32":
+            result["ends"] = [[decimal(tensor[i].item()) for i in (0, -1)] for tensor in moved.values()]
+    return result
+
+
+def coordinates(case: Case) -> Case:
+    gammas = torch.tensor(case["gamma"]).split(case["K"])
+    arrays = quantize(list(gammas), case["coordinates"], int(case["seed"], 16), case["whole"])
+    decoded = torch.cat(dequantize(arrays, case["coordinates"], case["K"], case["whole"]))
+    listed = {name: array.tobytes().hex() for name, array in arrays.items()}
+    return {**case, "arrays": listed, "decoded": [decimal(x) for x in decoded.tolist()]}
+
+
+def blob(case: Case) -> Case:
+    arrays = {name: np.array(values, dtype=dtype) for name, (dtype, values) in case["arrays"].items()}
+    contribution = Contribution(ContributionMeta.model_validate(case["metadata"]), arrays)
+    return {**case, "metadata": contribution.meta.model_dump(mode="json"), "blob": contribution.encode().hex()}
+
+
+ANSWERS = {
+    "philox": words,
+    "entries": entries,
+    "rounding": rounding,
+    "blocks": blocks,
+    "allocation": allocation,
+    "models": model,
+    "coordinates": coordinates,
+    "blobs": blob,
+}
+
+
+def blocks_of(case: Case) -> list[Block]:
+    return cut({str(position): size for position, size in enumerate(case["sizes"])}, whole_up_to=case["whole_up_to"])
+
+
+def parameters(sizes: list[int]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     before: dict[str, Tensor] = {}
     after: dict[str, Tensor] = {}
     for block, size in enumerate(sizes):
@@ -43,39 +129,53 @@ def model(sizes: list[int]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     return before, after
 
 
-def digest(tensors: list[Tensor]) -> str:
-    return digest_bytes(b"".join(tensor.numpy().astype("<f4").tobytes() for tensor in tensors))
+def coefficients(K: list[int], term: int) -> list[Tensor]:
+    numbers = [2654435761 * (torch.arange(k) + 1 + 1000 * block + 500_000 * (term + 1)) for block, k in enumerate(K)]
+    return [((n >> 20) % 2**12 - 2**11).float() / 2**16 for n in numbers]
 
 
-def result(case: dict[str, Any]) -> dict[str, Any]:
-    before, after = model(case["sizes"])
-    family, seed, last = basis(case["basis"]), int(case["seed"], 16), blocks_of(before)[-1]
-    gammas = project(before, after, family, case["K"], seed)
-    rows, columns = torch.arange(0, last.size, last.size // 4), torch.arange(case["K"][-1])
-    entries = family.entries(rows, columns, last, case["K"][-1], seed)
-    coefficients = [gamma.half().float() for gamma in gammas]
-    apply_(before, family, [(seed, coefficients)])
-    return {
-        **case,
-        "signs": "".join("+-"[bit < 0] for bit in sign_bits(seed, 0, 0, 64, torch.device("cpu")).tolist()),
-        "entries": [
-            [i, k, float(entries[row, column])]
-            for row, i in enumerate(rows.tolist())
-            for column, k in enumerate(columns.tolist())
-            if entries[row, column] != 0
-        ][:12],
-        "gamma": torch.cat(gammas).tolist(),
-        "gamma_digest": digest(gammas),
-        "coefficients": torch.cat(coefficients).tolist(),
-        "weights": digest(list(before.values())),
-    }
+def digest(tensors: dict[str, Tensor]) -> str:
+    return digest_bytes(b"".join(tensor.view(torch.uint8).numpy().tobytes() for tensor in tensors.values()))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['basis']}-{case['seed']}")
-def test_vectors(case: dict[str, Any]) -> None:
-    assert result(case) == case
+def decimal(x: float) -> float:
+    """An fp32 number by nine digits, which lead back to it."""
+    assert struct.unpack("f", struct.pack("f", x))[0] == x
+    return float(f"{x:.9g}")
 
 
-def test_vectors_are_of_this_format_and_cover_every_basis() -> None:
+CASES = [(name, position) for name in ANSWERS for position in range(len(VECTORS[name]))]
+
+
+@pytest.mark.parametrize(("name", "position"), CASES, ids=lambda value: str(value))
+@pytest.mark.parametrize("kernel", ["reference", "auto"])
+def test_vectors(name: str, position: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERRET_KERNEL", kernel)
+    case = VECTORS[name][position]
+    answer = ANSWERS[name](case)
+    for term, expected in zip(answer.get("terms", []), case.get("terms", []), strict=True):
+        # Sums may be in any order.
+        largest = max(map(abs, expected["gamma"]))
+        assert term["gamma"] == pytest.approx(expected["gamma"], rel=1e-4, abs=1e-4 * largest)
+        term["gamma"] = expected["gamma"]
+    assert answer == case
+
+
+def test_vectors_are_of_this_format_and_cover_everything() -> None:
     assert VECTORS["format"] == FORMAT_VERSION
-    assert sorted({case["basis"] for case in CASES}) == letters()
+    assert VECTORS.keys() - {"format"} == ANSWERS.keys()
+    assert {case["basis"] for case in VECTORS["models"]} == {*letters()} - {"I"}
+    assert any(case["whole_up_to"] for case in VECTORS["models"])
+    assert sorted({case["basis"] for case in VECTORS["entries"]}) == letters()
+    assert {case["coordinates"] for case in VECTORS["coordinates"]} == {*KINDS}
+    assert {case["dtype"] for case in VECTORS["rounding"]} == {"bfloat16", "float16"}
+    assert FILE.stat().st_size < 60_000
+
+
+if __name__ == "__main__":
+    answers = {name: [answer(case) for case in VECTORS[name]] for name, answer in ANSWERS.items()}
+    sections = [
+        f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(case) for case in cases) + "]"
+        for name, cases in answers.items()
+    ]
+    FILE.write_text(f'{{"format": {FORMAT_VERSION},\n\n' + ",\n\n".join(sections) + "}\n")

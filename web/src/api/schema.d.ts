@@ -900,9 +900,11 @@ export interface components {
             rounds: number;
             /**
              * Sizes
-             * @description Element counts of the model's blocks in canonical order
+             * @description Element counts of the trainable parameters by name
              */
-            sizes: number[] | null;
+            sizes: {
+                [key: string]: number;
+            } | null;
             /** @description The specification with every default filled in */
             spec: components["schemas"]["ExperimentSpec"];
             /** Started At */
@@ -1216,6 +1218,13 @@ export interface components {
          */
         ModelSpec: {
             /**
+             * Dtype
+             * @description Type the global model is kept in; half types round each round's step at random
+             * @default float32
+             * @enum {string}
+             */
+            dtype: "float32" | "bfloat16" | "float16";
+            /**
              * Revision
              * @description Commit or tag, for a hub name
              */
@@ -1469,7 +1478,8 @@ export interface components {
          * @description What one participant does in one round; the same for simulated clients and real participants.
          *
          *     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
-         *     by all participants of the round. All are derived by the service: clients never choose seeds.
+         *     by all participants of the round, ``rank`` is its place among them in the order of their names. All are derived by
+         *     the service: clients never choose seeds.
          */
         RoundTask: {
             /**
@@ -1483,6 +1493,8 @@ export interface components {
             experiment: string;
             /** Participant */
             participant: string;
+            /** Rank */
+            rank: number;
             /** Round */
             round: number;
             /** Round Seed */

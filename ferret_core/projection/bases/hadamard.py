@@ -1,0 +1,149 @@
+"""H, randomized Hadamard: random signs, a Hadamard transform in chunks, one transformed value per coordinate.
+
+The subsampled transform of Ailon and Chazelle ("The fast Johnson–Lindenstrauss transform", SIAM J. Comput. 2009):
+y = H·(s∘Δ)/√m has d elements of equal expected size, and K of them, one from each of K strata, stand for all. The
+mean squared error is (d/K − 1)‖Δ‖²; at K = d there is none. Cost: twelve additions per element, whatever K.
+Participants who share a seed can take disjoint shares of y; their noise then averages out as with own seeds.
+
+A block is cut into chunks of m = 4096 elements, and its rest by binary digits, the largest first. So nothing is
+padded, Σ m = d, and every chunk begins at a multiple of its own length.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, NamedTuple, final
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ferret_core.projection.bases._base import Moments
+from ferret_core.projection.blocks import Block
+from ferret_core.projection.philox import Tag, draw, uniform_below
+from ferret_core.projection.signs import MINUS, sign_bits, sign_bits_at
+
+CHUNK = 4096
+
+
+@final
+class Basis:
+    letter: ClassVar[str] = "H"
+
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+        """γ_k += n·y_p for every coordinate whose place p lies in the stretch; n is the size of its stratum."""
+        chunks = Chunks.over(block.size, start, start + len(delta))
+        signs = sign_bits(seed, block.id, start, start + len(delta), delta.device)
+        signed = (delta.view(torch.int32) ^ signs).view(torch.float32)
+        y = chunks.transform(pad(signed, (0, chunks.elements - len(delta))))
+        sample = Sample.within(start, start + len(y), block, len(gamma), seed, share, delta.device)
+        gamma[sample.columns] += sample.strata * y[sample.places - start]
+
+    def reconstruct(
+        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
+    ) -> Tensor:
+        """s∘(H·c/√m), each coefficient at its place. The format fixes the order of the additions."""
+        chunks = Chunks.over(block.size, start, start + count)
+        placed = coefficients.new_zeros(chunks.elements)
+        sample = Sample.within(start, start + len(placed), block, len(coefficients), seed, share, placed.device)
+        placed[sample.places - start] = coefficients[sample.columns]
+        signs = sign_bits(seed, block.id, start, start + count, placed.device)
+        return (chunks.transform(placed)[:count].view(torch.int32) ^ signs).view(torch.float32)
+
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
+        """±1/√m in the chunk of the column's place, zero elsewhere."""
+        places = Sample.of(columns, block, K, seed, share).places
+        m = _length_at(places, block.size)
+        minus = _parity(rows[:, None] & places & (m - 1)) * MINUS ^ sign_bits_at(seed, block.id, rows)[:, None]
+        values = (1 / m.double().sqrt()).float().view(torch.int32) ^ minus
+        return torch.where(rows[:, None] // m == places // m, values.view(torch.float32), 0.0)
+
+    def moments(self, d: int) -> Moments:
+        """Of the non-zero entries, over all places: a place in a chunk of m has m of them, each ±1/√m.
+
+        So ρ = d/Σm² and κ = (number of chunks)·Σm²/d²: 1/4096 and 1 in blocks of whole chunks.
+        """
+        chunks = Chunks.over(d, 0, d).runs
+        squares = sum(number * m * m for number, m in chunks)
+        return Moments(d / squares, sum(number for number, _ in chunks) * squares / d**2)
+
+
+class Chunks(NamedTuple):
+    """Consecutive chunks, equal ones together: (number, length) for each run, no two runs of the same length."""
+
+    runs: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def over(cls, size: int, start: int, stop: int) -> Chunks:
+        """Those of a block of ``size`` elements that reach into start … stop − 1; a chunk begins at ``start``."""
+        rest = size - size % CHUNK
+        runs = [(-(-(min(stop, rest) - start) // CHUNK), CHUNK)] if start < rest else []
+        begin = max(start, rest)
+        for m in (1 << bit for bit in reversed(range(CHUNK.bit_length() - 1)) if size >> bit & 1):
+            if begin < stop:
+                runs.append((1, m))
+                begin += m
+        return cls(tuple(runs))
+
+    @property
+    def elements(self) -> int:
+        return sum(number * m for number, m in self.runs)
+
+    def transform(self, values: Tensor) -> Tensor:
+        """H_m·x/√m of every chunk x of ``values``, fp32 (elements,)."""
+        parts = values.split([number * m for number, m in self.runs])
+        return torch.cat([_hadamard(part.view(-1, m)).view(-1) for part, (_, m) in zip(parts, self.runs, strict=True)])
+
+
+class Sample(NamedTuple):
+    """Some coordinates: their numbers k, their places in the d transformed values, and their strata's sizes n.
+
+    Stratum k of K holds places ⌊k·d/K⌋ … ⌊(k + 1)·d/K⌋ − 1. All three are int64, of one shape.
+    """
+
+    columns: Tensor
+    places: Tensor
+    strata: Tensor
+
+    @classmethod
+    def of(cls, columns: Tensor, block: Block, K: int, seed: int, share: int) -> Sample:
+        """Shares below the size of a stratum take different places of it, each uniformly distributed."""
+        first = _stratum_start(columns, block.size, K)
+        strata = _stratum_start(columns + 1, block.size, K) - first
+        words = draw(seed, columns // 4, 0, block.id, Tag.HADAMARD_ROWS).gather(-1, columns[:, None] % 4)[:, 0]
+        return cls(columns, first + (uniform_below(words, strata) + share) % strata, strata)
+
+    @classmethod
+    def within(cls, start: int, stop: int, block: Block, K: int, seed: int, share: int, device: torch.device) -> Sample:
+        """All coordinates whose places are among start … stop − 1."""
+        low, high = (((place + 1) * K - 1) // block.size for place in (start, stop - 1))
+        near = cls.of(torch.arange(low, high + 1, device=device), block, K, seed, share)
+        inside = (near.places >= start) & (near.places < stop)
+        return cls(*(values[inside] for values in near))
+
+
+def _stratum_start(k: Tensor, d: int, K: int) -> Tensor:
+    """⌊k·d/K⌋, without the product that could leave 64 bits."""
+    return k * (d // K) + k * (d % K) // K
+
+
+def _length_at(places: Tensor, d: int) -> Tensor:
+    """Length of the chunk around each place: the highest binary digit in which the place differs from d."""
+    digits = torch.frexp((places ^ d).double()).exponent
+    return torch.ones_like(places) << digits.clamp(max=CHUNK.bit_length()) - 1
+
+
+def _parity(x: Tensor) -> Tensor:
+    """Number of ones in x ≥ 0, below 2¹⁶, modulo 2, as int32."""
+    for shift in (8, 4, 2, 1):
+        x = x ^ x >> shift
+    return (x & 1).to(torch.int32)
+
+
+def _hadamard(rows: Tensor) -> Tensor:
+    """H_m·x/√m of each row x, fp32 (…, m): butterflies of distance 1, 2, 4 …, then one multiplication."""
+    m = rows.shape[-1]
+    for h in (1 << bit for bit in range(m.bit_length() - 1)):
+        a, b = rows.unflatten(-1, (-1, 2, h)).unbind(-2)
+        rows = torch.stack([a + b, a - b], dim=-2).flatten(-3)
+    return rows * (1 / math.sqrt(m))

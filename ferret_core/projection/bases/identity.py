@@ -1,0 +1,32 @@
+"""I, the identity: an element is its own coordinate. For small blocks, which are sent whole: K_l = d_l, no error."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+import torch
+from torch import Tensor
+
+from ferret_core.projection.bases._base import Moments
+from ferret_core.projection.blocks import Block
+
+
+@final
+class Basis:
+    letter: ClassVar[str] = "I"
+
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+        """γ_i += Δ_i."""
+        gamma[start : start + len(delta)] += delta
+
+    def reconstruct(
+        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
+    ) -> Tensor:
+        return coefficients[start : start + count]
+
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
+        return (rows[:, None] == columns).to(torch.float32)
+
+    def moments(self, d: int) -> Moments:
+        """Of the one entry 1 that each element has."""
+        return Moments(1.0, 1.0)

@@ -1,0 +1,74 @@
+"""Which kernel computes: the fastest for the device, unless ``FERRET_KERNEL`` names one.
+
+``cpu`` and ``gpu`` hold one file per family, named like the family's own; a family without one uses the reference.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import cache
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.kernels import reference
+from ferret_core.projection.kernels._base import Kernel
+from ferret_core.protocol.errors import FerretError
+
+SETTING = "FERRET_KERNEL"
+KERNELS = ("auto", "reference", "cpu", "gpu")
+NEEDS = {"cpu": "numba", "gpu": "triton"}
+DEVICES = {"cpu": "cpu", "gpu": "cuda"}
+
+
+def kernel(basis: Basis, device: torch.device) -> Kernel:
+    """The kernel for ``basis`` on ``device``; ``settings.invalid`` if the setting names none, or one not installed."""
+    return named(_chosen(device), basis)
+
+
+def squared_norm(before: Tensor, after: Tensor) -> float:
+    """‖before − after‖² of two vectors on one device; raises as ``kernel``."""
+    if _chosen(after.device) == "cpu":
+        from ferret_core.projection.kernels.cpu import norm
+
+        return norm.squared_norm(before, after)
+    return reference.squared_norm(before, after)
+
+
+@cache
+def named(name: str, basis: Basis) -> Kernel:
+    """The kernel called ``name`` for ``basis``, or the reference if the family has none there."""
+    if name == "reference":
+        return reference.Kernel(basis)
+    module = f"{__name__}.{name}.{type(basis).__module__.rpartition('.')[2]}"
+    return importlib.import_module(module).Kernel() if find_spec(module) else reference.Kernel(basis)
+
+
+def _chosen(device: torch.device) -> str:
+    chosen = os.environ.get(SETTING, "auto")
+    if chosen not in KERNELS:
+        raise _invalid(chosen, f"choose one of {', '.join(KERNELS)}")
+    if chosen == "auto":
+        best = next((name for name, type in DEVICES.items() if type == device.type), "reference")
+        return best if _installed(best) else "reference"
+    if not _installed(chosen):
+        raise _invalid(chosen, f"needs {NEEDS[chosen]}: install it or choose auto")
+    if device.type != DEVICES.get(chosen, device.type) and not _interpreted(chosen):
+        raise _invalid(chosen, f"the weights lie on {device.type}: choose auto or reference")
+    return chosen
+
+
+def _interpreted(name: str) -> bool:
+    """Triton's interpreter takes tensors on any device."""
+    return name == "gpu" and os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def _invalid(chosen: str, message: str) -> FerretError:
+    return FerretError.of_field("settings.invalid", SETTING, chosen, message)
+
+
+def _installed(name: str) -> bool:
+    return name not in NEEDS or find_spec(NEEDS[name]) is not None

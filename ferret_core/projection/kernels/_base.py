@@ -1,0 +1,49 @@
+"""What a kernel is: one way to compute with a basis family, over whole pieces of a model of any float type.
+
+Kernels differ in speed alone. The weights after ``apply_`` are the same bits whichever computes them; coordinates
+may differ in the order of their sums, never by thread count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+from ferret_core.projection.blocks import Block
+
+
+class Term(NamedTuple):
+    """One contribution to a block: its seed, its coefficients, fp32 (K_l,), and its share of a shared seed.
+
+    Coefficients are coordinates already multiplied by learning rate and weight.
+    """
+
+    seed: int
+    coefficients: Tensor
+    share: int = 0
+
+
+class Kernel(Protocol):
+    """Vectors are flat, contiguous, of any of float32, bfloat16 and float16, and lie on the kernel's device.
+
+    They hold elements ``start`` … ``start + n − 1`` of ``block``, for any ``start``. Arithmetic is in fp32. Memory
+    beyond arguments and result stays within some tens of megabytes and a few times K.
+    """
+
+    def project(
+        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
+    ) -> Tensor:
+        """What Δ = before − after, both (n,), adds to the block's coordinates γ: fp32 (K,), K ≥ 1."""
+        ...
+
+    def apply_(
+        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+    ) -> None:
+        """weights (n,) ← weights − V·c for each term in turn, in place; then half types are rounded once.
+
+        ``rounding`` is the seed of that rounding (:mod:`ferret_core.projection.rounding`). Terms without
+        coefficients change nothing; weights without terms keep their bits.
+        """
+        ...

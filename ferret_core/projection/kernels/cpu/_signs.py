@@ -1,0 +1,69 @@
+"""Signs of one tile of 4,096 elements: 128 words, of which word [w, lane] holds a bit for each of 32 rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import float32, uint32
+
+from ferret_core.projection.kernels.cpu._jit import compiled
+from ferret_core.projection.kernels.cpu._philox import philox
+from ferret_core.projection.signs import LANES
+
+MINUS = uint32(0x80000000)
+ROWS = (4, 32, LANES)
+"""A tile's elements by the word and the bit that hold their signs."""
+FOURS = (4, 8, 4, LANES)
+"""The same with the rows in groups of four."""
+
+
+@compiled
+def draw_signs(words: Any, tile: Any, row: Any, stream: Any, key: Any) -> None:
+    """Fills ``words``, uint32 (4, 32), for the tile's number; bits count from the top, 1 is minus."""
+    base = uint32(tile * LANES)
+    for lane in range(LANES):
+        words[0, lane], words[1, lane], words[2, lane], words[3, lane] = philox(
+            uint32(base + uint32(lane)), row, stream, key[0], key[1]
+        )
+
+
+@compiled
+def signed(value: Any, word: Any, bit: Any) -> Any:
+    """The fp32 value under the sign that ``bit`` of ``word`` holds."""
+    return uint32(float32(value).view(uint32) ^ uint32(word << uint32(bit)) & MINUS).view(float32)
+
+
+@compiled
+def put_signs(bits: Any, words: Any) -> None:
+    """A tile's values, as integers (4, 32, 32), under their signs, in place."""
+    for w in range(4):
+        for bit in range(32):
+            for lane in range(LANES):
+                bits[w, bit, lane] ^= uint32(words[w, lane] << uint32(bit)) & MINUS
+
+
+@compiled
+def add_fours(sums: Any, delta: Any, words: Any) -> None:
+    """sums (4, 8, 32) ← each lane's sum over four rows of Δ (4, 8, 4, 32) under its signs."""
+    for w in range(4):
+        for four in range(8):
+            for lane in range(LANES):
+                word = uint32(words[w, lane] << uint32(4 * four))
+                x0, x1 = signed(delta[w, four, 0, lane], word, 0), signed(delta[w, four, 1, lane], word, 1)
+                x2, x3 = signed(delta[w, four, 2, lane], word, 2), signed(delta[w, four, 3, lane], word, 3)
+                sums[w, four, lane] = (x0 + x1) + (x2 + x3)
+
+
+@compiled
+def fold(sums: Any, row: Any, values: Any, count: Any, times: Any) -> None:
+    """sums[row, j] ← the sum of 2^times neighbours among the first ``count`` values, which change: pair by pair."""
+    for _ in range(times - 1):
+        count //= 2
+        for i in range(count):
+            values[i] = values[2 * i] + values[2 * i + 1]
+    if times == 0:
+        for i in range(count):
+            sums[row, i] = values[i]
+    else:
+        for i in range(count // 2):
+            sums[row, i] = values[2 * i] + values[2 * i + 1]

@@ -1,0 +1,31 @@
+"""Random signs of a tile, one bit per element: 32 calls of the generator serve 4096 elements."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from ferret_core.projection import signs
+from ferret_core.projection.kernels.gpu._philox import draw
+from ferret_core.projection.kernels.gpu._value import Value
+from ferret_core.projection.philox import Tag
+
+MINUS = tl.constexpr(signs.MINUS)
+SIGNS = tl.constexpr(int(Tag.SIGNS))
+LANES = tl.constexpr(signs.LANES)
+TILE = tl.constexpr(signs.TILE)
+
+
+@triton.jit
+def sign_bits(seed: Value, tile: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
+    """Sign bits of the elements of ``tile``: int32 (4096,), the top bit set where the sign is minus."""
+    words = draw(seed, tile * LANES + tl.arange(0, LANES), row, block, tag)
+    packed = tl.permute(words, 1, 0).to(tl.int32, bitcast=True)
+    bits = packed[:, None, :] << tl.arange(0, 32)[None, :, None]
+    return tl.reshape(bits, [TILE]) & MINUS
+
+
+@triton.jit
+def flip(values: Value, bits: Value) -> Value:
+    """fp32 ``values`` with the signs of ``bits`` put on them."""
+    return (values.to(tl.int32, bitcast=True) ^ bits).to(tl.float32, bitcast=True)

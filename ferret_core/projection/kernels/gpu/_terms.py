@@ -1,0 +1,52 @@
+"""The terms of a round as a table that a kernel walks through: one pass over the weights applies them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ferret_core.projection.blocks import Block
+from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
+from ferret_core.projection.kernels.gpu._value import Value
+
+FIELDS = tl.constexpr(4)
+
+
+def subtract(
+    kernel: Any,
+    weights: Tensor,
+    block: Block,
+    terms: Sequence[Term],
+    start: int,
+    rounding: int,
+    *more: Any,
+    extra: Callable[[Term], int] = lambda term: 0,
+    programs: int | None = None,
+    **constants: Any,
+) -> None:
+    """``kernel`` over the weights, if any of the terms changes them; one program for each tile unless told."""
+    sent = [term for term in terms if len(term.coefficients)]
+    if sent and len(weights):
+        number, sheet = programs or tiles(start, len(weights)), _table(sent, extra, weights.device)
+        arguments = start, len(weights), sheet, len(sent), signed(rounding), block.id, *more
+        launch(kernel, number, weights, *arguments, **constants)
+
+
+@triton.jit
+def nth(sheet: Value, n: Value) -> Value:
+    """(seed, pointer to the coefficients, K, extra) of term ``n``."""
+    row = sheet + n * FIELDS
+    coefficients = tl.load(row + 1).to(tl.pointer_type(tl.float32))
+    return tl.load(row), coefficients, tl.load(row + 2), tl.load(row + 3)
+
+
+def _table(terms: Sequence[Term], extra: Callable[[Term], int], device: torch.device) -> Tensor:
+    """(seed, address of the coefficients, K, ``extra``) of each term: int64 (N, 4), sent without waiting."""
+    rows = [(signed(term.seed), term.coefficients.data_ptr(), len(term.coefficients), extra(term)) for term in terms]
+    return torch.tensor(rows, pin_memory=device.type == "cuda").to(device, non_blocking=True)

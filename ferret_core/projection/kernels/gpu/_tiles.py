@@ -1,0 +1,80 @@
+"""Tiles of weights of any float type: read as fp32, written with the stochastic rounding of the format's tag 6.
+
+A program works on one tile of 4096 elements of a block; the vector at hand need not begin or end with a tile.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from ferret_core.projection import rounding
+from ferret_core.projection.kernels.gpu._philox import draw
+from ferret_core.projection.kernels.gpu._signs import TILE
+from ferret_core.projection.kernels.gpu._value import Value
+from ferret_core.projection.philox import Tag
+
+STOCHASTIC_ROUNDING = tl.constexpr(int(Tag.STOCHASTIC_ROUNDING))
+FP16_SUBNORMAL = tl.constexpr(rounding.FP16_SUBNORMAL)
+FP16_INFINITY = tl.constexpr(rounding.FP16_INFINITY)
+FP16_SCALE = tl.constexpr(2.0**37)  # exact: 2⁻¹⁴ becomes 2²³
+
+
+@triton.jit
+def place(number: Value, start: Value, count: Value) -> Value:
+    """(tile, at, inside) of the tile that is ``number`` in a vector of ``count`` elements, ``start`` … of the block.
+
+    Its number in the block, the places of its elements in the vector, int64 (4096,), and which of them exist.
+    """
+    tile = tl.cast(start, tl.int64) // TILE + number
+    at = tile * TILE - start + tl.arange(0, TILE)
+    return tile, at, (at >= 0) & (at < count)
+
+
+@triton.jit
+def load(vector: Value, at: Value, inside: Value) -> Value:
+    """fp32 (4096,); zero outside."""
+    return tl.load(vector + at, mask=inside, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def store(
+    vector: Value,
+    at: Value,
+    inside: Value,
+    values: Value,
+    tile: Value,
+    rounding: Value,
+    block: Value,
+) -> None:
+    """Writes fp32 ``values``; half types are rounded by the seed ``rounding``."""
+    kind: tl.constexpr = vector.dtype.element_ty
+    if kind == tl.float32:
+        tl.store(vector + at, values, mask=inside)
+    else:
+        bits = values.to(tl.int32, bitcast=True)
+        magnitude, chances = bits & 0x7FFFFFFF, _chances(rounding, tile, block)
+        if kind == tl.bfloat16:
+            rounded = tl.where(magnitude < 0x7F800000, magnitude + chances, magnitude) >> 16
+            nan = 0x7FC0
+        else:
+            rounded = _to_float16(magnitude, chances >> 3)
+            nan = 0x7E00
+        signed = tl.where(magnitude > 0x7F800000, nan, rounded | (bits >> 16 & 0x8000))
+        tl.store(vector + at, signed.to(tl.int16).to(kind, bitcast=True), mask=inside)
+
+
+@triton.jit
+def _to_float16(magnitude: Value, chances: Value) -> Value:
+    """Magnitude in fp16 from that in fp32: below 2⁻¹⁴ its last place is 2⁻²⁴ for all."""
+    value = magnitude.to(tl.float32, bitcast=True)
+    normal = ((magnitude + chances) >> 13) - (112 << 10)
+    subnormal = ((tl.minimum(value, FP16_SUBNORMAL) * FP16_SCALE).to(tl.int32) + chances) >> 13
+    return tl.where(value < FP16_SUBNORMAL, subnormal, tl.minimum(normal, FP16_INFINITY))
+
+
+@triton.jit
+def _chances(seed: Value, tile: Value, block: Value) -> Value:
+    """16 random bits for each element: int32 (4096,)."""
+    words = draw(seed, tile * (TILE // 8) + tl.arange(0, TILE // 8), 0, block, STOCHASTIC_ROUNDING)
+    return tl.reshape(tl.join(words & 0xFFFF, words >> 16), [TILE]).to(tl.int32)

@@ -1,0 +1,191 @@
+"""H on the GPU: a program transforms a chunk of 4096 elements, twelve additions each.
+
+The last elements of a block, cut by its binary digits, are one chunk here too, whose parts take part in fewer
+butterflies: element e is in a part as long as the highest binary digit in which e and the chunk's length differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ferret_core.projection.blocks import Block
+from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
+from ferret_core.projection.kernels.gpu._philox import draw_below
+from ferret_core.projection.kernels.gpu._signs import MINUS, SIGNS, TILE, flip, sign_bits
+from ferret_core.projection.kernels.gpu._terms import nth, subtract
+from ferret_core.projection.kernels.gpu._tiles import load, place, store
+from ferret_core.projection.kernels.gpu._value import Value
+from ferret_core.projection.philox import Tag
+
+HADAMARD_ROWS = tl.constexpr(int(Tag.HADAMARD_ROWS))
+STAGES = tl.constexpr(12)
+TILE_ROOT = tl.constexpr(2.0**-6)
+HALF_ROOT = tl.constexpr(2.0**-0.5)
+COLUMNS = tl.constexpr(128)
+WARPS = 8
+RESIDENT = 1024
+"""Programs of a reconstruction, each with 16 kB to put coefficients in their places."""
+
+
+@final
+class Kernel:
+    def project(
+        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
+    ) -> Tensor:
+        gamma = torch.zeros(K, device=after.device)
+        if len(after):
+            vectors = before, after, start, len(after)
+            numbers = K, share, signed(seed), block.id, block.size
+            launch(_project, tiles(start, len(after)), *vectors, gamma, *numbers, num_warps=WARPS)
+        return gamma
+
+    def apply_(
+        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+    ) -> None:
+        chunks = tiles(start, len(weights))
+        placed = torch.zeros(min(chunks, RESIDENT), TILE.value, device=weights.device)
+        more = block.size, placed, chunks
+        subtract(
+            _subtract,
+            weights,
+            block,
+            terms,
+            start,
+            rounding,
+            *more,
+            extra=lambda term: term.share,
+            programs=len(placed),
+            num_warps=WARPS,
+        )
+
+
+@triton.jit(do_not_specialize=["K", "share", "seed", "block", "d"])
+def _project(
+    before: Value,
+    after: Value,
+    start: Value,
+    count: Value,
+    gamma: Value,
+    K: Value,
+    share: Value,
+    seed: Value,
+    block: Value,
+    d: Value,
+) -> None:
+    """γ_k ← n·y of each place that lies in a chunk; n is the size of the place's stratum."""
+    chunk, at, inside = place(tl.program_id(0), start, count)
+    delta = load(before, at, inside) - load(after, at, inside)
+    y = _hadamard(flip(delta, sign_bits(seed, chunk, 0, block, SIGNS)), tl.minimum(d - chunk * TILE, TILE))
+    low, high = _near(chunk, K, d)
+    for first in range(low, high, COLUMNS):
+        k = first + tl.arange(0, COLUMNS)
+        places, strata = _places(k, K, share, seed, block, d)
+        inner = places - chunk * TILE
+        sampled = (k < high) & (inner >= 0) & (inner < TILE)
+        values = tl.gather(y, tl.where(sampled, inner, 0).to(tl.int32), axis=0)
+        tl.store(gamma + k, strata.to(tl.float32) * values, mask=sampled)
+
+
+@triton.jit(do_not_specialize=["terms", "rounding", "block", "d", "chunks"])
+def _subtract(
+    weights: Value,
+    start: Value,
+    count: Value,
+    sheet: Value,
+    terms: Value,
+    rounding: Value,
+    block: Value,
+    d: Value,
+    placed: Value,
+    chunks: Value,
+) -> None:
+    """w ← w − s∘(H·c/√m) for each term, over the chunks that are this program's; ``placed`` stays zero between them."""
+    mine = placed + tl.program_id(0) * TILE
+    for number in range(tl.program_id(0), chunks, tl.num_programs(0)):
+        chunk, at, inside = place(number, start, count)
+        values = load(weights, at, inside)
+        for n in range(terms):
+            seed, coefficients, K, share = nth(sheet, n)
+            x = _scattered(mine, coefficients, chunk, K, share, seed, block, d)
+            y = _hadamard(x, tl.minimum(d - chunk * TILE, TILE))
+            values -= flip(y, sign_bits(seed, chunk, 0, block, SIGNS))
+        store(weights, at, inside, values, chunk, rounding, block)
+
+
+@triton.jit
+def _scattered(
+    placed: Value,
+    coefficients: Value,
+    chunk: Value,
+    K: Value,
+    share: Value,
+    seed: Value,
+    block: Value,
+    d: Value,
+) -> Value:
+    """A chunk's coefficients, each at its place, zero elsewhere: fp32 (4096,), by way of memory."""
+    e = tl.arange(0, TILE)
+    low, high = _near(chunk, K, d)
+    for first in range(low, high, COLUMNS):
+        k = first + tl.arange(0, COLUMNS)
+        places, _ = _places(k, K, share, seed, block, d)
+        inner = places - chunk * TILE
+        c = tl.load(coefficients + k, mask=k < high, other=0.0)
+        tl.store(placed + inner, c, mask=(k < high) & (inner >= 0) & (inner < TILE))
+    tl.debug_barrier()
+    x = tl.load(placed + e)
+    tl.debug_barrier()
+    tl.store(placed + e, tl.zeros([TILE], tl.float32))
+    tl.debug_barrier()
+    return x
+
+
+@triton.jit
+def _near(chunk: Value, K: Value, d: Value) -> Value:
+    """(low, high): no stratum but low … high − 1 reaches into the chunk; a few of them may not."""
+    density = tl.cast(K, tl.float64) / tl.cast(d, tl.float64)
+    low = (chunk * TILE).to(tl.float64) * density
+    high = (chunk * TILE + TILE).to(tl.float64) * density
+    return tl.maximum(low.to(tl.int64) - 1, 0), tl.minimum(high.to(tl.int64) + 2, tl.cast(K, tl.int64))
+
+
+@triton.jit
+def _places(k: Value, K: Value, share: Value, seed: Value, block: Value, d: Value) -> Value:
+    """(places, strata): of coordinates ``k``, int64, the places in the block and the sizes of their strata."""
+    first = k * (d // K) + k * (d % K) // K
+    strata = (k + 1) * (d // K) + (k + 1) * (d % K) // K - first
+    return first + (draw_below(seed, k, strata, block, HADAMARD_ROWS) + share) % strata, strata
+
+
+@triton.jit
+def _hadamard(x: Value, length: Value) -> Value:
+    """H_m·x/√m, fp32 (4096,): butterflies of distance 1, 2, 4 …, then one multiplication, for each part of a chunk."""
+    if length == TILE:
+        for stage in range(STAGES):
+            x = _butterflies(x, stage)
+        x *= TILE_ROOT
+    else:
+        differs = tl.arange(0, TILE) ^ length.to(tl.int32)
+        roots = tl.full([TILE], 1.0, tl.float32)
+        root, next_root = HALF_ROOT, 0.5
+        for stage in range(STAGES):
+            apart = differs >= 2 << stage
+            x = tl.where(apart, _butterflies(x, stage), x)
+            roots = tl.where(apart, root, roots)
+            root, next_root = next_root, root * 0.5
+        x *= roots
+    return x
+
+
+@triton.jit
+def _butterflies(x: Value, stage: Value) -> Value:
+    """(a, b) → (a + b, a − b) for all that lie 2^stage apart."""
+    e = tl.arange(0, TILE)
+    return tl.gather(x, e ^ (1 << stage), axis=0) + flip(x, (e << (31 - stage)) & MINUS)

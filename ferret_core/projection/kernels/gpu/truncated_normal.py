@@ -1,0 +1,52 @@
+"""T on the GPU: entries drawn, used and forgotten in registers, four to a call of the generator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import final
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ferret_core.projection.blocks import Block
+from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels.gpu._dense import project, subtract_columns
+from ferret_core.projection.kernels.gpu._philox import draw
+from ferret_core.projection.kernels.gpu._signs import TILE
+from ferret_core.projection.kernels.gpu._terms import subtract
+from ferret_core.projection.kernels.gpu._value import Value
+from ferret_core.projection.moments import truncated_normal
+from ferret_core.projection.philox import Tag
+
+TAG = tl.constexpr(int(Tag.TRUNCATED_NORMAL))
+STEP = tl.constexpr(2.0**-24)
+
+
+@final
+class Kernel:
+    def project(
+        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
+    ) -> Tensor:
+        rho, _ = truncated_normal(block.size)
+        return project(_times, before, after, block, K, seed, start, _constants(block.size)) * (1 / (rho * K))
+
+    def apply_(
+        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+    ) -> None:
+        constants = _constants(block.size)
+        subtract(subtract_columns, weights, block, terms, start, rounding, constants, TIMES=_times)
+
+
+def _constants(d: int) -> tuple[float, float]:
+    """ε and ε²/6."""
+    return 1 / math.sqrt(d), 1 / (6 * d)
+
+
+@triton.jit
+def _times(x: Value, seed: Value, tile: Value, k: Value, block: Value, constants: Value) -> Value:
+    """x·v in fp32: every operation of the format's polynomial is rounded by itself."""
+    words = draw(seed, tile * (TILE // 4) + tl.arange(0, TILE // 4), k, block, TAG)
+    u = ((tl.reshape(words, [TILE]) >> 8).to(tl.int32) * 2 + (1 - (1 << 24))).to(tl.float32) * STEP
+    return x * ((u * constants[0]) * (1 - (1 - u * u) * constants[1]))

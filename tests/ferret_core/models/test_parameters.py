@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from ferret_core.models.digest import model_digest
+from ferret_core.models.parameters import finite, sizes, trainable, working_copy
+from ferret_core.projection.blocks import blocks_of
+from ferret_core.protocol.errors import FerretError
+
+
+class Mixed(nn.Module):
+    """One of everything: tied, frozen, integer, of a half type, a buffer that training moves."""
+
+    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.last = nn.Linear(3, 2, dtype=dtype)
+        self.first = nn.Linear(3, 2, bias=False, dtype=dtype)
+        self.first.weight = self.last.weight
+        self.frozen = nn.Parameter(torch.randn(4, dtype=dtype), requires_grad=False)
+        self.table = nn.Parameter(torch.arange(5), requires_grad=False)
+        self.norm = nn.BatchNorm1d(2, dtype=dtype)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.norm(self.last(inputs) + self.first(inputs)) * self.frozen[0]
+
+
+@pytest.fixture
+def model() -> Mixed:
+    return Mixed()
+
+
+def step(model: nn.Module) -> None:
+    """A training step that is far below one unit in the last place of bf16."""
+    model.train()
+    inputs = torch.linspace(-1, 1, 12).view(4, 3)
+    model(inputs).square().sum().backward()
+    with torch.no_grad():
+        for parameter in trainable(model).values():
+            parameter -= 1e-5 * (parameter.grad + 1)
+            parameter.grad = None
+    model.eval()
+
+
+def test_tied_parameters_count_once_under_their_first_name(model: Mixed) -> None:
+    names = ["first.weight", "last.bias", "norm.bias", "norm.weight"]
+    assert list(trainable(model)) == names
+    assert sizes(model) == dict(zip(names, [6, 2, 2, 2], strict=True))
+    assert [block.name for block in blocks_of(trainable(model))] == names
+
+
+def test_frozen_parameters_integers_and_buffers_are_no_blocks(model: Mixed) -> None:
+    left_out = {"frozen", "table", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"}
+    assert not left_out & set(trainable(model))
+    model.last.weight.requires_grad_(False)
+    assert list(trainable(model)) == ["last.bias", "norm.bias", "norm.weight"]
+
+
+def test_a_model_with_nothing_to_train_is_refused(model: Mixed) -> None:
+    with pytest.raises(FerretError, match="Mixed has no trainable") as caught:
+        trainable(model.requires_grad_(False))
+    assert caught.value.code == "model.invalid"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_training_moves_fp32_copies_and_leaves_the_model_as_it_was(dtype: torch.dtype) -> None:
+    model = Mixed(dtype)
+    digest, tied = model_digest(model), model.first.weight
+    with working_copy(model) as before:
+        floating = [tensor for tensor in model.state_dict().values() if tensor.is_floating_point()]
+        assert {tensor.dtype for tensor in floating} == {torch.float32}
+        step(model)
+        for name, parameter in trainable(model).items():
+            assert before[name].dtype == dtype
+            assert not torch.equal(before[name].float(), parameter), "a small step is not rounded away"
+        assert model.first.weight is model.last.weight is tied
+    assert model_digest(model) == digest
+
+
+def test_the_model_comes_back_when_training_stops_midway(model: Mixed) -> None:
+    def interrupted() -> None:
+        with working_copy(model):
+            step(model)
+            raise KeyboardInterrupt
+
+    digest = model_digest(model)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert model_digest(model) == digest
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_weight_that_is_no_number_is_seen_in_every_type(dtype: torch.dtype) -> None:
+    model = Mixed(dtype)
+    assert finite(model)
+    with torch.no_grad():
+        model.last.bias[1] = math.nan
+    assert not finite(model)

@@ -1,0 +1,73 @@
+"""What is particular to the GPU's kernels; that they compute what the reference does is in ``tests/contract``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# The interpreter accepts what a compiler refuses, so everything is compiled as well, for a GPU that need not be there.
+# Elements count from 0 and from 1 in turn: the compiler treats multiples of 16, and the number 1, as special.
+COMPILE = """
+import re
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+from triton.runtime.jit import JITFunction
+
+from ferret_core.projection.bases import basis, letters
+from ferret_core.projection.blocks import Block
+from ferret_core.projection.kernels import named
+from ferret_core.projection.kernels._base import Term
+
+
+class Hopper:
+    def get_current_target(self):
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device):
+        return 0
+
+
+run = JITFunction.run
+
+
+def only_compile(self, *arguments, grid, warmup, **options):
+    compiled = run(self, *arguments, grid=grid, warmup=True, **options)
+    fused = re.findall("fma[.]rn[.]f32", compiled.asm["ptx"])
+    print(self.fn.__module__.rpartition(".")[2], self.fn.__name__, len(compiled.asm["cubin"]) > 0, len(fused))
+    return compiled
+
+
+driver.set_active(Hopper())
+JITFunction.run = only_compile
+for position, letter in enumerate(letters()):
+    kernel, start = named("gpu", basis(letter)), position % 2
+    block, count = Block(3, "w", 5001), 1 if start else 5000
+    weights = torch.zeros(count, dtype=torch.float16 if start else torch.bfloat16)
+    kernel.project(weights.float(), weights, block, 5001, 2**64 - 1, start=start)
+    kernel.apply_(weights, block, [Term(2**64 - 1, torch.zeros(5001)), Term(7, torch.zeros(5001))], start=start)
+"""
+KERNELS = {
+    ("signed_buckets", "_sum_granules"),
+    ("signed_buckets", "_sum_buckets"),
+    ("signed_buckets", "_subtract"),
+    ("hadamard", "_project"),
+    ("hadamard", "_subtract"),
+    ("identity", "_subtract"),
+    ("_dense", "_sum"),
+    ("_dense", "subtract_columns"),
+}
+
+
+def test_every_kernel_compiles_and_fuses_no_product_with_a_sum(tmp_path: Path) -> None:
+    environment = os.environ | {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    compiled = [line.split() for line in done.stdout.splitlines()]
+    assert {(module, name) for module, name, _, _ in compiled} == KERNELS
+    assert all(binary == "True" and fused == "0" for _, _, binary, fused in compiled), done.stdout

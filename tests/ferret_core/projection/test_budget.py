@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferret_core.projection.blocks import cut
+from ferret_core.projection.budget import coordinates_within, cost
+from ferret_core.projection.quantize import KINDS, Kind
+from ferret_core.protocol.errors import FerretError
+
+models = st.lists(st.integers(1, 5000), min_size=1, max_size=10).map(
+    lambda sizes: {f"layer.{i}": size for i, size in enumerate(sizes)}
+)
+
+
+@given(st.sampled_from(KINDS), models, st.integers(0, 50), st.integers(1, 30_000))
+def test_the_budget_is_used_up_and_never_exceeded(kind: Kind, sizes: dict[str, int], small: int, budget: int) -> None:
+    blocks = cut(sizes, "tensor", small)
+    least = sum(block.size for block in blocks if block.whole) + any(not block.whole for block in blocks)
+    if cost(least, kind, blocks) > budget:
+        with pytest.raises(FerretError, match=f"the smallest possible is {cost(least, kind, blocks)} ") as caught:
+            coordinates_within(budget, kind, blocks)
+        assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "bytes_per_round")
+        return
+    K = coordinates_within(budget, kind, blocks)
+    assert least <= K <= sum(sizes.values())
+    assert cost(K, kind, blocks) <= budget
+    assert sum(sizes.values()) == K or cost(K + 1, kind, blocks) > budget
+
+
+def test_eight_kilobytes_on_paper() -> None:
+    """A 3B model of 237 tensors, one bit each: 237 scales, their exponent, and 237 numbers K_l of five digits."""
+    blocks = cut({f"weight.{i}": 10_000_000 for i in range(237)})
+    K = coordinates_within(8192, "sign", blocks)
+    assert K == 8 * (8192 - 2 * 237 - 4 - 6 * 237)
+
+
+def test_a_model_that_fits_is_sent_with_every_element() -> None:
+    assert coordinates_within(10**6, "float16", cut({"weight": 64, "bias": 8}, "tensor", 8)) == 72
