@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ferret_cli import failure
-from ferret_cli.commands import api, demo, doctor, join, migrate, serve, simulate, submit, worker
+from ferret_cli.commands import api, bench, demo, doctor, join, migrate, paper, serve, simulate, submit, worker
 from ferret_cli.commands.experiment import experiment
 from ferret_core.protocol.errors import FerretError
 
@@ -27,6 +27,8 @@ app.add_typer(experiment, name="experiment")
 app.command("simulate")(simulate.simulate)
 app.command("join")(join.join)
 app.command("doctor")(doctor.doctor)
+app.command("bench", cls=bench.Command)(bench.bench)
+app.add_typer(paper.paper, name="paper")
 app.command("api")(api.api)
 app.command("worker")(worker.worker)
 app.command("migrate")(migrate.migrate)

@@ -10,6 +10,7 @@ from ferret_core.protocol.errors import FerretError
 SERVER_MODULES = ("ferret_db", "api", "worker")
 INSTALL_SERVER = "pip install . (in a checkout of Ferret)"
 INSTALL_TRAINING = "pip install './participant[train]' (in a checkout of Ferret)"
+INSTALL_DRAWING = "pip install './participant[train,paper]' (in a checkout of Ferret)"
 
 
 def missing(modules: Iterable[str]) -> list[str]:
@@ -31,3 +32,8 @@ def require_server() -> None:
 def require_training() -> None:
     """The commands that hold a model need torch, which submitting and watching do not."""
     require_modules(["torch", "transformers", "safetensors"], INSTALL_TRAINING)
+
+
+def require_drawing() -> None:
+    """The commands that draw figures of what they measure."""
+    require_modules(["torch", "matplotlib"], INSTALL_DRAWING)
