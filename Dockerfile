@@ -10,6 +10,7 @@ COPY ferret_db ./ferret_db
 COPY api ./api
 COPY worker ./worker
 COPY migrations ./migrations
+COPY bench ./bench
 # The CUDA build is PyPI's default for Linux; for CPU machines: --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cpu
 ARG TORCH_INDEX=https://pypi.org/simple
 RUN python -m venv /opt/ferret \

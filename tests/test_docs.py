@@ -16,6 +16,7 @@ from ferret_core import catalog
 from worker.settings import WorkerSettings
 
 ROOT = Path(__file__).parents[1]
+RESULTS = ["gsm8k", "projection", "reconstruction"]
 FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
 
 
@@ -41,16 +42,18 @@ def test_every_folder_on_the_map_exists_and_every_package_is_on_it() -> None:
     assert packages - {name.split("/")[0] for name in named} == set()
 
 
-@pytest.mark.parametrize("target", re.findall(r"\]\(((?!http)[^)#]+)\)", (ROOT / "README.md").read_text()))
-def test_every_link_of_the_readme_leads_somewhere(target: str) -> None:
-    assert (ROOT / target).exists()
+@pytest.mark.parametrize("document", ["README.md", "docs/projection.md", "docs/results/reconstruction.md"])
+def test_every_link_leads_somewhere(document: str) -> None:
+    targets = re.findall(r"\]\(((?!http)[^)#]+)\)", (ROOT / document).read_text())
+    assert targets
+    assert [target for target in targets if not (ROOT / document).parent.joinpath(target).exists()] == []
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/results/gsm8k.md"])
+@pytest.mark.parametrize("document", ["README.md", *(f"docs/results/{name}.md" for name in RESULTS)])
 def test_every_ferret_command_shown_exists(document: str) -> None:
     text = (ROOT / document).read_text()
     blocks = "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
-    commands = {tuple(found.split()) for found in re.findall(r"ferret ((?:experiment )?[a-z]+)", blocks)}
+    commands = {tuple(found.split()) for found in re.findall(r"ferret ((?:bench |experiment |paper )?[a-z]+)", blocks)}
     assert commands
     for command in commands:
         run = subprocess.run([sys.executable, "-m", "ferret_cli", *command, "--help"], capture_output=True, check=False)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 CONTENTS = {
     "participant": {"ferret_core", "ferret_sdk", "ferret_cli"},
-    ".": {"ferret_db", "api", "worker", "migrations"},
+    ".": {"ferret_db", "api", "worker", "migrations", "bench"},
 }
 DATA = {
     "participant": {"ferret_core/demo/model/model.safetensors", "ferret_core/demo/demo.toml"},
@@ -59,7 +59,8 @@ def test_a_participant_without_the_server_is_told_what_to_install(wheels: dict[s
         return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert run("-m", "ferret_cli", "join", "--help").returncode == 0
-    served = run("-m", "ferret_cli", "serve")
-    assert served.returncode == 1
-    assert "pip install" in served.stderr
+    for command in (["serve"], ["bench", "projection"]):
+        refused = run("-m", "ferret_cli", *command)
+        assert refused.returncode == 1
+        assert "pip install" in refused.stderr
     assert run("-c", "import ferret_sdk.service, sys; sys.exit('torch' in sys.modules)").returncode == 0

@@ -176,5 +176,5 @@ def test_an_experiment_sums_up_its_metrics_and_bytes(site: Any) -> None:
     assert shown["round"] == 3
     assert shown["bytes_up"] > 0
     assert shown["bytes_down"] == 300
-    assert shown["sizes"] == [6, 4]
+    assert shown["sizes"] == {"bias": 4, "weight": 6}
     assert site.admin.get("/api/v1/experiments").json()["items"][0] == shown

@@ -112,7 +112,7 @@ class Lab:
     def start(self, **changes: Any) -> Experiment:
         experiment = self.submit(**changes)
         with self.database.begin() as s:
-            return lifecycle.start(s, experiment.id, self.base_digest, [4, 2], [self.file(0)])
+            return lifecycle.start(s, experiment.id, self.base_digest, {"a": 4, "b": 2}, [self.file(0)])
 
     def task(self, experiment: Experiment, number: int, participant: str) -> RoundTask:
         return RoundTask(
@@ -123,6 +123,7 @@ class Lab:
             data_seed=2**64 - 1,
             seed=2,
             round_seed=3,
+            rank=0,
         )
 
     def open(self, experiment: Experiment, participants: int = 3, deadline: float = 60, number: int = 1) -> Round:

@@ -20,11 +20,20 @@ SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
 
 
-@pytest.mark.parametrize("algorithm", ["ferret", "fedavg"])
+@pytest.mark.parametrize(
+    ("algorithm", "options", "dtype"),
+    [
+        ("ferret", {}, "float32"),
+        ("ferret", {"seeds": "disjoint", "basis": "H", "allocation": "fixed"}, "bfloat16"),
+        ("fedavg", {}, "float32"),
+        ("fedavg", {}, "float16"),
+    ],
+)
 def test_the_service_equals_the_simulation_bit_for_bit(
-    service: Service, toy_spec: SpecFactory, tmp_path: Path, algorithm: str
+    service: Service, toy_spec: SpecFactory, tmp_path: Path, algorithm: str, options: dict[str, Any], dtype: str
 ) -> None:
-    spec = toy_spec(algorithm, participants={"simulated": 5, "fraction": 0.6})
+    spec = toy_spec(algorithm, options=options, participants={"simulated": 5, "fraction": 0.6})
+    spec = spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
     oracle = simulate(spec, tmp_path / "oracle")
     experiment_id = service.submit(spec)
     service.run()
@@ -68,9 +77,10 @@ def test_a_worker_keeps_its_model_and_advances_it_by_the_ledger(
         ({"model": {"source": "/nowhere/at/all"}}, "model.invalid", "model.source"),
         ({"participants": {"simulated": 500}}, "partition.invalid", "participants.simulated"),
         ({"dataset": {"name": "jsonl", "train": "/nowhere.jsonl"}}, "dataset.invalid", "train"),
+        ({"algorithm": {"name": "ferret", "bytes_per_round": 60}}, "spec.invalid", "bytes_per_round"),
     ],
 )
-def test_what_is_wrong_with_model_or_data_fails_the_experiment_and_names_the_field(
+def test_what_is_wrong_with_model_data_or_budget_fails_the_experiment_and_names_the_field(
     service: Service, toy_spec: SpecFactory, changes: dict[str, Any], code: str, field: str
 ) -> None:
     experiment_id = service.submit(toy_spec(**changes))

@@ -64,7 +64,7 @@ def test_start_stores_the_base_model_and_calls_for_its_evaluation(
     database: Database, lab: Any, sent: list[Any]
 ) -> None:
     experiment = lab.start()
-    assert (experiment.state, experiment.digest, experiment.sizes) == ("running", lab.base_digest, [4, 2])
+    assert (experiment.state, experiment.digest, experiment.sizes) == ("running", lab.base_digest, {"a": 4, "b": 2})
     assert experiment.started_at is not None
     assert sent[1:] == [("ferret.evaluate", experiment.id)]
     assert happened(database, experiment.id) == ["experiment.queued", "experiment.running", "checkpoint.written"]
