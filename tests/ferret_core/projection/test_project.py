@@ -171,7 +171,8 @@ def test_a_block_in_pieces_is_the_same_as_one_tensor(letter: str, data: st.DataO
 
     whole = project({"w": before}, {"w": after}, [one], basis(letter), [K], seed=4)
     parts = project(spread(block, before), spread(block, after), [block], basis(letter), [K], seed=4)
-    torch.testing.assert_close(parts.coordinates[0], whole.coordinates[0], rtol=1e-4, atol=1e-4 * K**0.5)
+    rounding = 1e-4 * K**0.5 + 1e-6 * size / K  # T multiplies its sums by up to 3d/K
+    torch.testing.assert_close(parts.coordinates[0], whole.coordinates[0], rtol=1e-4, atol=rounding)
     assert norms(spread(block, before), spread(block, after), [block]) == pytest.approx(
         norms({"w": before}, {"w": after}, [one]), rel=1e-12
     )
