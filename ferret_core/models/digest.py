@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from blake3 import blake3
 from torch import nn
@@ -19,22 +21,46 @@ def tensors(model: nn.Module) -> dict[str, torch.Tensor]:
     for name, tensor in sorted(model.state_dict(keep_vars=True).items()):
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            found[name] = tensor.detach()
+            found[name] = tensor
     return found
 
 
 def manifest(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
     """(name, dtype, shape) of every tensor: what the digest says about a model besides its numbers."""
-    return [(name, str(tensor.dtype), tuple(tensor.shape)) for name, tensor in tensors(model).items()]
+    return _manifest(tensors(model))
 
 
-def model_digest(model: nn.Module) -> str:
+def model_digest(model: nn.Module, frozen: str | None = None) -> str:
     """64 hexadecimal digits that change with any name, dtype, shape or bit of the model.
 
-    The tensors' little-endian bytes follow the canonical JSON of ``{"version", "tensors"}``.
+    The tensors' little-endian bytes follow the canonical JSON of ``{"version", "tensors"}``. Frozen parameters are not
+    among them: their own digest, made in the same way, stands in that JSON as ``frozen``. Whoever has taken it with
+    :func:`frozen_digest` gives it here, and a base model below adapters is not read again for every round.
     """
-    hasher = blake3(canonical_json({"version": MANIFEST_VERSION, "tensors": manifest(model)}), max_threads=blake3.AUTO)
-    for tensor in tensors(model).values():
-        for chunk in tensor.reshape(-1).split(_CHUNK_ELEMENTS):
+    if frozen is None:
+        frozen = frozen_digest(model)
+    rest = {name: tensor for name, tensor in tensors(model).items() if not _is_frozen(tensor)}
+    return _digest(rest, {"frozen": frozen} if frozen else {})
+
+
+def frozen_digest(model: nn.Module) -> str:
+    """The digest of the parameters that are not tuned, by name; empty for a model that is tuned whole."""
+    frozen = {name: tensor for name, tensor in tensors(model).items() if _is_frozen(tensor)}
+    return _digest(frozen, {}) if frozen else ""
+
+
+def _is_frozen(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, nn.Parameter) and not tensor.requires_grad
+
+
+def _digest(tensors: Mapping[str, torch.Tensor], more: Mapping[str, str]) -> str:
+    header = canonical_json({"version": MANIFEST_VERSION, "tensors": _manifest(tensors), **more})
+    hasher = blake3(header, max_threads=blake3.AUTO)
+    for tensor in tensors.values():
+        for chunk in tensor.detach().reshape(-1).split(_CHUNK_ELEMENTS):
             hasher.update(chunk.cpu().contiguous().view(torch.uint8).numpy().data)
     return hasher.hexdigest()
+
+
+def _manifest(tensors: Mapping[str, torch.Tensor]) -> list[tuple[str, str, tuple[int, ...]]]:
+    return [(name, str(tensor.dtype), tuple(tensor.shape)) for name, tensor in tensors.items()]

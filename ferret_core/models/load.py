@@ -18,10 +18,15 @@ class LoadedModel(NamedTuple):
     model: nn.Module
     tokenizer: Any
 
-    @property
-    def context(self) -> int:
-        """The longest sequence, in tokens."""
-        return int(getattr(self.model.config, "max_position_embeddings", 2048))
+
+def context_of(model: nn.Module) -> int:
+    """The longest sequence, in tokens, for which ``model`` has positions; a soft prompt takes some of them."""
+    return int(getattr(model.config, "max_position_embeddings", 2048)) - virtual_tokens(model)
+
+
+def virtual_tokens(model: nn.Module) -> int:
+    """The length of the soft prompt that ``model`` puts before every sequence; 0 for a model without."""
+    return getattr(getattr(model, "active_peft_config", None), "num_virtual_tokens", 0)
 
 
 def load(spec: ModelSpec) -> LoadedModel:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+import math
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import nn
@@ -27,35 +28,58 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
     return parameters
 
 
-def sizes(model: nn.Module) -> dict[str, int]:
-    """Element counts of the trainable parameters in canonical order."""
-    return {name: parameter.numel() for name, parameter in trainable(model).items()}
+Shapes = Mapping[str, tuple[int, ...]]
+"""The shapes of a model's trainable parameters, by name in canonical order."""
 
 
-@contextmanager
-def working_copy(model: nn.Module) -> Generator[dict[str, torch.Tensor]]:
+def shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    """What there is to tune: the trainable parameters' shapes in canonical order."""
+    return {name: tuple(parameter.shape) for name, parameter in trainable(model).items()}
+
+
+def sizes(shapes: Shapes) -> dict[str, int]:
+    """Element counts of parameters of the given shapes."""
+    return {name: math.prod(shape) for name, shape in shapes.items()}
+
+
+def working_copy(model: nn.Module) -> AbstractContextManager[dict[str, torch.Tensor]]:
     """``model`` on copies of its weights, to train for the length of a ``with`` block; yields the trainable originals.
 
     The copies are fp32, whatever the type of the model: in half precision an optimizer's small steps would be
-    rounded away. Frozen weights of a half type are converted too, for the types to match; buffers are copied.
-    Afterwards the model has its own tensors back, untouched.
+    rounded away. Where the trainable weights are of a half type, frozen ones are converted too, for the types to
+    match, and else left where they are; buffers are copied. Afterwards the model has its own values back, bit for bit.
+
+    Of a model on a GPU the originals, the yielded ones too, lie in the host's memory meanwhile: the device holds one
+    copy of the weights.
     """
-    before = {name: parameter.detach() for name, parameter in trainable(model).items()}
-    own = [(tensor, tensor.data) for tensor in [*model.parameters(), *model.buffers()]]
+    return _on_copies(model, originals_on_host=next(model.parameters()).device.type != "cpu")
+
+
+@contextmanager
+def _on_copies(model: nn.Module, originals_on_host: bool) -> Generator[dict[str, torch.Tensor]]:
+    tuned = trainable(model)
+    half = any(parameter.dtype in HALF for parameter in tuned.values())
+    own: dict[torch.Tensor, torch.Tensor] = {}
     try:
-        for tensor, _ in own:
-            tensor.data = _copy(tensor)
-        yield before
+        for tensor in (*model.parameters(), *model.buffers()):
+            if not _stays(tensor, half):
+                own[tensor] = tensor.data.to("cpu", copy=True) if originals_on_host else tensor.data
+                tensor.data = _to_train(tensor, half, in_place=originals_on_host)
+        yield {name: own[parameter] for name, parameter in tuned.items()}
     finally:
-        for tensor, data in own:
-            tensor.data = data
+        for tensor, data in own.items():
+            tensor.data = data.to(tensor.device)
 
 
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.dtype in HALF:
-        return tensor.data.float()
+def _stays(tensor: torch.Tensor, half: bool) -> bool:
     frozen = isinstance(tensor, nn.Parameter) and not tensor.requires_grad
-    return tensor.data if frozen else tensor.data.clone()
+    return frozen and not (half and tensor.dtype in HALF)
+
+
+def _to_train(tensor: torch.Tensor, half: bool, in_place: bool) -> torch.Tensor:
+    if half and tensor.dtype in HALF:
+        return tensor.data.float()
+    return tensor.data if in_place else tensor.data.clone()
 
 
 @torch.no_grad()

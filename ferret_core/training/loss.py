@@ -21,8 +21,9 @@ class Loss(NamedTuple):
 def response_loss(model: nn.Module, batch: Batch) -> Loss:
     """Runs ``model`` on ``batch``, moved to the model's device; each token is predicted from those before it."""
     input_ids, attention_mask, labels = (tensor.to(device_of(model)) for tensor in batch)
-    logits = model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits[:, :-1]
-    targets = labels[:, 1:]
+    logits = model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+    # A soft prompt has logits too, before those of the batch's own tokens.
+    logits, targets = logits[:, -labels.shape[1] : -1], labels[:, 1:]
     counted = targets != IGNORED
     nll = functional.cross_entropy(logits[counted].float(), targets[counted], reduction="sum")
     return Loss(nll, count_targets(batch))

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from ferret_core.models.digest import model_digest
-from ferret_core.models.parameters import finite, sizes, trainable, working_copy
+from ferret_core.models.parameters import _on_copies, finite, shapes, sizes, trainable, working_copy
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.protocol.errors import FerretError
 
@@ -48,7 +49,8 @@ def step(model: nn.Module) -> None:
 def test_tied_parameters_count_once_under_their_first_name(model: Mixed) -> None:
     names = ["first.weight", "last.bias", "norm.bias", "norm.weight"]
     assert list(trainable(model)) == names
-    assert sizes(model) == dict(zip(names, [6, 2, 2, 2], strict=True))
+    assert shapes(model) == dict(zip(names, [(2, 3), (2,), (2,), (2,)], strict=True))
+    assert list(sizes(shapes(model)).values()) == [6, 2, 2, 2]
     assert [block.name for block in blocks_of(trainable(model))] == names
 
 
@@ -65,11 +67,12 @@ def test_a_model_with_nothing_to_train_is_refused(model: Mixed) -> None:
     assert caught.value.code == "model.invalid"
 
 
+@pytest.mark.parametrize("originals_on_host", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_training_moves_fp32_copies_and_leaves_the_model_as_it_was(dtype: torch.dtype) -> None:
+def test_training_moves_fp32_copies_and_leaves_the_model_as_it_was(dtype: torch.dtype, originals_on_host: bool) -> None:
     model = Mixed(dtype)
     digest, tied = model_digest(model), model.first.weight
-    with working_copy(model) as before:
+    with _on_copies(model, originals_on_host) as before:
         floating = [tensor for tensor in model.state_dict().values() if tensor.is_floating_point()]
         assert {tensor.dtype for tensor in floating} == {torch.float32}
         step(model)
@@ -80,9 +83,30 @@ def test_training_moves_fp32_copies_and_leaves_the_model_as_it_was(dtype: torch.
     assert model_digest(model) == digest
 
 
-def test_the_model_comes_back_when_training_stops_midway(model: Mixed) -> None:
+def test_originals_on_the_host_leave_the_models_own_tensors_to_be_trained(model: Mixed) -> None:
+    own = places(model.state_dict())
+    with _on_copies(model, originals_on_host=True) as before:
+        assert places(model.state_dict()) == own, "no second copy"
+        assert not places(before) & places(model.state_dict())
+        assert {tensor.device.type for tensor in before.values()} == {"cpu"}
+
+
+def test_on_the_cpu_the_originals_stay_where_they_are(model: Mixed) -> None:
+    own = places(model.state_dict())
+    with working_copy(model) as before:
+        assert places(before) < own
+        assert not places(before) & places(model.state_dict())
+    assert places(model.state_dict()) == own
+
+
+def places(tensors: Mapping[str, Tensor]) -> set[int]:
+    return {tensor.data_ptr() for tensor in tensors.values()}
+
+
+@pytest.mark.parametrize("originals_on_host", [False, True])
+def test_the_model_comes_back_when_training_stops_midway(model: Mixed, originals_on_host: bool) -> None:
     def interrupted() -> None:
-        with working_copy(model):
+        with _on_copies(model, originals_on_host):
             step(model)
             raise KeyboardInterrupt
 

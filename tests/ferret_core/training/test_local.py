@@ -79,7 +79,7 @@ def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -
     assert (first.examples, first.tokens) == (6, sum(len(one.response) for one in SHARD.examples))
     run(tiny_model, steps=30, batch_size=6, accumulation=1, optimizer="adam", learning_rate=0.01)
     assert run(tiny_model, steps=1, batch_size=6, accumulation=1).train_loss < first.train_loss / 2
-    assert first.metrics == {"train_loss": first.train_loss}
+    assert first.metrics == {"train_loss": first.train_loss, "sequences": 6}
 
 
 def test_the_loss_is_the_mean_over_the_steps(tiny_model: LlamaForCausalLM) -> None:
@@ -174,12 +174,44 @@ def test_bfloat16_computes_coarsely_and_keeps_fp32_weights(tiny_model: LlamaForC
 
 
 @pytest.mark.parametrize(
+    ("epochs", "examples", "steps"),
+    [(1, 6, 3), (1, 5, 3), (2, 5, 5), (0.5, 6, 2), (0.01, 6, 1), (0.07, 200, 7), (1.5, 1, 1)],
+)
+def test_epochs_are_passes_over_the_examples(epochs: float, examples: int, steps: int) -> None:
+    config = LocalConfig(epochs=epochs, batch_size=2, accumulation=1)
+    assert config.steps_for(examples) == steps
+    assert config.model_copy(update={"batch_size": 1, "accumulation": 2}).steps_for(examples) == steps
+    assert LocalConfig().steps_for(examples) == LocalConfig().steps_for(None) == 10
+
+
+def test_an_epoch_sees_every_example_once(tiny_model: LlamaForCausalLM) -> None:
+    config = LocalConfig(epochs=1, batch_size=3, accumulation=2)
+    seen: list[int] = []
+    trained = train(tiny_model, SHARD.batches(3, 5), config, seen.append, examples=len(SHARD))
+    assert seen == [1]
+    assert (trained.examples, trained.tokens) == (6, sum(len(one.response) for one in SHARD.examples))
+    with pytest.raises(TypeError, match="say how many it has"):
+        train(tiny_model, SHARD.batches(3, 5), config)
+
+
+def test_epochs_take_the_place_of_steps_in_what_is_stored() -> None:
+    config = LocalConfig.model_validate({"epochs": 1})
+    assert (config.steps, config.epochs) == (None, 1.0)
+    assert LocalConfig.model_validate(config.model_dump()) == config
+    assert LocalConfig.model_validate({"steps": 10, "epochs": None}) == LocalConfig()
+    for both in ({"steps": 10, "epochs": 1}, {"steps": None}):
+        with pytest.raises(ValidationError, match="give one of the two"):
+            LocalConfig.model_validate(both)
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"optimizer": "adam", "momentum": 0.9},
         {"learning_rate": 0},
         {"learning_rate": math.inf},
         {"steps": 0},
+        {"epochs": 0},
         {"clip_norm": 0},
         {"precision": "float16"},
         {"lr": 1},

@@ -1,0 +1,173 @@
+"""Local training by forward passes alone: the slope of the loss along a random direction, and a step down it.
+
+SPSA: Spall, "Multivariate Stochastic Approximation Using a Simultaneous Perturbation Gradient Approximation", IEEE
+Transactions on Automatic Control 37(3), 1992. In place, from a seed, as MeZO does it: Malladi et al., "Fine-Tuning
+Language Models with Just Forward Passes", NeurIPS 2023, https://arxiv.org/abs/2305.17333, Algorithm 1.
+
+    for each step, on one batch:
+        for each of its directions z, regenerated from a seed and never stored:
+            ĝ ← (ℓ(w + εz) − ℓ(w − εz)) / 2ε
+        w ← w − η · mean of ĝ z
+
+Directions are random signs, as Spall's: the projection's basis R, the same bits on every device for one random bit
+per element. MeZO's are Gaussian. Both have E zzᵀ = 1, so the estimate is unbiased for the same gradient; its squared
+error is d − 1 times the gradient's with signs, d + 1 times with Gaussians.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn
+
+from ferret_core.datasets._base import Batch
+from ferret_core.models.parameters import trainable
+from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import blocks_of
+from ferret_core.projection.project import Projected, apply_
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.wire import Array
+from ferret_core.training.local import LocalMetrics
+from ferret_core.training.loss import count_targets, device_of, response_loss
+
+
+class ZerothOrderConfig(Strict):
+    """Steps along random directions; the defaults are FedKSeed's."""
+
+    learning_rate: float = Field(default=3e-7, gt=0, description="Local learning rate η, constant over the steps")
+    steps: int = Field(default=200, ge=1, description="Local steps per round")
+    batch_size: int = Field(default=1, ge=1, description="Sequences per forward pass")
+    accumulation: int = Field(default=1, ge=1, description="Forward passes for each of a step's losses")
+    epsilon: float = Field(default=5e-4, gt=0, description="How far ε each weight is moved to look at the loss")
+    perturbations: int = Field(default=1, ge=1, description="Directions per step, two losses each; their mean is taken")
+
+    @property
+    def directions(self) -> int:
+        """How many directions a participant looks along in a round."""
+        return self.steps * self.perturbations
+
+
+class Descent(NamedTuple):
+    """``slopes``: every direction's ĝ, in nats per unit of each weight, fp32 (steps · perturbations,) in order."""
+
+    slopes: Array
+    trained: LocalMetrics
+
+
+def descend(
+    model: nn.Module,
+    batches: Iterator[Batch],
+    config: ZerothOrderConfig,
+    seeds: Iterable[int],
+    on_step: Callable[[int], None] | None = None,
+) -> Descent:
+    """Moves ``model``'s fp32 weights in place along the directions of ``seeds``, one for each of ``config.directions``.
+
+    Works in evaluation mode, without dropout, for both losses must be of the same function; the mode then is as
+    before. Needs no memory beyond a forward pass. The train loss is the mean of the losses looked at. ``on_step`` is
+    called with the number of steps done after each; what it raises ends the training with the weights off their
+    place by ε. Raises ``training.non_finite``.
+    """
+    directions, walk = iter(seeds), _Walk(model)
+    losses: list[float] = []
+    slopes: list[float] = []
+    examples = tokens = 0
+    with _looking(model):
+        for step in range(1, config.steps + 1):
+            group = list(islice(batches, config.accumulation))
+            found: list[tuple[int, float]] = []
+            for seed in islice(directions, config.perturbations):
+                above, below = _look(walk, group, seed, config.epsilon)
+                found.append((seed, _slope(above, below, step, config)))
+                losses += above, below
+            for seed, slope in found:
+                walk.owe(seed, -config.learning_rate * slope / len(found))
+                slopes.append(slope)
+            examples += sum(len(batch.input_ids) for batch in group)
+            tokens += sum(count_targets(batch) for batch in group)
+            if on_step is not None:
+                on_step(step)
+        walk.arrive()
+    return Descent(np.array(slopes, np.float32), LocalMetrics(math.fsum(losses) / len(losses), examples, tokens))
+
+
+def move_along(model: nn.Module, steps: Mapping[int, float], rounding: int = 0) -> None:
+    """w ← w + Σ step · z(seed) in place, in the order of ``steps`` (by seed) and in one pass over the weights.
+
+    The same bits on every device for any number of threads; ``rounding`` is as in ``apply_``, which says what else
+    it raises.
+    """
+    parameters = trainable(model)
+    coefficients = -torch.tensor(list(steps.values()), device=device_of(model))
+    terms = [Projected(seed, [c]) for seed, c in zip(steps, coefficients.split(1), strict=True)]
+    apply_(parameters, blocks_of(parameters, 1), basis("R"), terms, rounding)
+
+
+class _Walk:
+    """The model on its way. Moves are owed until the next look at the loss, for each pass over the weights costs."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self._owed: defaultdict[int, float] = defaultdict(float)
+
+    def owe(self, seed: int, step: float) -> None:
+        """w ← w + step · z(seed), by and by."""
+        self._owed[seed] += step
+
+    def arrive(self) -> None:
+        """Makes the moves that are owed."""
+        move_along(self.model, self._owed)
+        self._owed.clear()
+
+
+def _look(walk: _Walk, group: Sequence[Batch], seed: int, epsilon: float) -> tuple[float, float]:
+    """ℓ(w + εz) and ℓ(w − εz); the way back to w is owed."""
+    walk.owe(seed, epsilon)
+    walk.arrive()
+    above = _mean_loss(walk.model, group)
+    walk.owe(seed, -2 * epsilon)
+    walk.arrive()
+    below = _mean_loss(walk.model, group)
+    walk.owe(seed, epsilon)
+    return above, below
+
+
+def _mean_loss(model: nn.Module, group: Sequence[Batch]) -> float:
+    """The mean loss per response token, as one batch of all the group's sequences would have it."""
+    losses = [response_loss(model, batch) for batch in group]
+    return sum(loss.nll.item() for loss in losses) / sum(loss.tokens for loss in losses)
+
+
+def _slope(above: float, below: float, step: int, config: ZerothOrderConfig) -> float:
+    """ĝ as it travels, in fp32."""
+    slope = torch.tensor((above - below) / (2 * config.epsilon)).item()
+    if not math.isfinite(slope):
+        raise FerretError.of_field(
+            "training.non_finite",
+            "learning_rate",
+            config.learning_rate,
+            f"at local step {step} of {config.steps} the losses on either side are {above} and {below}: lower it, or "
+            f"epsilon (now {config.epsilon}), or lower the server's learning rate",
+        )
+    return slope
+
+
+@contextmanager
+def _looking(model: nn.Module) -> Generator[None]:
+    """Evaluation mode without gradients; afterwards the mode there was."""
+    mode = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(mode)

@@ -1,0 +1,33 @@
+"""A shard to train on, and what training on it made of a model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from transformers import LlamaForCausalLM
+
+from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.training.local import LocalConfig, train
+
+
+@pytest.fixture
+def shard() -> Shard:
+    """Six examples, the first with 2 response tokens, each other with 2 more than the one before."""
+    examples = [Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)]
+    return Shard(examples, pad_id=2)
+
+
+@pytest.fixture
+def trained(shard: Shard) -> Callable[..., torch.Tensor]:
+    """``trained(model, steps=2)``: all weights of a copy of ``model`` after local training with these options."""
+
+    def run(model: LlamaForCausalLM, **options: object) -> torch.Tensor:
+        config = LocalConfig.model_validate({"learning_rate": 0.05, "steps": 3, "optimizer": "sgd", **options})
+        moved = copy.deepcopy(model)
+        train(moved, shard.batches(config.batch_size, 5), config, seed=3)
+        return torch.cat([parameter.detach().reshape(-1) for parameter in moved.parameters()])
+
+    return run

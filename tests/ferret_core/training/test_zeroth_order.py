@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+from transformers import LlamaForCausalLM
+
+from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.models.parameters import trainable
+from ferret_core.protocol.errors import FerretError
+from ferret_core.training.loss import response_loss
+from ferret_core.training.zeroth_order import Descent, ZerothOrderConfig, descend, move_along
+
+SHARD = Shard([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2)
+
+
+def run(model: nn.Module, first_seed: int = 0, **options: object) -> Descent:
+    """Descends along the directions of seeds first_seed, first_seed + 1 …"""
+    config = ZerothOrderConfig.model_validate({"learning_rate": 1e-4, "steps": 3, "epsilon": 1e-3, **options})
+    seeds = range(first_seed, first_seed + config.directions)
+    return descend(model, SHARD.batches(config.batch_size, 5), config, seeds)
+
+
+def weights(model: nn.Module) -> Tensor:
+    return torch.cat([parameter.detach().reshape(-1) for parameter in trainable(model).values()])
+
+
+def walked(model: nn.Module, first_seed: int = 0, **options: object) -> Tensor:
+    moved = copy.deepcopy(model)
+    run(moved, first_seed, **options)
+    return weights(moved)
+
+
+def direction(model: nn.Module, seed: int) -> Tensor:
+    """z(seed), by moving zeros along it."""
+    still = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in still.parameters():
+            parameter.zero_()
+    move_along(still, {seed: 1.0})
+    return weights(still)
+
+
+def gradient(model: nn.Module) -> Tensor:
+    """Of the mean loss on all examples, by backpropagation."""
+    loss = response_loss(model, next(SHARD.batches(6, 5)))
+    found = torch.autograd.grad(loss.nll / loss.tokens, list(trainable(model).values()))
+    return torch.cat([part.reshape(-1) for part in found])
+
+
+def only_norm(model: LlamaForCausalLM) -> LlamaForCausalLM:
+    """All frozen but 32 weights."""
+    model.requires_grad_(False)
+    model.model.norm.weight.requires_grad_(True)
+    return model
+
+
+def with_dropout(model: LlamaForCausalLM) -> LlamaForCausalLM:
+    for layer in model.model.layers:
+        layer.self_attn.attention_dropout = 0.3
+    return model.train()
+
+
+def test_a_direction_is_signs_that_differ_from_seed_to_seed(tiny_model: LlamaForCausalLM) -> None:
+    one, other = direction(tiny_model, 1), direction(tiny_model, 2**64 - 1)
+    assert set(one.tolist()) == {-1.0, 1.0}
+    assert abs((one * other).mean()) < 0.03
+    assert abs(one.mean()) < 0.03
+
+
+def test_a_slope_is_the_derivative_along_its_direction(tiny_model: LlamaForCausalLM) -> None:
+    expected = [float(direction(tiny_model, seed) @ gradient(tiny_model)) for seed in range(8)]
+    found = run(tiny_model, steps=1, batch_size=6, perturbations=8, epsilon=3e-4)
+    assert found.slopes.dtype == np.float32
+    assert found.slopes.tolist() == pytest.approx(expected, abs=5e-3)
+
+
+def test_a_step_goes_down_the_mean_of_its_directions(tiny_model: LlamaForCausalLM) -> None:
+    start = weights(tiny_model)
+    slopes = run(tiny_model, 7, steps=1, perturbations=2, learning_rate=0.01).slopes
+    expected = start - 0.01 * (slopes[0] * direction(tiny_model, 7) + slopes[1] * direction(tiny_model, 8)) / 2
+    torch.testing.assert_close(weights(tiny_model), expected, rtol=0, atol=1e-6)
+
+
+def test_on_average_over_seeds_a_step_goes_down_the_gradient(tiny_model: LlamaForCausalLM) -> None:
+    model = only_norm(tiny_model)
+    expected, start = gradient(model), weights(model)
+    run(model, steps=1, batch_size=6, perturbations=200, learning_rate=0.01, epsilon=0.05)
+    found = (start - weights(model)) / 0.01
+    assert torch.nn.functional.cosine_similarity(found, expected, dim=0) > 0.85  # √(200 / 231) is expected
+    assert float(found @ expected / (expected @ expected)) == pytest.approx(1.0, abs=0.3)
+
+
+def test_the_same_seeds_give_the_same_bits(tiny_model: LlamaForCausalLM) -> None:
+    assert torch.equal(walked(tiny_model, 2**64 - 4), walked(tiny_model, 2**64 - 4))
+    assert not torch.equal(walked(tiny_model, 1), walked(tiny_model, 2))
+
+
+def test_the_slopes_alone_tell_where_the_walk_ended(tiny_model: LlamaForCausalLM) -> None:
+    """Within rounding: each step rounds every weight three times, by half a unit in its last place at most."""
+    replayed = copy.deepcopy(tiny_model)
+    slopes = run(tiny_model, steps=20, learning_rate=1e-3).slopes
+    move_along(replayed, {seed: -1e-3 * slope for seed, slope in enumerate(slopes.tolist())})
+    unit = torch.finfo(torch.float32).eps * float(weights(tiny_model).abs().max())
+    torch.testing.assert_close(weights(replayed), weights(tiny_model), rtol=0, atol=30 * unit)
+
+
+def test_a_seed_drawn_twice_counts_twice(tiny_model: LlamaForCausalLM) -> None:
+    config = ZerothOrderConfig(learning_rate=0.01, steps=2, epsilon=1e-3)
+    start = weights(tiny_model)
+    slopes = descend(tiny_model, SHARD.batches(1, 5), config, [9, 9]).slopes
+    expected = start - 0.01 * float(slopes.sum()) * direction(tiny_model, 9)
+    torch.testing.assert_close(weights(tiny_model), expected, rtol=0, atol=1e-6)
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_moves_are_the_same_bits_for_any_threads_and_kernel(
+    threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    original = nn.Sequential(nn.Linear(300, 200), nn.Linear(13, 7), nn.Linear(200, 301))
+    steps = {3: 1e-3, 2**64 - 1: -0.7, 5: 1e-8}
+    found: list[Tensor] = []
+    for count, kernel in [(1, "auto"), (2, "auto"), (1, "reference")]:
+        threads(count)
+        monkeypatch.setenv("FERRET_KERNEL", kernel)
+        model = copy.deepcopy(original)
+        move_along(model, steps)
+        found.append(weights(model))
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+    assert not torch.equal(found[0], weights(original))
+
+
+def test_half_precision_moves_by_the_rounding_seed(tiny_model: LlamaForCausalLM) -> None:
+    def moved(rounding: int) -> Tensor:
+        half = copy.deepcopy(tiny_model).to(torch.bfloat16)
+        move_along(half, {1: 1e-4}, rounding)
+        return weights(half)
+
+    assert torch.equal(moved(7), moved(7))
+    assert not torch.equal(moved(7), moved(8))
+
+
+def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -> None:
+    first = run(tiny_model, steps=1, batch_size=6, learning_rate=1e-9).trained
+    assert first.train_loss == pytest.approx(math.log(384), rel=0.1)
+    assert (first.examples, first.tokens) == (6, sum(len(one.response) for one in SHARD.examples))
+    run(tiny_model, 1, steps=200, batch_size=6, learning_rate=2e-3)
+    assert run(tiny_model, 300, steps=1, batch_size=6).trained.train_loss < first.train_loss - 0.5
+
+
+def test_accumulation_is_a_larger_batch(tiny_model: LlamaForCausalLM) -> None:
+    large = run(copy.deepcopy(tiny_model), batch_size=4)
+    small = run(tiny_model, batch_size=2, accumulation=2)
+    assert small.slopes.tolist() == pytest.approx(large.slopes.tolist(), abs=5e-3)
+    assert small.trained.train_loss == pytest.approx(large.trained.train_loss)
+    assert small.trained.examples == 12
+
+
+def test_both_losses_are_of_the_model_without_dropout(tiny_model: LlamaForCausalLM) -> None:
+    evaluated = walked(tiny_model)
+    before = torch.get_rng_state()
+    dropping = with_dropout(tiny_model)
+    assert torch.equal(walked(dropping), evaluated)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_model_keeps_its_mode(tiny_model: LlamaForCausalLM) -> None:
+    for mode in (True, False):
+        run(tiny_model.train(mode))
+        assert tiny_model.training is mode
+        assert all(parameter.grad is None for parameter in tiny_model.parameters())
+
+
+def test_frozen_parameters_stay(tiny_model: LlamaForCausalLM) -> None:
+    before = tiny_model.model.embed_tokens.weight.clone()
+    model = only_norm(tiny_model)
+    start = weights(model)
+    run(model)
+    assert torch.equal(model.model.embed_tokens.weight, before)
+    assert not torch.equal(weights(model), start)
+
+
+def test_each_step_is_reported_and_may_end_the_training(tiny_model: LlamaForCausalLM) -> None:
+    seen: list[int] = []
+
+    def cancel(step: int) -> None:
+        seen.append(step)
+        if step == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        descend(tiny_model.train(), SHARD.batches(1, 5), ZerothOrderConfig(steps=3), range(3), cancel)
+    assert seen == [1, 2]
+    assert tiny_model.training
+
+
+def test_a_runaway_names_the_step_and_the_remedy(tiny_model: LlamaForCausalLM) -> None:
+    with pytest.raises(
+        FerretError, match=r"learning_rate = 1000000000000.0: at local step 2 of 3 .* lower it"
+    ) as caught:
+        run(tiny_model, learning_rate=1e12)
+    assert caught.value.code == "training.non_finite"
+
+
+def test_a_broken_weight_stops_at_the_first_step(tiny_model: LlamaForCausalLM) -> None:
+    with torch.no_grad():
+        tiny_model.model.norm.weight[0] = math.nan
+    with pytest.raises(FerretError, match="at local step 1 of 3 the losses on either side are nan and nan"):
+        run(tiny_model)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"learning_rate": 0},
+        {"learning_rate": math.inf},
+        {"steps": 0},
+        {"batch_size": 0},
+        {"accumulation": 0},
+        {"epsilon": 0},
+        {"perturbations": 0},
+        {"optimizer": "adam"},
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        ZerothOrderConfig.model_validate(options)
+
+
+def test_defaults_are_the_papers() -> None:
+    config = ZerothOrderConfig()
+    assert (config.learning_rate, config.epsilon) == (3e-7, 5e-4)
+    assert (config.steps, config.perturbations, config.batch_size, config.directions) == (200, 1, 1, 200)
