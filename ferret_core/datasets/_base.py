@@ -18,12 +18,16 @@ IGNORED = -100
 
 
 class Example(NamedTuple):
-    """One instruction with its answer; ``label`` is what a skewed partition splits by."""
+    """One instruction with its answer; ``label`` is what a skewed partition splits by.
+
+    ``accepted`` holds further answers that count as right: training takes ``output`` alone, a score the best of all.
+    """
 
     instruction: str
     input: str
     output: str
     label: str = ""
+    accepted: tuple[str, ...] = ()
 
 
 class Batch(NamedTuple):
@@ -43,10 +47,11 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Shard:
-    """One participant's tokenised examples; ``partition.invalid`` if there are none."""
+    """One participant's tokenised examples, ``truncated`` of them cut; ``partition.invalid`` if there are none."""
 
     examples: Sequence[Encoded]
     pad_id: int
+    truncated: int = 0
 
     def __post_init__(self) -> None:
         if not self.examples:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> Shard:
     """The shard of ``examples``, none longer than ``max_tokens`` (at least 2), responses ended by end-of-text.
 
+    It counts the examples that were cut, be it the prompt or the response.
     Raises ``partition.invalid`` without examples, ``dataset.invalid`` for an output that gives no token at all.
     """
     begin = _begin(tokenizer)
@@ -29,6 +30,7 @@ def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, ma
     prompts = _ids([prompt_of(example) for example in examples], tokenizer)
     responses = _ids([example.output for example in examples], tokenizer)
     encoded: list[Encoded] = []
+    truncated = 0
     for example, prompt, response in zip(examples, prompts, responses, strict=True):
         if not response + end:
             raise FerretError.of_field(
@@ -36,7 +38,8 @@ def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, ma
             )
         kept = (response + end)[: max_tokens - 1]
         encoded.append(Encoded(_cut(begin, prompt, max_tokens - len(kept)), kept))
-    return Shard(encoded, pad_id(tokenizer))
+        truncated += len(begin + prompt + response + end) > max_tokens
+    return Shard(encoded, pad_id(tokenizer), truncated)
 
 
 def encode_prompts(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> list[list[int]]:

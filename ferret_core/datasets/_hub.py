@@ -1,34 +1,66 @@
-"""Reads a Parquet file of a dataset on the Hugging Face hub, or of the mirror that ``HF_ENDPOINT`` names."""
+"""Files of a dataset on the Hugging Face hub, or on the mirror that ``HF_ENDPOINT`` names.
+
+Each is downloaded once and kept in the hub's own cache. All functions raise ``dataset.invalid`` about ``dataset.hub``,
+and ``setup.missing`` without the packages of the extra ``hub``.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+from ferret_core.datasets._record import Record, record_of
 from ferret_core.protocol.errors import FerretError
 
+OPTION = "dataset.hub"
 
-def read_parquet(repository: str, revision: str | None, filename: str) -> list[dict[str, Any]]:
-    """The file's rows; it is downloaded once and kept in the hub's own cache.
 
-    Raises ``dataset.invalid`` about ``dataset.hub``, ``setup.missing`` without the packages of the extra ``hub``.
-    """
-    try:
-        import pyarrow as arrow
+def download(repository: str, revision: str | None, filename: str) -> str:
+    """The local path of the repository's file."""
+    with _from_hub(repository, filename):
         from huggingface_hub import hf_hub_download
+
+        return hf_hub_download(repository, filename, repo_type="dataset", revision=revision)
+
+
+def download_all(repository: str, revision: str | None, pattern: str) -> list[str]:
+    """The local paths of the repository's files whose names match ``pattern``, by name; there is at least one."""
+    with _from_hub(repository, pattern):
+        from huggingface_hub import snapshot_download
+
+        folder = snapshot_download(repository, repo_type="dataset", revision=revision, allow_patterns=pattern)
+    if not (paths := sorted(Path(folder).glob(pattern))):
+        raise _invalid(repository, f"has no {pattern}: name another repository or revision, or give local files")
+    return [str(path) for path in paths]
+
+
+def read_parquet(repository: str, revision: str | None, filename: str) -> Iterator[Record]:
+    """The rows of the repository's Parquet file."""
+    with _from_hub(repository, filename):
+        import pyarrow as arrow
         from pyarrow import parquet
+    path = download(repository, revision, filename)
+    try:
+        rows = parquet.read_table(path).to_pylist()
+    except arrow.ArrowException as error:
+        raise _invalid(repository, f"{path} is not a whole Parquet file ({error}): delete it and try again") from error
+    place = f"{repository}/{filename}"
+    return (record_of(row, OPTION, place, f"row {number}") for number, row in enumerate(rows, start=1))
+
+
+@contextmanager
+def _from_hub(repository: str, wanted: str) -> Generator[None]:
+    """Says which package is missing, or what cannot be downloaded."""
+    try:
+        yield
     except ImportError as error:
         message = f"{error.name} is not installed: pip install {error.name}, or give local files"
         raise FerretError("setup.missing", message) from error
-    try:
-        path = hf_hub_download(repository, filename, repo_type="dataset", revision=revision)
     except Exception as error:  # httpx, httpx2, OSError or ValueError, as the hub's version has it
         why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise _invalid(repository, f"{filename} cannot be downloaded ({why}): give train and test as files") from error
-    try:
-        return parquet.read_table(path).to_pylist()
-    except arrow.ArrowException as error:
-        raise _invalid(repository, f"{path} is not a whole Parquet file ({error}): delete it and try again") from error
+        raise _invalid(repository, f"{wanted} cannot be downloaded ({why}): give local files") from error
 
 
 def _invalid(repository: str, message: str) -> FerretError:
-    return FerretError.of_field("dataset.invalid", "dataset.hub", repository, message)
+    return FerretError.of_field("dataset.invalid", OPTION, repository, message)

@@ -8,14 +8,13 @@ closing line ``#### <number>``. There are no labels: a Dirichlet partition skews
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._hub import read_parquet
-from ferret_core.datasets._jsonl import Line, read_jsonl
+from ferret_core.datasets._json import read_lines
 from ferret_core.protocol.spec import Strict
 
 
@@ -51,11 +50,8 @@ class Dataset:
         return self._read("test", self.config.test)
 
     def _read(self, split: Literal["train", "test"], path: str | None) -> list[Example]:
-        lines = self._hub(split) if path is None else read_jsonl(path, f"dataset.{split}")
-        return [Example(line.text("question"), "", line.text("answer")) for line in lines]
-
-    def _hub(self, split: Literal["train", "test"]) -> Iterable[Line]:
-        filename = f"main/{split}-00000-of-00001.parquet"
-        rows = read_parquet(self.config.hub, self.config.revision, filename)
-        place = f"{self.config.hub}/{filename}"
-        return (Line("dataset.hub", place, number, row) for number, row in enumerate(rows, start=1))
+        if path is not None:
+            problems = read_lines(path, f"dataset.{split}")
+        else:
+            problems = read_parquet(self.config.hub, self.config.revision, f"main/{split}-00000-of-00001.parquet")
+        return [Example(problem.text("question"), "", problem.text("answer")) for problem in problems]

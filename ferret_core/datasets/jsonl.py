@@ -1,9 +1,10 @@
 """Instructions from your own JSON Lines file: one object per line with an instruction, an input and an output.
 
 Files may be gzipped (``.gz``). A relative path is taken as it is. The field names can be set, so that a file need not
-be rewritten; ``input`` and ``label`` may be missing from single lines. Without a ``test`` file, ``test_share`` of the
-examples is held out: those whose BLAKE3 digests are smallest. That choice needs no seed and does not depend on the
-order of the lines, so every process that reads the file holds out the same examples.
+be rewritten; ``input`` and ``label`` may be missing from single lines. Where ``output`` is a list of answers, training
+takes the first, and a score the best of all. Without a ``test`` file, ``test_share`` of the examples is held out:
+those whose BLAKE3 digests are smallest. That choice needs no seed and does not depend on the order of the lines, so
+every process that reads the file holds out the same examples.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from itertools import islice
 from pydantic import Field
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._jsonl import invalid, read_jsonl
+from ferret_core.datasets._json import read_lines
+from ferret_core.datasets._record import invalid
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
@@ -30,7 +32,9 @@ class Config(Strict):
     )
     instruction: str = Field(default="instruction", min_length=1, description="Field of the instruction")
     input: str = Field(default="input", min_length=1, description="Field of the input, may be missing in a line")
-    output: str = Field(default="output", min_length=1, description="Field of the answer")
+    output: str = Field(
+        default="output", min_length=1, description="Field of the answer, or of a list of accepted ones"
+    )
     label: str = Field(default="label", min_length=1, description="Field of the label that skewed partitions split by")
     train_limit: int | None = Field(default=None, ge=1, description="Use only the first n training examples")
     test_limit: int | None = Field(default=None, ge=1, description="Use only the first n held-out examples")
@@ -66,7 +70,7 @@ class Dataset:
         if len(examples) < 2:
             raise invalid("dataset.train", config.train, "holds 1 example and none to hold out: add some, or set test")
         held_out = min(math.ceil(config.test_share * len(examples)), len(examples) - 1)
-        ranked = sorted(range(len(examples)), key=lambda index: digest_json(examples[index]))
+        ranked = sorted(range(len(examples)), key=lambda index: _rank(examples[index]))
         chosen = set(ranked[:held_out])
         test = [example for index, example in enumerate(examples) if index in chosen]
         return [example for index, example in enumerate(examples) if index not in chosen], test
@@ -75,16 +79,17 @@ class Dataset:
         config = self.config
         renamed = {config.input, config.label} - {"input", "label"}
         examples: list[Example] = []
-        for line in islice(read_jsonl(path, option), limit):
+        for line in islice(read_lines(path, option), limit):
             renamed -= line.fields.keys()
-            examples.append(
-                Example(
-                    line.text(config.instruction),
-                    line.text_or_empty(config.input),
-                    line.text(config.output),
-                    line.text_or_empty(config.label),
-                )
-            )
+            instruction = line.text(config.instruction)
+            output, *accepted = line.texts(config.output)
+            label = line.text_or_empty(config.label)
+            examples.append(Example(instruction, line.text_or_empty(config.input), output, label, tuple(accepted)))
         if renamed:
             raise invalid(option, path, f"no line has the field {min(renamed)!r}: correct its name in the options")
         return examples
+
+
+def _rank(example: Example) -> str:
+    """What decides who is held out: the text alone, whatever else is accepted."""
+    return digest_json([example.instruction, example.input, example.output, example.label])

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -25,30 +25,83 @@ DATASETS = "ferret_core.datasets"
 pytestmark = pytest.mark.parametrize("name", discovery.names(DATASETS))
 
 
-def _two_files(folder: Path, rows: list[dict[str, str]]) -> dict[str, Any]:
+class Sample(NamedTuple):
+    """A small valid dataset: its options, the files its parts are read from, and which option an error is about."""
+
+    options: dict[str, Any]
+    train: Path
+    test: Path
+    blamed: str
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def _two_files(folder: Path, rows: list[dict[str, Any]]) -> Sample:
     """Options ``train`` and ``test``: the rows, and their last fifth."""
-    for split, part in (("train", rows[: -len(rows) // 5]), ("test", rows[-len(rows) // 5 :])):
-        (folder / split).write_text("".join(f"{json.dumps(row)}\n" for row in part), encoding="utf-8")
-    return {split: str(folder / split) for split in ("train", "test")}
+    train = _write(folder / "train", rows[: -len(rows) // 5])
+    test = _write(folder / "test", rows[-len(rows) // 5 :])
+    return Sample({"train": str(train), "test": str(test)}, train, test, "dataset.train")
 
 
-def _gsm8k(folder: Path) -> dict[str, Any]:
+def _gsm8k(folder: Path) -> Sample:
     return _two_files(folder, [{"question": f"{i} + {i}?", "answer": f"#### {2 * i}"} for i in range(20)])
 
 
-def _jsonl(folder: Path) -> dict[str, Any]:
+def _jsonl(folder: Path) -> Sample:
     rows = [{"instruction": "Double.", "input": str(i), "output": str(2 * i), "label": "maths"} for i in range(20)]
     return _two_files(folder, rows)
 
 
-SAMPLES: dict[str, Callable[[Path], dict[str, Any]]] = {"gsm8k": _gsm8k, "jsonl": _jsonl}
-"""How to write a small valid dataset: returns its options, each file named by one of them."""
+def _dolly(folder: Path) -> Sample:
+    categories = ["brainstorming", "closed_qa", "summarization"]
+    rows = [
+        {"instruction": f"Say {i}.", "context": "", "response": str(i), "category": categories[i % 3]}
+        for i in range(20)
+    ]
+    path = _write(folder / "dolly.jsonl", rows)
+    return Sample({"path": str(path)}, path, path, "dataset.path")
+
+
+def _codealpaca(folder: Path) -> Sample:
+    languages = ["C", "C++", "Go", "X86-64 Assembly"]
+    rows = [{"instruction": f"Print {i}.", "input": languages[i % 4], "output": f"print({i})"} for i in range(40)]
+    path = _write(folder / "rosetta.jsonl", rows)
+    return Sample({"path": str(path), "languages": 3}, path, path, "dataset.path")
+
+
+def _natural_instructions(folder: Path) -> Sample:
+    for name, count in (("task1_a", 100), ("task2_b", 50), ("task3_c", 4)):
+        instances = [{"id": str(i), "input": f"{name} {i}", "output": [str(i), "none"]} for i in range(count)]
+        _write(folder / "tasks" / f"{name}.json", [{"Definition": [f"Do {name}."], "Instances": instances}])
+    for split, names in (("train", "task1_a\ntask2_b\n"), ("test", "task3_c\n")):
+        (folder / "splits" / "default").mkdir(parents=True, exist_ok=True)
+        (folder / "splits" / "default" / f"{split}_tasks.txt").write_text(names)
+    tasks = folder / "tasks"
+    return Sample({"tasks": str(folder)}, tasks / "task2_b.json", tasks / "task3_c.json", "dataset.tasks")
+
+
+SAMPLES: dict[str, Callable[[Path], Sample]] = {
+    "codealpaca": _codealpaca,
+    "dolly": _dolly,
+    "gsm8k": _gsm8k,
+    "jsonl": _jsonl,
+    "natural_instructions": _natural_instructions,
+}
 
 
 @pytest.fixture
-def options(name: str, tmp_path: Path) -> dict[str, Any]:
+def sample(name: str, tmp_path: Path) -> Sample:
     assert name in SAMPLES, f"add a sample of {name!r} to SAMPLES in tests/contract/test_dataset.py"
     return SAMPLES[name](tmp_path)
+
+
+@pytest.fixture
+def options(sample: Sample) -> dict[str, Any]:
+    return sample.options
 
 
 def _dataset(name: str, options: dict[str, Any]) -> FederatedDataset:
@@ -99,21 +152,20 @@ def test_its_examples_can_be_trained_on(
     assert ((batch.labels != -100).sum(dim=1) > 1).all()
 
 
-def test_a_truncated_line_is_named_by_file_and_number(name: str, options: dict[str, Any]) -> None:
-    path = Path(options["train"])
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-9])
+def test_a_truncated_line_is_named_by_file_and_number(name: str, sample: Sample) -> None:
+    whole = sample.train.read_bytes()
+    sample.train.write_bytes(whole[:-9])
     with pytest.raises(FerretError) as caught:
-        _dataset(name, options).train()
+        _dataset(name, sample.options).train()
     assert caught.value.code == "dataset.invalid"
-    assert str(path) in caught.value.detail
+    assert str(sample.train) in caught.value.detail
     assert f"line {len(whole.splitlines())} " in caught.value.detail
-    assert caught.value.errors[0].field == "dataset.train"
+    assert caught.value.errors[0].field == sample.blamed
 
 
-def test_a_missing_file_is_named(name: str, options: dict[str, Any]) -> None:
-    Path(options["test"]).unlink()
+def test_a_missing_file_is_named(name: str, sample: Sample) -> None:
+    sample.test.unlink()
     with pytest.raises(FerretError) as caught:
-        _dataset(name, options).test()
+        _dataset(name, sample.options).test()
     assert caught.value.code == "dataset.invalid"
-    assert options["test"] in caught.value.detail
+    assert str(sample.test) in caught.value.detail

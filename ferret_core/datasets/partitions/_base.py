@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -18,7 +20,7 @@ class FederatedPartition(Protocol):
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
         """Every index of ``labels`` to exactly one of ``clients`` sorted shards, none empty; ``seed`` fixes it all.
 
-        Raises ``partition.invalid`` when there are too few examples.
+        Raises ``partition.invalid`` when there are too few examples, or labels that do not suit so many clients.
         """
         ...
 
@@ -33,10 +35,32 @@ class PartitionModule(Protocol):
 def need_examples(examples: int, clients: int, each: int = 1) -> None:
     """Raises ``partition.invalid`` unless every client can have ``each`` examples."""
     if clients * each > examples:
-        raise FerretError.of_field(
-            "partition.invalid",
-            "participants.simulated",
+        raise unsuitable(
             clients,
             f"the dataset has {examples} training examples, {clients * each} are needed ({each} per client): "
             f"use at most {examples // each} clients, or more data",
         )
+
+
+def unsuitable(clients: int, message: str) -> FerretError:
+    """``partition.invalid`` about the number of clients."""
+    return FerretError.of_field("partition.invalid", "participants.simulated", clients, message)
+
+
+def by_label(labels: Sequence[str]) -> dict[str, list[int]]:
+    """The indices of each label's examples, labels in the order of their names."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for index, label in enumerate(labels):
+        found[label].append(index)
+    return {label: found[label] for label in sorted(found)}
+
+
+def fill_up(shards: list[list[int]], least: int) -> None:
+    """Moves examples one by one from the largest shard until none has fewer than ``least``."""
+    largest = [(-len(shard), client) for client, shard in enumerate(shards)]
+    heapq.heapify(largest)
+    for shard in shards:
+        while len(shard) < least:
+            client = largest[0][1]
+            shard.append(shards[client].pop())
+            heapq.heapreplace(largest, (-len(shards[client]), client))

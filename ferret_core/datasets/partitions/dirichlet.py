@@ -8,14 +8,12 @@ are skewed in size alone.
 
 from __future__ import annotations
 
-import heapq
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 from pydantic import Field
 
-from ferret_core.datasets.partitions._base import need_examples
+from ferret_core.datasets.partitions._base import by_label, fill_up, need_examples
 from ferret_core.protocol.spec import Strict
 
 
@@ -36,25 +34,11 @@ class Partition:
         """Index lists, one per client; ``partition.invalid`` if not all clients can have ``min_examples``."""
         need_examples(len(labels), clients, self.config.min_examples)
         rng = np.random.Generator(np.random.PCG64(seed))
-        by_label: defaultdict[str, list[int]] = defaultdict(list)
-        for index, label in enumerate(labels):
-            by_label[label].append(index)
         shards: list[list[int]] = [[] for _ in range(clients)]
-        for label in sorted(by_label):
-            ends = rng.dirichlet([self.config.alpha] * clients).cumsum()[:-1] * len(by_label[label])
-            owners = np.searchsorted(ends, np.arange(len(by_label[label])) + 0.5)
-            for owner, index in zip(owners, rng.permutation(by_label[label]), strict=True):
+        for indices in by_label(labels).values():
+            ends = rng.dirichlet([self.config.alpha] * clients).cumsum()[:-1] * len(indices)
+            owners = np.searchsorted(ends, np.arange(len(indices)) + 0.5)
+            for owner, index in zip(owners, rng.permutation(indices), strict=True):
                 shards[owner].append(int(index))
-        _fill_up(shards, self.config.min_examples)
+        fill_up(shards, self.config.min_examples)
         return [sorted(shard) for shard in shards]
-
-
-def _fill_up(shards: list[list[int]], least: int) -> None:
-    """Moves examples one by one from the largest shard until none has fewer than ``least``."""
-    largest = [(-len(shard), client) for client, shard in enumerate(shards)]
-    heapq.heapify(largest)
-    for shard in shards:
-        while len(shard) < least:
-            client = largest[0][1]
-            shard.append(shards[client].pop())
-            heapq.heapreplace(largest, (-len(shards[client]), client))

@@ -61,6 +61,15 @@ def test_a_long_response_loses_its_right_and_its_end(tiny_tokenizer: PreTrainedT
     assert cut.response == whole.response[:4]
 
 
+def test_examples_that_were_cut_are_counted(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
+    short, long_answer = Example("a", "", "b"), Example("a", "", "word " * 200)
+    lengths = [sum(map(len, shard_of([example], tiny_tokenizer, 1000).examples[0])) for example in (short, EXAMPLE)]
+    assert lengths[0] < lengths[1]
+    examples = [short, EXAMPLE, long_answer]
+    limits = (2000, lengths[1], lengths[1] - 1, lengths[0] - 1)
+    assert [shard_of(examples, tiny_tokenizer, limit).truncated for limit in limits] == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("room", [1, 2, 7])
 def test_a_generation_prompt_fits_its_room(tiny_tokenizer: PreTrainedTokenizerFast, room: int) -> None:
     (whole,), (cut,) = (encode_prompts([EXAMPLE], tiny_tokenizer, size) for size in (1000, room))

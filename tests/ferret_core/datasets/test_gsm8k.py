@@ -88,7 +88,7 @@ def test_reads_the_hub_at_a_revision_and_keeps_a_copy(tmp_path: Path, hub: Any) 
         for split, rows in (("train", TRAIN), ("test", TEST))
     }
     with hub(files) as endpoint:
-        expected = [[[row["question"], "", row["answer"], ""] for row in rows] for rows in (TRAIN, TEST)]
+        expected = [[[row["question"], "", row["answer"], "", []] for row in rows] for rows in (TRAIN, TEST)]
         assert read(endpoint, tmp_path / "home", {}, {"revision": REVISION}) == [expected, expected]
     assert read(endpoint, tmp_path / "home", {"revision": REVISION}) == [expected]
 
@@ -101,4 +101,4 @@ def test_what_the_hub_has_not_or_has_wrong_is_named(tmp_path: Path, hub: Any) ->
     assert broken["errors"][0]["field"] == "dataset.hub"
     assert "is not a whole Parquet file" in broken["detail"]
     assert "cannot be downloaded" in missing["detail"]
-    assert "give train and test as files" in missing["detail"]
+    assert "give local files" in missing["detail"]

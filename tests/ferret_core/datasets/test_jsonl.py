@@ -55,6 +55,19 @@ def test_field_names_can_be_set(tmp_path: Path) -> None:
     assert Dataset(config).train() == [Example("Why?", "", "So.", "x"), Example("Who?", "", "I.", "")]
 
 
+def test_a_list_of_answers_is_one_to_train_on_and_others_to_accept(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", [{**GOOD, "output": ["4", "four", "2²"]}, {**GOOD, "output": ["5"]}])
+    (first, second) = Dataset(Config(train=path, test_share=0)).train()
+    assert (first.output, first.accepted) == ("4", ("four", "2²"))
+    assert (second.output, second.accepted) == ("5", ())
+
+
+def test_what_else_is_accepted_does_not_decide_who_is_held_out(tmp_path: Path) -> None:
+    one = Dataset(Config(train=write(tmp_path / "a", lines(30))))
+    more = Dataset(Config(train=write(tmp_path / "b", [{**row, "output": [row["output"], "x"]} for row in lines(30)])))
+    assert [example.input for example in one.test()] == [example.input for example in more.test()]
+
+
 def test_a_misspelt_optional_field_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "a", [GOOD])
     assert "no line has the field 'contxt'" in failure(tmp_path / "a", input="contxt").detail
@@ -107,12 +120,14 @@ def test_a_share_of_nothing_holds_out_nothing(tmp_path: Path) -> None:
     ("raw", "message"),
     [
         (b'{"instruction": "a", "outp', "line 2 is not whole JSON (Unterminated string"),
-        (b'["a", "b"]', "line 2 is a list: write one JSON object per line"),
+        (b'["a", "b"]', "line 2 is a list, not an object"),
         (b"null", "line 2 is null"),
-        (b'{"instruction": "a", "answer": "b"}', "line 2: field 'output' is missing (the line has 'instruction', 'ans"),
-        (b"{}", "line 2: field 'instruction' is missing (the line has no fields)"),
+        (b'{"instruction": "a", "answer": "b"}', "line 2: field 'output' is missing (there are 'instruction', 'ans"),
+        (b"{}", "line 2: field 'instruction' is missing (there are no fields)"),
         (b'{"instruction": 7, "output": "b"}', "line 2: field 'instruction' is a number, not a text"),
         (b'{"instruction": "a", "output": null}', "line 2: field 'output' is null, not a text"),
+        (b'{"instruction": "a", "output": []}', "line 2: field 'output' is an empty list"),
+        (b'{"instruction": "a", "output": ["b", 7]}', "line 2: field 'output[1]' is a number, not a text"),
         (b'{"instruction": "a", "output": "b", "label": true}', "line 2: field 'label' is a boolean, not a text"),
         (b'{"instruction": "a", "output": "b\xff"}', "line 2 is not UTF-8 at byte 34"),
         (b'{"instruction": "\\ud83d", "output": "b"}', "line 2: field 'instruction' holds half a surrogate pair"),

@@ -1,0 +1,100 @@
+"""``ferret data …``"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferret_cli import options
+
+if TYPE_CHECKING:
+    from ferret_cli.data.holdings import Holding
+    from ferret_core.protocol.spec import ExperimentSpec
+
+data = typer.Typer(help="The data of an experiment, and how they are split over its clients.", no_args_is_help=True)
+
+
+@data.callback()
+def group() -> None:
+    """Keeps ``show`` a command of its own while it is the only one."""
+
+
+@data.command()
+def show(
+    file: options.SpecFile,
+    assignments: options.Assignments = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write partition.png and partition.csv here.", show_default=False),
+    ] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Count tokens too, and examples longer than the context of the model.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Show which examples each simulated client of the experiment in FILE holds; draw it with --out."""
+    from ferret_cli import specfile
+    from ferret_cli.output import emit, say
+    from ferret_cli.setup import require_drawing, require_training
+
+    require_training()
+    if out is not None:
+        require_drawing()
+
+    from ferret_cli.data.holdings import document, holdings
+    from ferret_cli.data.tokens import tokenised_by
+    from ferret_cli.paper.files import writable
+    from ferret_core import catalog
+    from ferret_core.federated_data import deal
+    from ferret_core.protocol.errors import FerretError
+
+    spec = catalog.resolve(specfile.load(file, assignments or ()))
+    if not spec.participants.simulated:
+        message = "real participants bring their own data, and nothing is split: set it to at least 1"
+        raise FerretError.of_field("spec.invalid", "participants.simulated", 0, message)
+    folder = None if out is None else writable(out, "--out")
+    dealt = deal(spec)
+    held = holdings(dealt, tokenised_by(spec.model) if tokens else None)
+    files = {} if folder is None else _draw(folder, held, spec)
+    for path in files.values():
+        say(f"written: {path}")
+    found = {"dataset": spec.dataset.name, "partition": spec.partition.name, **document(held, dealt.test), **files}
+    if json:
+        emit(found)
+    else:
+        _print(found)
+
+
+def _draw(folder: Path, held: Sequence[Holding], spec: ExperimentSpec) -> dict[str, str]:
+    from ferret_cli.data.holdings import rows
+    from ferret_cli.data.picture import draw
+    from ferret_cli.paper import look
+    from ferret_cli.paper.files import write
+    from ferret_cli.paper.table import to_csv
+
+    chosen = ", ".join(f"{name} = {value}" for name, value in spec.partition.options.items())
+    how = f"{spec.partition.name} ({chosen})" if chosen else spec.partition.name
+    title = f"{spec.dataset.name} over {len(held):,} clients, {how}"
+    with look.applied():
+        picture = look.png(draw(held, title))
+    return {
+        "csv": str(write(folder / "partition.csv", to_csv(rows(held)).encode())),
+        "png": str(write(folder / "partition.png", picture)),
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    from ferret_cli.output import table
+
+    together = {**found, "labels": len(found["labels"])}
+    shown: list[tuple[str | None, ...]] = [
+        (name, *(f"{spread[part]:,}".removesuffix(".0") for part in ("min", "median", "max")), f"{together[name]:,}")
+        for name, spread in found["per_client"].items()
+    ]
+    test = found["test_labels"]
+    shown.append(("test examples", None, None, None, f"{sum(test.values()):,}"))
+    shown.append(("test labels", None, None, None, f"{len(test):,}"))
+    table([f"{found['clients']:,} clients", "least", "median", "most", "all"], shown)

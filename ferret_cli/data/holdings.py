@@ -1,0 +1,71 @@
+"""What the clients of an experiment hold, in numbers."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ferret_core.datasets._base import Example, Shard
+from ferret_core.federated_data import Dealt
+
+
+class Holding(NamedTuple):
+    """One client's examples by label; the tokens they make, and how many were cut for it, where these were counted."""
+
+    client: str
+    labels: dict[str, int]
+    tokens: int | None
+    truncated: int | None
+
+    @property
+    def examples(self) -> int:
+        return sum(self.labels.values())
+
+
+def holdings(dealt: Dealt, tokenised: Callable[[Sequence[Example]], Shard] | None) -> list[Holding]:
+    """One per client, in their order; each shard is tokenised and let go, if ``tokenised`` is given."""
+    return [_holding(name, [dealt.train[index] for index in shard], tokenised) for name, shard in dealt.clients.items()]
+
+
+def document(held: Sequence[Holding], test: Sequence[Example]) -> dict[str, Any]:
+    """The figures of all clients together, as one JSON document; without tokens where none were counted."""
+    labels: Counter[str] = Counter()
+    for holding in held:
+        labels.update(holding.labels)
+    counts = {
+        "examples": [holding.examples for holding in held],
+        "labels": [len(holding.labels) for holding in held],
+        "tokens": [holding.tokens for holding in held if holding.tokens is not None],
+        "truncated": [holding.truncated for holding in held if holding.truncated is not None],
+    }
+    return {
+        "clients": len(held),
+        **{name: sum(counts[name]) for name in ("examples", "tokens", "truncated") if counts[name]},
+        "labels": dict(sorted(labels.items())),
+        "test_labels": dict(sorted(Counter(example.label for example in test).items())),
+        "per_client": {name: _spread(counts[name]) for name in counts if counts[name]},
+    }
+
+
+def rows(held: Sequence[Holding]) -> list[dict[str, str | float | None]]:
+    """One row per client and label that it holds."""
+    return [
+        {"client": holding.client, "label": label, "examples": count}
+        for holding in held
+        for label, count in sorted(holding.labels.items())
+    ]
+
+
+def _holding(name: str, examples: Sequence[Example], tokenised: Callable[[Sequence[Example]], Shard] | None) -> Holding:
+    labels = dict(Counter(example.label for example in examples))
+    if tokenised is None:
+        return Holding(name, labels, None, None)
+    shard = tokenised(examples)
+    tokens = sum(len(prompt) + len(response) for prompt, response in shard.examples)
+    return Holding(name, labels, tokens, shard.truncated)
+
+
+def _spread(counts: Sequence[int]) -> dict[str, float]:
+    return {"min": min(counts), "median": statistics.median(counts), "max": max(counts)}

@@ -1,0 +1,76 @@
+"""Reads JSON of a user's files, gzipped where the name ends in ``.gz``: a whole document, or one object per line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from ferret_core.datasets._record import Record, invalid, kind_of, record_of
+
+
+def read_lines(path: str, option: str) -> Iterator[Record]:
+    """The objects of a JSON Lines file, streamed; blank lines are allowed.
+
+    Raises ``dataset.invalid`` that names file and line, or says that there is nothing.
+    """
+    empty = True
+    with _open(path, option) as stream:
+        for number, raw in enumerate(stream, start=1):
+            if raw.strip():
+                empty = False
+                yield record_of(_parse(raw, option, path, number), option, path, f"line {number}")
+    if empty:
+        raise invalid(option, path, "holds no examples: every line is blank")
+
+
+def read_object(path: str, option: str) -> Record:
+    """The file's one JSON object; ``dataset.invalid`` if it holds anything else."""
+    return record_of(_document(path, option), option, path, "")
+
+
+def read_list(path: str, option: str) -> Iterator[Record]:
+    """The objects of the file's one JSON list, at least one; ``dataset.invalid`` if it holds anything else."""
+    items = _document(path, option)
+    if not isinstance(items, list):
+        raise invalid(option, path, f"the file is {kind_of(items)}: write a JSON list, or name JSON Lines .jsonl")
+    if not items:
+        raise invalid(option, path, "holds no examples: the list is empty")
+    for number, item in enumerate(cast(list[object], items), start=1):
+        yield record_of(item, option, path, f"item {number}")
+
+
+def _document(path: str, option: str) -> object:
+    with _open(path, option) as stream:
+        return _parse(stream.read(), option, path)
+
+
+@contextmanager
+def _open(path: str, option: str) -> Generator[BinaryIO]:
+    try:
+        with cast(BinaryIO, gzip.open(path)) if path.endswith(".gz") else Path(path).open("rb") as stream:
+            yield stream
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise invalid(option, path, f"cannot be read ({reason}): give the path of a readable file") from error
+
+
+def _parse(raw: bytes, option: str, path: str, line: int = 1) -> object:
+    """The JSON value of ``raw``, which begins in this line of the file."""
+    try:
+        return json.loads(raw.decode("utf-8-sig").rstrip())
+    except UnicodeDecodeError as error:
+        line += raw.count(b"\n", 0, error.start)
+        byte = error.start - raw.rfind(b"\n", 0, error.start)
+        message = f"line {line} is not UTF-8 at byte {byte}: save it so, or name a gzipped file .gz"
+        raise invalid(option, path, message) from error
+    except json.JSONDecodeError as error:
+        where = f"{error.msg} at column {error.colno}"
+        message = f"line {line + error.lineno - 1} is not whole JSON ({where}): mend or remove the line"
+        raise invalid(option, path, message) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a thousand brackets
+        raise invalid(option, path, f"line {line} is no plain JSON ({error}): mend or remove the line") from error

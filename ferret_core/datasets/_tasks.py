@@ -1,0 +1,93 @@
+"""The tasks of Super-NaturalInstructions, in the three forms they are found in: release, one file, hub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ferret_core.datasets._hub import OPTION, download_all
+from ferret_core.datasets._json import read_lines, read_object
+from ferret_core.datasets._record import Record, invalid
+
+Split = Literal["train", "test"]
+
+
+class Instance(NamedTuple):
+    """One input and the answers that are accepted, at least one."""
+
+    input: str
+    answers: tuple[str, ...]
+
+
+class Task(NamedTuple):
+    """A task by its official name, e.g. ``task001_quoref_question_generation``, with its instruction."""
+
+    name: str
+    definition: str
+    instances: list[Instance]
+
+
+def from_release(folder: Path, split: Split, names: str | None) -> Iterator[Task]:
+    """The official layout: ``tasks/<name>.json`` for every line of ``names``, else of ``splits/default``'s list."""
+    path = names or str(folder / "splits" / "default" / f"{split}_tasks.txt")
+    option = f"dataset.{split}_tasks" if names else "dataset.tasks"
+    for number, name in _listed(path, option):
+        file = folder / "tasks" / f"{name}.json"
+        if not file.is_file():
+            message = f"line {number} names {name!r}, but there is no {file}: correct it, or take the line out"
+            raise invalid(option, path, message)
+        yield _task(name, read_object(str(file), "dataset.tasks"))
+
+
+def from_file(path: str, split: Split, names: str | None) -> Iterator[Task]:
+    """JSON Lines with one task each, its name under ``task``: those that ``names`` lists, else those of this split."""
+    if names is None:
+        yield from (_named(line) for line in read_lines(path, "dataset.tasks") if line.text("split") == split)
+        return
+    listed = {name: number for number, name in _listed(names, f"dataset.{split}_tasks")}
+    found = {task.name: task for task in map(_named, read_lines(path, "dataset.tasks")) if task.name in listed}
+    for name, number in listed.items():
+        if name not in found:
+            message = f"line {number} names {name!r}, which is not in {path}: correct it, or take the line out"
+            raise invalid(f"dataset.{split}_tasks", names, message)
+        yield found[name]
+
+
+def from_hub(repository: str, revision: str | None, split: Split) -> Iterator[Task]:
+    """One JSON Lines file per task under ``train/`` and ``test/``, with a line per answer: an id may come again."""
+    for path in download_all(repository, revision, f"{split}/*.jsonl"):
+        lines = list(read_lines(path, OPTION))
+        answers: dict[str, list[str]] = {}
+        inputs: dict[str, str] = {}
+        for line in lines:
+            inputs.setdefault(line.text("id"), line.text("inputs"))
+            answers.setdefault(line.text("id"), []).append(line.text("targets"))
+        instances = [Instance(text, tuple(answers[identity])) for identity, text in inputs.items()]
+        yield Task(lines[0].text("task_name"), lines[0].text("definition"), instances)
+
+
+def _listed(path: str, option: str) -> Sequence[tuple[int, str]]:
+    """Every name in the list with its line; ``dataset.invalid`` if there is none, or one stands there twice."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise invalid(option, path, f"cannot be read ({reason}): give the path of a list of tasks") from error
+    names = [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
+    if not names:
+        raise invalid(option, path, "names no task: write one name per line")
+    first: dict[str, int] = {}
+    for number, name in names:
+        if first.setdefault(name, number) != number:
+            raise invalid(option, path, f"line {number} names {name!r} again, after line {first[name]}: remove one")
+    return names
+
+
+def _named(line: Record) -> Task:
+    return _task(line.text("task"), line)
+
+
+def _task(name: str, record: Record) -> Task:
+    instances = [Instance(one.text("input"), one.texts("output")) for one in record.records("Instances")]
+    return Task(name, record.texts("Definition")[0], instances)

@@ -1,0 +1,135 @@
+"""Super-NaturalInstructions: one client per training task, evaluated on tasks that nobody trained on.
+
+Wang et al., "Super-NaturalInstructions: Generalization via Declarative Instructions on 1600+ NLP Tasks", EMNLP 2022,
+https://arxiv.org/abs/2204.07705; Apache 2.0 for the collection, each task under a licence of its own. The English
+track (``splits/default``) has 756 training and 119 test tasks; tasks with other languages are in neither list.
+
+The instruction is the task's ``Definition``, the label its name. The defaults are the practice of FedKSeed (Qin et
+al., ICML 2024, https://arxiv.org/abs/2312.06353), which the Ferret paper follows:
+
+1. instances with an input of ``max_characters`` (1,024) or more are left out;
+2. training tasks left with fewer than ``min_instances`` (20) are no clients, which leaves FedKSeed 738 of the 756;
+3. ``train_share`` (20 %) of each training task's instances are drawn, without replacement;
+4. ``test_share`` (2 %) of each test task's, but no fewer than ``test_at_least`` (20) where there are so many;
+5. the first answer is the reference. ``references = "all"`` accepts the others too, as the collection's own
+   metric does.
+
+``seed`` fixes what is drawn, apart from the experiment's seed: runs that differ in that alone share their examples.
+
+Read from ``tasks``: the folder of an official release (https://github.com/allenai/natural-instructions, version 2.8
+in FedKSeed) with ``tasks/*.json`` and ``splits/default/*.txt`` in it, or one JSON Lines file (plain or ``.gz``) that
+holds a task per line, with the official fields and ``task`` and ``split`` beside them. ``train_tasks`` and
+``test_tasks`` name lists to take instead of the official ones. Without ``tasks``, a copy on the Hugging Face hub is
+read; it is made from the official files but not by their authors, and is several gigabytes large.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._tasks import Instance, Split, Task, from_file, from_hub, from_release
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Strict
+
+
+class Config(Strict):
+    """Where the tasks are, and which of their instances are taken."""
+
+    tasks: str | None = Field(
+        default=None, min_length=1, description="Folder of an official release, or a JSON Lines file of tasks"
+    )
+    train_tasks: str | None = Field(default=None, min_length=1, description="List of training tasks, one name per line")
+    test_tasks: str | None = Field(default=None, min_length=1, description="List of test tasks, one name per line")
+    hub: str = Field(
+        default="Muennighoff/natural-instructions", min_length=1, description="Hub repository, used without tasks"
+    )
+    revision: str | None = Field(default=None, min_length=1, description="Commit or tag of the hub repository")
+    max_characters: int | None = Field(
+        default=1024, ge=1, description="Leave out instances with an input of so many characters or more"
+    )
+    min_instances: int = Field(default=20, ge=1, description="Leave out training tasks with fewer instances")
+    train_share: float = Field(default=0.2, gt=0, le=1, description="Share of a training task's instances to draw")
+    test_share: float = Field(default=0.02, gt=0, le=1, description="Share of a test task's instances to draw")
+    test_at_least: int = Field(default=20, ge=1, description="Draw at least so many of a test task, if there are")
+    train_limit: int | None = Field(default=None, ge=1, description="Draw at most so many of a training task")
+    test_limit: int | None = Field(default=None, ge=1, description="Draw at most so many of a test task")
+    references: Literal["first", "all"] = Field(default="first", description="Answers that a score may compare with")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Fixes which instances are drawn")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.tasks is not None and self.revision is not None:
+            raise ValueError("a revision belongs to the hub: leave it out beside local tasks")
+        if self.tasks is None and (self.train_tasks or self.test_tasks):
+            raise ValueError("lists of tasks choose from local tasks: give tasks, or leave the lists out")
+        return self
+
+
+class Dataset:
+    """Examples in the order of the tasks; ``dataset.invalid`` names file, place and field, or the list's line."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def train(self) -> list[Example]:
+        """What was drawn of the training tasks that are large enough."""
+        config = self.config
+        examples: list[Example] = []
+        for task in self._tasks("train"):
+            instances = self._short(task)
+            if len(instances) >= config.min_instances:
+                count = max(1, _part(config.train_share, len(instances)))
+                examples += self._drawn(task, instances, count, config.train_limit)
+        return self._some(examples, "train")
+
+    def test(self) -> list[Example]:
+        """What was drawn of the test tasks."""
+        config = self.config
+        examples: list[Example] = []
+        for task in self._tasks("test"):
+            instances = self._short(task)
+            count = max(config.test_at_least, _part(config.test_share, len(instances)))
+            examples += self._drawn(task, instances, count, config.test_limit)
+        return self._some(examples, "test")
+
+    def _tasks(self, split: Split) -> Iterator[Task]:
+        config = self.config
+        if config.tasks is None:
+            return from_hub(config.hub, config.revision, split)
+        names = config.train_tasks if split == "train" else config.test_tasks
+        if Path(config.tasks).is_dir():
+            return from_release(Path(config.tasks), split, names)
+        return from_file(config.tasks, split, names)
+
+    def _short(self, task: Task) -> list[Instance]:
+        longest = self.config.max_characters or math.inf
+        return [instance for instance in task.instances if len(instance.input) < longest]
+
+    def _drawn(self, task: Task, instances: list[Instance], count: int, limit: int | None) -> Iterator[Example]:
+        count = min(count, limit or count, len(instances))
+        rng = np.random.Generator(np.random.PCG64(derive_seed(self.config.seed, "natural_instructions", task.name)))
+        for index in sorted(rng.permutation(len(instances))[:count].tolist()):
+            text, (output, *others) = instances[index]
+            accepted = tuple(others) if self.config.references == "all" else ()
+            yield Example(task.definition, text, output, task.name, accepted)
+
+    def _some(self, examples: list[Example], split: Split) -> list[Example]:
+        if not examples:
+            option = "dataset.tasks" if self.config.tasks else "dataset.hub"
+            message = f"no {split} task has instances that are short enough: raise max_characters, lower min_instances"
+            raise FerretError.of_field("dataset.invalid", option, self.config.tasks or self.config.hub, message)
+        return examples
+
+
+def _part(share: float, count: int) -> int:
+    """The share rounded down, taken as it is written: 0.29 of 100 is 29, not the 28 of binary fractions."""
+    return math.floor(Fraction(str(share)) * count)

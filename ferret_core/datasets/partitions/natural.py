@@ -1,0 +1,31 @@
+"""By natural id: every label is one client, as the data came; clients are in the order of the labels' names.
+
+The split of Natural Instructions by task, CodeAlpaca by language, and of any file whose label is the owner of a line:
+what LEAF calls a natural partition (Caldas et al., "LEAF: A Benchmark for Federated Settings", 2018,
+https://arxiv.org/abs/1812.01097). Nothing is drawn, so the seed does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ferret_core.datasets.partitions._base import by_label, unsuitable
+from ferret_core.protocol.spec import Strict
+
+
+class Config(Strict):
+    """No options."""
+
+
+class Partition:
+    """One client per label."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
+        """Index lists, one per client; ``partition.invalid`` unless there are as many clients as labels."""
+        shards = list(by_label(labels).values())
+        if clients != (count := len(shards)):
+            raise unsuitable(clients, f"labels of the training examples: {count}, each a client; set it to {count}")
+        return shards

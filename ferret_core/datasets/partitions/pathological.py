@@ -1,0 +1,64 @@
+"""Pathological: every client holds exactly ``labels_per_client`` labels, and every label's owners share it equally.
+
+Li et al., "Federated Learning on Non-IID Data Silos: An Experimental Study", ICDE 2022,
+https://arxiv.org/abs/2102.02079 (their ``#C = k``), after the pathological split of McMahan et al., 2017. Each client
+in turn is given, at random, those of the labels that have the fewest owners so far: the numbers of owners differ by at
+most one, and no label is left over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from ferret_core.datasets.partitions._base import by_label, unsuitable
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Strict
+
+
+class Config(Strict):
+    """How many labels a client holds."""
+
+    labels_per_client: int = Field(default=2, ge=1, description="Labels of each client; fewer are more skewed")
+
+
+class Partition:
+    """Exactly so many labels for each client, each label in equal random parts for its owners."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
+        """Index lists, one per client; ``partition.invalid`` if labels, clients and examples do not fit together."""
+        groups = list(by_label(labels).items())
+        self._check(len(groups), clients)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        owners = self._owners(len(groups), clients, rng)
+        shards: list[list[int]] = [[] for _ in range(clients)]
+        for (label, indices), own in zip(groups, owners, strict=True):
+            if len(indices) < len(own):
+                message = f"label {label!r} has {len(indices)} of the {len(labels)} examples for {len(own)} clients"
+                raise unsuitable(clients, f"{message}: use fewer clients, or a smaller partition.labels_per_client")
+            for client, part in zip(own, np.array_split(rng.permutation(indices), len(own)), strict=True):
+                shards[client] += part.tolist()
+        return [sorted(shard) for shard in shards]
+
+    def _check(self, labels: int, clients: int) -> None:
+        each = self.config.labels_per_client
+        if each > labels:
+            message = f"the training examples have only {labels} labels: use no more"
+            raise FerretError.of_field("partition.invalid", "partition.labels_per_client", each, message)
+        if clients * each < labels:
+            least = -(-labels // each)
+            raise unsuitable(clients, f"with {each} labels each they cannot hold all {labels}: use at least {least}")
+
+    def _owners(self, labels: int, clients: int, rng: np.random.Generator) -> list[list[int]]:
+        """The clients that hold each label."""
+        owners: list[list[int]] = [[] for _ in range(labels)]
+        for client in range(clients):
+            ranked = sorted(rng.permutation(labels).tolist(), key=lambda label: len(owners[label]))
+            for label in ranked[: self.config.labels_per_client]:
+                owners[label].append(client)
+        return owners

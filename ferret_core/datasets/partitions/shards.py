@@ -1,0 +1,38 @@
+"""Shards: the examples sorted by label are cut into equal pieces, and every client is dealt a few of them at random.
+
+McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017,
+https://arxiv.org/abs/1602.05629, where 100 clients get two shards each: most hold one or two labels, and all the same
+number of examples. :mod:`~ferret_core.datasets.partitions.pathological` fixes the number of labels instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from ferret_core.datasets.partitions._base import by_label, need_examples
+from ferret_core.protocol.spec import Strict
+
+
+class Config(Strict):
+    """How many shards a client gets."""
+
+    shards_per_client: int = Field(default=2, ge=1, description="Shards of each client; fewer are more skewed")
+
+
+class Partition:
+    """Shards of labels' neighbours; their sizes differ by at most one example."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
+        """Index lists, one per client; ``partition.invalid`` if there are more shards than examples."""
+        each = self.config.shards_per_client
+        need_examples(len(labels), clients, each)
+        ordered = [index for indices in by_label(labels).values() for index in indices]
+        pieces = np.array_split(np.array(ordered), clients * each)
+        dealt = np.random.Generator(np.random.PCG64(seed)).permutation(clients * each).reshape(clients, each)
+        return [sorted(np.concatenate([pieces[piece] for piece in hand]).tolist()) for hand in dealt]

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from transformers import PreTrainedTokenizerFast
+
+from ferret_core import federated_data
+from ferret_core.federated_data import FederatedData, deal
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+
+Spec = Callable[..., ExperimentSpec]
+BY_LABEL = {"partition": {"name": "natural"}}
+
+
+def test_examples_are_dealt_to_named_clients_by_the_specifications_seed(toy_spec: Spec) -> None:
+    dealt = deal(toy_spec())
+    assert list(dealt.clients) == ["client-001", "client-002", "client-003"]
+    assert sorted(index for shard in dealt.clients.values() for index in shard) == list(range(60))
+    assert deal(toy_spec()) == dealt
+    assert deal(toy_spec(seed=6)).clients != dealt.clients
+
+
+def test_a_natural_client_holds_its_label_alone(toy_spec: Spec) -> None:
+    dealt = deal(toy_spec(**BY_LABEL))
+    assert [{dealt.train[index].label for index in shard} for shard in dealt.clients.values()] == [
+        {"category 0"},
+        {"category 1"},
+        {"category 2"},
+    ]
+
+
+def test_real_participants_bring_their_own_data(toy_spec: Spec) -> None:
+    dealt = deal(toy_spec(participants={"edge": 2}))
+    assert (dealt.train, dealt.clients, len(dealt.test)) == ([], {}, 10)
+
+
+def test_a_shard_is_tokenised_when_it_is_asked_for_and_kept(
+    toy_spec: Spec, tiny_tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    real = federated_data.shard_of
+
+    def counting(examples: Any, *rest: Any) -> Any:
+        asked.append(len(examples))
+        return real(examples, *rest)
+
+    monkeypatch.setattr(federated_data, "shard_of", counting)
+    data = FederatedData(toy_spec(participants={"simulated": 60}), tiny_tokenizer, 128)
+    assert asked == []
+    assert len(data.shard("client-007")) == 1
+    assert data.shard("client-007") is data.shard("client-007")
+    assert asked == [1]
+
+
+def test_prompts_longer_than_the_context_are_counted(toy_spec: Spec, tiny_tokenizer: PreTrainedTokenizerFast) -> None:
+    assert FederatedData(toy_spec(), tiny_tokenizer, 128).shard("client-001").truncated == 0
+    short = FederatedData(toy_spec(), tiny_tokenizer, 24).shard("client-001")
+    assert short.truncated == len(short) == 20
+
+
+@pytest.mark.parametrize(("clients", "right"), [(2, "set it to 3"), (61, "set it to 3")])
+def test_an_impossible_partition_is_refused_before_anything_is_trained(
+    toy_spec: Spec, clients: int, right: str
+) -> None:
+    with pytest.raises(FerretError, match=right) as caught:
+        deal(toy_spec(participants={"simulated": clients}, **BY_LABEL))
+    assert caught.value.code == "partition.invalid"
