@@ -1,69 +1,112 @@
 """What a federated algorithm is: one file, one frozen ``Config``, one final class ``Algorithm``.
 
-The four methods split a round where it is split in production: participants run ``local_update``; the
-aggregation worker folds contributions into a compact result with ``aggregate``; and everyone who follows the
-ledger (workers, participants, auditors) replays ``apply_update``. A complete toy::
+The methods split a round where it is split in production: participants run ``local_update``; the aggregation worker
+folds contributions into a compact result with ``aggregate``; and everyone who follows the ledger (workers,
+participants, auditors) replays ``apply_update``. A complete toy::
 
     class Algorithm:                                    # moves every weight by the mean of the participants' sums
         def __init__(self, config): self.config = config
-        def init_state(self, model): return {}
-        def local_update(self, model, shard, task, on_step=None):
-            return contribution(task, "toy", {"sum": ...}, examples=1, metrics={})
-        def check(self, contribution, task, sizes): ...
+        def prepare(self, model, seed): return model
+        def init_state(self, model, seed): return {}
+        def local_update(self, model, state, client):
+            return local_update(client, "toy", {"sum": ...}, metrics={})
+        def check(self, contribution, task, shapes): ...
         def aggregate(self, state, contributions):
-            return {"mean": np.mean([one.arrays["sum"] for one in contributions], axis=0)}
-        def apply_update(self, model, state, result): ...; return state
+            return {"mean": np.mean([one.arrays["sum"] for _, one in contributions], axis=0)}
+        def apply_update(self, model, state, result, rate): ...; return state
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel
 from torch import nn
 
 from ferret_core.datasets._base import Shard
+from ferret_core.models.parameters import Shapes
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Arrays, Contribution, ContributionMeta
+from ferret_core.training.local import LocalConfig, LocalMetrics, train
 
 State = Arrays
+NOTHING: Arrays = MappingProxyType({})
+
+
+class Client(NamedTuple):
+    """One participant at work: its task, its data, and what it kept from the last of its rounds that was committed.
+
+    ``on_step`` is called with each finished local step and may raise to stop the work.
+    """
+
+    task: RoundTask
+    shard: Shard
+    memory: Arrays = NOTHING
+    on_step: Callable[[int], None] | None = None
+
+    def train(self, model: nn.Module, config: LocalConfig, correct: Callable[[], None] | None = None) -> LocalMetrics:
+        """Moves ``model`` by first-order steps on the shard, in the order that the task's seed gives.
+
+        ``correct`` may change each step's gradients in place.
+        """
+        batches = self.shard.batches(config.batch_size, self.task.data_seed)
+        seed, examples = self.task.data_seed, len(self.shard)
+        return train(model, batches, config, self.on_step, seed=seed, correct=correct, examples=examples)
+
+
+class LocalUpdate(NamedTuple):
+    """What a participant sends, and what it keeps: ``memory`` (error feedback, control variates) never travels.
+
+    The memory counts only if the contribution does: a round that was not committed leaves the one before.
+    """
+
+    contribution: Contribution
+    memory: Arrays = NOTHING
+
+
+class Weighted(NamedTuple):
+    """A contribution and its weight in the mean, above 0; the weights of a round need not sum to 1."""
+
+    weight: float
+    contribution: Contribution
 
 
 class FederatedAlgorithm(Protocol):
     """The interface of ``ferret_core/algorithms/<name>.py``'s class ``Algorithm``.
 
-    ``sizes`` are the element counts of the model's trainable parameters in canonical order
-    (:func:`ferret_core.models.parameters.sizes`). ``State`` is one serialisable value: named numpy arrays.
-    Randomness arrives in the task, never from a global generator.
+    ``State`` is one serialisable value: named numpy arrays. Randomness arrives in seeds, never from a global
+    generator.
     """
 
     def __init__(self, config: Any) -> None: ...
 
-    def init_state(self, model: nn.Module) -> State:
-        """The server's state before round 1."""
+    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
+        """The model that is tuned: ``model`` as it is, or with adapters in it and the rest frozen."""
         ...
 
-    def local_update(
-        self, model: nn.Module, shard: Shard, task: RoundTask, on_step: Callable[[int], None] | None = None
-    ) -> Contribution:
-        """Trains on ``shard`` from ``model`` and describes the update; leaves ``model`` as it was, bit for bit.
+    def init_state(self, model: nn.Module, seed: int) -> State:
+        """The server's state before round 1; ``seed`` (64 bits) is the experiment's."""
+        ...
 
-        ``on_step`` is called with each finished local step and may raise to stop the work. Raises
-        ``training.non_finite`` when the loss stops being a number.
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        """Trains on the client's shard from ``model``, which it leaves as it was, bit for bit; describes the update.
+
+        Raises ``training.non_finite`` when the loss stops being a number.
         """
         ...
 
-    def check(self, contribution: Contribution, task: RoundTask, sizes: Mapping[str, int]) -> None:
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         """Raises ``contribution.malformed`` unless the contribution is one that this algorithm sends for ``task``."""
         ...
 
-    def aggregate(self, state: State, contributions: Iterable[Contribution]) -> Arrays:
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         """Folds contributions, at least one, streamed in participant order, into the round's compact result."""
         ...
 
-    def apply_update(self, model: nn.Module, state: State, result: Arrays) -> State:
-        """Moves ``model`` in place, deterministically, and returns the next state."""
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        """Moves ``model`` in place by ``rate`` times the round's update, deterministically; returns the next state."""
         ...
 
 
@@ -74,30 +117,34 @@ class AlgorithmModule(Protocol):
     Algorithm: type[FederatedAlgorithm]
 
 
-def contribution(
-    task: RoundTask,
+def local_update(
+    client: Client,
     algorithm: str,
     arrays: Arrays,
     *,
-    examples: int,
     metrics: dict[str, float],
+    memory: Arrays = NOTHING,
     projection: int | None = None,
     seed: int | None = None,
     share: int = 0,
     K: Sequence[int] | None = None,
-) -> Contribution:
-    """The contribution for ``task``: the task's identity beside the algorithm's arrays."""
+) -> LocalUpdate:
+    """What ``client`` sends for its task, the task's identity beside the algorithm's arrays; and what it keeps.
+
+    To ``metrics`` it adds ``truncated``, how many of its examples were too long for the model.
+    """
+    task = client.task
     meta = ContributionMeta(
         experiment=task.experiment,
         round=task.round,
         participant=task.participant,
         algorithm=algorithm,
         base_digest=task.base_digest,
-        examples=examples,
+        examples=len(client.shard),
         projection=projection,
         seed=seed,
         share=share,
         K=None if K is None else tuple(K),
-        metrics=metrics,
+        metrics={**metrics, "truncated": float(client.shard.truncated)},
     )
-    return Contribution(meta, arrays)
+    return LocalUpdate(Contribution(meta, arrays), memory)

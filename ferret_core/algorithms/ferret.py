@@ -8,7 +8,9 @@ with block-wise projection (§3.2, equations 6 to 8) and coordinates in unbiased
             wᵢ ← w; T steps of a first-order optimizer on wᵢ                        (Step 2: local updates)
             Δᵢ = w − wᵢ; K_l from the allocation rule; seed sᵢ fresh every round
             send sᵢ and γᵢ,l = (ρ_l K_l)⁻¹ V_lᵀ Δᵢ,l for every block l              (Step 3: projected updates)
-        w ← w − a · Σᵢ (Σ_l V_l(sᵢ) γᵢ,l) / N                                     (Step 1: global aggregation)
+        w ← w − a · Σᵢ nᵢ (Σ_l V_l(sᵢ) γᵢ,l) / Σᵢ nᵢ                               (Step 1: global aggregation)
+
+nᵢ is 1, as in the paper, or i's number of examples.
 
 Own seeds average the noise of the reconstruction. Under a shared one coordinates add up, and one reconstruction does
 for all. Disjoint participants share one too, but each takes other rows of it, as long as there are enough: N·K_l ≤ d_l.
@@ -19,7 +21,7 @@ K = Σ K_l exactly (paper; the code caps each block), and a = 1 is the unbiased 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -27,19 +29,18 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from ferret_core.algorithms._base import State, contribution
-from ferret_core.datasets._base import Shard
-from ferret_core.models.parameters import sizes, trainable, working_copy
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
+from ferret_core.algorithms._dense import rounding_of
+from ferret_core.models.parameters import Shapes, shapes, sizes, trainable, working_copy
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.allocation import FIXED, AllocationRule, split
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, BlockRule, cut
 from ferret_core.projection.budget import coordinates_within
 from ferret_core.projection.project import Projected, apply_, norms, project
-from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
-from ferret_core.training.local import LocalConfig, train
+from ferret_core.training.local import LocalConfig
 
 DEFAULT_BYTES = 8192
 PRESETS: dict[str, dict[str, Any]] = {
@@ -74,7 +75,6 @@ class Config(Strict):
         description="own: noise averages out; shared: coordinates add up; disjoint: one seed, other rows (basis H); "
         "the last two need uniform or fixed allocation",
     )
-    server_learning_rate: float = Field(default=1.0, gt=0, description="a: 1 is the unbiased update")
     local: LocalConfig = LocalConfig()
 
     @model_validator(mode="before")
@@ -104,35 +104,34 @@ class Config(Strict):
 
 
 class Algorithm:
-    """Seeds and coordinates, averaged with equal weights."""
+    """Seeds and coordinates, averaged."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.basis = basis(config.basis)
 
-    def init_state(self, model: nn.Module) -> State:
+    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
+        return model
+
+    def init_state(self, model: nn.Module, seed: int) -> State:
         """The positions of the blocks sent whole; raises ``spec.invalid`` for a budget too small for this model."""
-        blocks = self._blocks(sizes(model))
+        blocks = self._blocks(shapes(model))
         self._fixed(blocks)
         return {"whole": np.array(_whole(blocks), dtype=np.int32)}
 
-    def local_update(
-        self, model: nn.Module, shard: Shard, task: RoundTask, on_step: Callable[[int], None] | None = None
-    ) -> Contribution:
-        config, blocks = self.config, self._blocks(sizes(model))
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        config, task, blocks = self.config, client.task, self._blocks(shapes(model))
         with working_copy(model) as before:
-            batches = shard.batches(config.local.batch_size, task.data_seed)
-            trained = train(model, batches, config.local, on_step, seed=task.data_seed)
+            trained = client.train(model, config.local)
             after = trainable(model)
             fixed = config.allocation in FIXED
             K = self._fixed(blocks) if fixed else self._allocate(norms(before, after, blocks), blocks)
             projected = project(before, after, blocks, self.basis, K, self._seed(task), self._share(task))
         arrays = quantize.quantize(projected.coordinates, config.coordinates, task.seed, _whole(blocks))
-        return contribution(
-            task,
+        return local_update(
+            client,
             "ferret",
             arrays,
-            examples=trained.examples,
             metrics=trained.metrics,
             projection=FORMAT_VERSION,
             seed=projected.seed,
@@ -140,8 +139,8 @@ class Algorithm:
             K=K,
         )
 
-    def check(self, contribution: Contribution, task: RoundTask, sizes: Mapping[str, int]) -> None:
-        meta, blocks = contribution.meta, self._blocks(sizes)
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        meta, blocks = contribution.meta, self._blocks(shapes)
         expected = {"projection": FORMAT_VERSION, "seed": self._seed(task), "share": self._share(task)}
         for field, value in expected.items():
             if getattr(meta, field) != value:
@@ -154,20 +153,20 @@ class Algorithm:
             raise malformed("K", str(K)[:80], f"is not the {self.config.allocation} allocation that all must have")
         quantize.dequantize(contribution.arrays, self.config.coordinates, K, _whole(blocks))
 
-    def aggregate(self, state: State, contributions: Iterable[Contribution]) -> Arrays:
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         received = list(contributions)
         if self.config.seeds == "shared":
             return _sum_of(received, self.config.coordinates, state["whole"].tolist())
         return _side_by_side(received)
 
-    def apply_update(self, model: nn.Module, state: State, result: Arrays) -> State:
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         kind = "float32" if self.config.seeds == "shared" else self.config.coordinates
-        terms = _terms(result, kind, state["whole"].tolist(), self.config.server_learning_rate)
-        apply_(trainable(model), self._blocks(sizes(model)), self.basis, terms, int(result["rounding"][0]))
+        terms = _terms(result, kind, state["whole"].tolist(), rate)
+        apply_(trainable(model), self._blocks(shapes(model)), self.basis, terms, int(result["rounding"][0]))
         return state
 
-    def _blocks(self, sizes: Mapping[str, int]) -> list[Block]:
-        return cut(sizes, self.config.blocks, self.config.whole_up_to)
+    def _blocks(self, shapes: Shapes) -> list[Block]:
+        return cut(sizes(shapes), self.config.blocks, self.config.whole_up_to)
 
     def _total(self, blocks: Sequence[Block]) -> int:
         """K: as given, or as much as the bytes hold; never more than the model has elements."""
@@ -202,31 +201,33 @@ def _check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
             raise malformed(f"K of {block.name}", count, allowed)
 
 
-def _side_by_side(received: Sequence[Contribution]) -> Arrays:
+def _side_by_side(received: Sequence[Weighted]) -> Arrays:
     """Every participant's coordinates, still quantised, one after the other with their lengths."""
     result = _identity(received)
-    for name in received[0].arrays:
-        parts = [one.arrays[name] for one in received]
+    for name in received[0].contribution.arrays:
+        parts = [one.arrays[name] for _, one in received]
         result[name] = np.concatenate(parts)
         result[f"{name}.lengths"] = np.array([len(part) for part in parts], dtype=np.int32)
     return result
 
 
-def _sum_of(received: Sequence[Contribution], kind: quantize.Kind, whole: Sequence[int]) -> Arrays:
+def _sum_of(received: Sequence[Weighted], kind: quantize.Kind, whole: Sequence[int]) -> Arrays:
     """A shared seed and equal K_l: one mean coordinate vector stands for all participants."""
-    total = sum(torch.cat(_coordinates(one, kind, whole)) for one in received) / len(received)
+    total = sum(weight * torch.cat(_coordinates(one, kind, whole)) for weight, one in received)
+    total /= sum(weight for weight, _ in received)
     coordinates = torch.as_tensor(total).numpy()
     lengths = np.array([len(coordinates)], dtype=np.int32)
     return {**_identity(received[:1]), "coordinates": coordinates, "coordinates.lengths": lengths}
 
 
-def _identity(received: Sequence[Contribution]) -> dict[str, Array]:
-    """Whose columns the coordinates stand for; and the seed that half precision is rounded by, which nobody chooses."""
+def _identity(received: Sequence[Weighted]) -> dict[str, Array]:
+    """Whose columns the coordinates stand for, and what they weigh."""
     return {
-        "seeds": np.array([one.meta.seed for one in received], dtype=np.uint64),
-        "shares": np.array([one.meta.share for one in received], dtype=np.int32),
-        "K": np.array([one.meta.K for one in received], dtype=np.int32),
-        "rounding": np.array([derive_seed("rounding", received[0].meta.base_digest)], dtype=np.uint64),
+        "seeds": np.array([one.meta.seed for _, one in received], dtype=np.uint64),
+        "shares": np.array([one.meta.share for _, one in received], dtype=np.int32),
+        "K": np.array([one.meta.K for _, one in received], dtype=np.int32),
+        "weights": np.array([weight for weight, _ in received], dtype=np.float32),
+        "rounding": rounding_of(received[0].contribution),
     }
 
 
@@ -238,11 +239,12 @@ def _terms(result: Arrays, kind: quantize.Kind, whole: Sequence[int], rate: floa
     """One reconstruction for each seed: its coordinates per block, already multiplied by rate and weight."""
     lengths = {name: np.cumsum(result[f"{name}.lengths"])[:-1] for name in result if f"{name}.lengths" in result}
     parts = {name: np.split(result[name], cuts) for name, cuts in lengths.items()}
-    step = rate / len(result["seeds"])
-    rows = zip(result["seeds"].tolist(), result["K"].tolist(), result["shares"].tolist(), strict=True)
+    weights = result["weights"].tolist()
+    steps = [rate * weight / sum(weights) for weight in weights]
+    rows = zip(result["seeds"].tolist(), result["K"].tolist(), result["shares"].tolist(), steps, strict=True)
     return [
         Projected(seed, [step * gamma for gamma in quantize.dequantize(_of(parts, i), kind, K, whole)], share)
-        for i, (seed, K, share) in enumerate(rows)
+        for i, (seed, K, share, step) in enumerate(rows)
     ]
 
 

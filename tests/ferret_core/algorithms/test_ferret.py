@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core import catalog
-from ferret_core.algorithms import fedavg, ferret
+from ferret_core.algorithms import _base, fedavg, ferret
+from ferret_core.algorithms._base import Client, Weighted
 from ferret_core.datasets._base import Encoded, Shard
 from ferret_core.federated_data import FederatedData
 from ferret_core.federation import client_names, round_tasks
+from ferret_core.ledger import LedgerEntry
 from ferret_core.models.digest import model_digest
-from ferret_core.models.parameters import trainable
+from ferret_core.models.parameters import sizes, trainable
 from ferret_core.participant import contribute
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.budget import METADATA
@@ -43,7 +45,13 @@ def contributions(replica: Replica) -> list[Contribution]:
     """One round's, over the wire."""
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     tasks = tasks_of(replica)
-    return [Contribution.decode(contribute(replica, data.shard(t.participant), t).encode()) for t in tasks]
+    updates = [contribute(replica, Client(task, data.shard(task.participant))) for task in tasks]
+    return [Contribution.decode(one.contribution.encode()) for one in updates]
+
+
+def alike(received: Iterable[Contribution]) -> list[Weighted]:
+    """Contributions of equal weights."""
+    return [Weighted(1.0, one) for one in received]
 
 
 def tasks_of(replica: Replica) -> list[RoundTask]:
@@ -78,7 +86,7 @@ def test_every_combination_learns_and_is_accepted(toy_spec: SpecFactory, options
     assert losses[-1] < losses[0] - 0.1
     replica = replica_of(spec)
     for task, sent in zip(tasks_of(replica), contributions(replica), strict=True):
-        replica.algorithm.check(sent, task, replica.sizes)
+        replica.algorithm.check(sent, task, replica.shapes)
 
 
 class Weights(nn.Module):
@@ -91,7 +99,9 @@ class Weights(nn.Module):
             self.register_parameter(f"weight_{i}", nn.Parameter(values.to(dtype)))
 
 
-def moved_by_a_pattern(model: nn.Module, batches: Any, config: Any, on_step: Any, *, seed: int) -> LocalMetrics:
+def moved_by_a_pattern(
+    model: nn.Module, batches: Any, config: Any, on_step: Any, *, seed: int, **_: Any
+) -> LocalMetrics:
     """In the place of training, whose matrix products have other bits on other processors; all that follows has not."""
     for parameter in trainable(model).values():
         steps = (torch.arange(parameter.numel()) * 37 + seed % 1009) % 1013 - 506
@@ -103,18 +113,19 @@ def moved_by_a_pattern(model: nn.Module, batches: Any, config: Any, on_step: Any
 def test_three_rounds_give_the_same_bits_everywhere(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     """A changed digest means that updates, or a recorded ledger, are no longer what they were."""
     monkeypatch.setenv("FERRET_KERNEL", "reference")
-    monkeypatch.setattr(ferret, "train", moved_by_a_pattern)
+    monkeypatch.setattr(_base, "train", moved_by_a_pattern)
     model = Weights(getattr(torch, dtype))
     algorithm = ferret.Algorithm(ferret.Config(bytes_per_round=400, whole_up_to=7, allocation="optimal"))
-    state = algorithm.init_state(model)
+    state = algorithm.init_state(model, 0)
     shard = Shard([Encoded([1], [2])], pad_id=0)
     for number in (1, 2, 3):
         tasks = [
             TASK.model_copy(update={"base_digest": model_digest(model), "seed": seed, "data_seed": seed + number})
             for seed in (11 * number, 2**64 - number)
         ]
-        blobs = [algorithm.local_update(model, shard, task).encode() for task in tasks]
-        state = algorithm.apply_update(model, state, algorithm.aggregate(state, map(Contribution.decode, blobs)))
+        updates = [algorithm.local_update(model, state, Client(task, shard)) for task in tasks]
+        received = [Contribution.decode(one.contribution.encode()) for one in updates]
+        state = algorithm.apply_update(model, state, algorithm.aggregate(state, alike(received)), 1.0)
     assert model_digest(model) == GOLDEN[dtype]
 
 
@@ -124,12 +135,12 @@ def test_one_update_moves_a_model_to_the_same_bits_with_every_kernel(
 ) -> None:
     spec = catalog.resolve(kept_in(dtype, toy_spec(options={"bytes_per_round": 900, "whole_up_to": 64})))
     replica = Replica.load(spec)
-    result = replica.algorithm.aggregate(replica.state, contributions(replica))
+    result = replica.algorithm.aggregate(replica.state, alike(contributions(replica)))
     digests: set[str] = set()
     for kernel in ("reference", "cpu", "auto"):
         monkeypatch.setenv("FERRET_KERNEL", kernel)
         moved = Replica.load(spec)
-        moved.algorithm.apply_update(moved.model, moved.state, result)
+        moved.algorithm.apply_update(moved.model, moved.state, result, 1.0)
         digests.add(model_digest(moved.model))
     assert len(digests) == 1
     assert digests != {replica.digest}
@@ -143,9 +154,9 @@ def test_with_as_many_coordinates_as_elements_it_is_fedavg(toy_spec: SpecFactory
     before = weights(replica.model)
     updates = []
     for algorithm in (replica.algorithm, dense):
-        state = algorithm.init_state(replica.model)
-        result = algorithm.aggregate(state, [algorithm.local_update(replica.model, data.shard("client-001"), task)])
-        algorithm.apply_update(replica.model, state, result)
+        state = algorithm.init_state(replica.model, 0)
+        sent = algorithm.local_update(replica.model, state, Client(task, data.shard("client-001"))).contribution
+        algorithm.apply_update(replica.model, state, algorithm.aggregate(state, alike([sent])), 1.0)
         updates.append({name: before[name] - after for name, after in weights(replica.model).items()})
         for name, parameter in trainable(replica.model).items():
             parameter.data.copy_(before[name])
@@ -158,7 +169,8 @@ def test_blocks_sent_whole_arrive_as_fedavg_would_send_them(toy_spec: SpecFactor
     dense = replica_of(toy_spec("fedavg"))
     before = weights(replica.model)
     for one in (replica, dense):
-        one.algorithm.apply_update(one.model, one.state, one.algorithm.aggregate(one.state, contributions(one)))
+        result = one.algorithm.aggregate(one.state, alike(contributions(one)))
+        one.algorithm.apply_update(one.model, one.state, result, 1.0)
     moved, expected = weights(replica.model), weights(dense.model)
     small = [name for name, tensor in before.items() if tensor.numel() <= 64]
     assert small
@@ -176,7 +188,7 @@ def test_a_contribution_stays_within_its_bytes(
     replica = replica_of(toy_spec(options=options))
     for sent in contributions(replica):
         assert len(sent.encode()) <= budget + METADATA
-        least = 0.9 * budget if sum(sent.meta.K or ()) < sum(replica.sizes.values()) else 0
+        least = 0.9 * budget if sum(sent.meta.K or ()) < sum(sizes(replica.shapes).values()) else 0
         assert sum(array.nbytes for array in sent.arrays.values()) >= least - 6 * len(sent.meta.K or ())
 
 
@@ -194,9 +206,11 @@ def test_a_budget_too_small_for_the_model_ends_the_experiment_before_it_starts(
 
 def test_shared_seeds_add_up_to_one_reconstruction(toy_spec: SpecFactory) -> None:
     own = simulate(toy_spec(options={"seeds": "own", "allocation": "uniform", "K": 2_000}, rounds=2))
-    shared = simulate(toy_spec(options={"seeds": "shared", "allocation": "uniform", "K": 2_000}, rounds=2))
+    updates: list[LedgerEntry] = []
+    options = {"seeds": "shared", "allocation": "uniform", "K": 2_000}
+    shared = simulate(toy_spec(options=options, rounds=2), on_update=updates.append)
     assert shared.digest != own.digest
-    assert len(shared.ledger[0].update) > 4 * 2_000, "one mean vector in fp32"
+    assert len(updates[0].update) > 4 * 2_000, "one mean vector in fp32"
     assert shared.rounds[-1].metrics["eval_loss"] < shared.rounds[0].metrics["eval_loss"]
 
 
@@ -206,7 +220,7 @@ def test_shared_coordinates_average_like_the_mean_of_the_reconstructions() -> No
     generator = torch.Generator().manual_seed(3)
     gammas = [torch.randn(64, generator=generator) for _ in range(3)]
     received = [contribution(64, quantize.quantize([gamma], "float32")) for gamma in gammas]
-    result = algorithm.aggregate({"whole": np.zeros(0, np.int32)}, received)
+    result = algorithm.aggregate({"whole": np.zeros(0, np.int32)}, alike(received))
     np.testing.assert_allclose(result["coordinates"], torch.stack(gammas).mean(0).numpy(), rtol=1e-6)
     assert result["seeds"].tolist() == [9]
 
@@ -219,11 +233,12 @@ def test_disjoint_participants_share_a_seed_and_send_other_rows(toy_spec: SpecFa
     assert [one.meta.share for one in received] == [0, 1, 2]
     swapped = Contribution(received[0].meta.model_copy(update={"share": 1}), received[0].arrays)
     with pytest.raises(FerretError, match=r"metadata.share = 1: expected 0"):
-        replica.algorithm.check(swapped, tasks_of(replica)[0], replica.sizes)
+        replica.algorithm.check(swapped, tasks_of(replica)[0], replica.shapes)
     moved = []
     for one in ([received[0]], [swapped]):
         fresh = replica_of(replica.spec)
-        fresh.algorithm.apply_update(fresh.model, fresh.state, fresh.algorithm.aggregate(fresh.state, one))
+        result = fresh.algorithm.aggregate(fresh.state, alike(one))
+        fresh.algorithm.apply_update(fresh.model, fresh.state, result, 1.0)
         moved.append(model_digest(fresh.model))
     assert moved[0] != moved[1], "the same coordinates stand for other directions"
 
@@ -277,26 +292,26 @@ def test_a_wrong_allocation_is_refused_by_block(K: tuple[int, ...] | None, field
     algorithm = ferret.Algorithm(ferret.Config(K=64))
     sent = contribution(K, quantize.quantize([torch.ones(32), torch.ones(32)], "sign"))
     with pytest.raises(FerretError, match=message) as caught:
-        algorithm.check(sent, TASK, {"a": 1000, "b": 500})
+        algorithm.check(sent, TASK, {"a": (1000,), "b": (50, 10)})
     assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", field)
 
 
 def test_a_block_sent_whole_must_be_whole() -> None:
     algorithm = ferret.Algorithm(ferret.Config(K=64, whole_up_to=8))
     gammas = [torch.ones(8), torch.ones(56)]
-    algorithm.check(contribution((8, 56), quantize.quantize(gammas, "sign", whole=[0])), TASK, {"a": 8, "b": 500})
+    algorithm.check(contribution((8, 56), quantize.quantize(gammas, "sign", whole=[0])), TASK, {"a": (8,), "b": (500,)})
     with pytest.raises(FerretError, match="K of a = 7: must be 8"):
-        algorithm.check(contribution((7, 57), {}), TASK, {"a": 8, "b": 500})
+        algorithm.check(contribution((7, 57), {}), TASK, {"a": (8,), "b": (500,)})
 
 
 @pytest.mark.parametrize(("allocation", "K"), [("uniform", (32, 32)), ("fixed", (43, 21))])
 def test_an_allocation_that_ignores_the_update_is_the_one_everybody_has(allocation: str, K: tuple[int, ...]) -> None:
     algorithm = ferret.Algorithm(ferret.Config.model_validate({"allocation": allocation, "K": 64}))
-    sizes = {"a": 1000, "b": 500}
-    algorithm.check(contribution(K, quantize.quantize([torch.ones(k) for k in K], "sign")), TASK, sizes)
+    shapes = {"a": (1000,), "b": (50, 10)}
+    algorithm.check(contribution(K, quantize.quantize([torch.ones(k) for k in K], "sign")), TASK, shapes)
     other = (K[0] + 1, K[1] - 1)
     with pytest.raises(FerretError, match=f"is not the {allocation} allocation"):
-        algorithm.check(contribution(other, quantize.quantize([torch.ones(k) for k in other], "sign")), TASK, sizes)
+        algorithm.check(contribution(other, quantize.quantize([torch.ones(k) for k in other], "sign")), TASK, shapes)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +328,7 @@ def test_columns_that_the_task_did_not_ask_for_are_refused(changes: dict[str, An
     algorithm = ferret.Algorithm(ferret.Config(K=64))
     sent = contribution((64,), quantize.quantize([torch.ones(64)], "sign"), **changes)
     with pytest.raises(FerretError, match=message) as caught:
-        algorithm.check(sent, TASK, {"a": 1000})
+        algorithm.check(sent, TASK, {"a": (1000,)})
     assert caught.value.code == "contribution.malformed"
 
 
@@ -330,7 +345,9 @@ def test_a_seed_out_of_range_does_not_decode(seed: int) -> None:
 def test_half_precision_is_rounded_by_a_seed_that_nobody_chooses(toy_spec: SpecFactory) -> None:
     replica = replica_of(kept_in("bfloat16", toy_spec(options={"K": 1_500})))
     received = contributions(replica)
-    results = [replica.algorithm.aggregate(replica.state, order) for order in (received, received[::-1], received[:1])]
+    results = [
+        replica.algorithm.aggregate(replica.state, alike(order)) for order in (received, received[::-1], received[:1])
+    ]
     assert len({int(result["rounding"][0]) for result in results}) == 1
     seeds = {one.meta.seed for one in received} | {task.round_seed for task in tasks_of(replica)}
     assert int(results[0]["rounding"][0]) not in seeds
@@ -344,27 +361,50 @@ def test_a_model_in_half_precision_moves_by_steps_far_below_its_resolution(
     spec = toy_spec(algorithm, options={"local": {"learning_rate": 1e-6, "steps": 1, "batch_size": 4}})
     replica = replica_of(kept_in("bfloat16", spec))
     before = weights(replica.model)
-    result = replica.algorithm.aggregate(replica.state, contributions(replica))
-    replica.algorithm.apply_update(replica.model, replica.state, result)
+    result = replica.algorithm.aggregate(replica.state, alike(contributions(replica)))
+    replica.algorithm.apply_update(replica.model, replica.state, result, 1.0)
     moved = [float((after != before[name]).float().mean()) for name, after in weights(replica.model).items()]
     assert {str(tensor.dtype) for tensor in weights(replica.model).values()} == {"torch.bfloat16"}
     assert 0 < max(moved) < 0.5
 
 
-def test_the_server_learning_rate_scales_the_step_exactly(toy_spec: SpecFactory) -> None:
+def test_the_rate_scales_the_step_exactly(toy_spec: SpecFactory) -> None:
     steps = []
     for rate in (1.0, 2.0):
-        replica = replica_of(toy_spec(options={"server_learning_rate": rate, "K": 500}))
+        replica = replica_of(toy_spec(options={"K": 500}))
         before = weights(replica.model)
-        result = replica.algorithm.aggregate(replica.state, contributions(replica)[:1])
-        replica.algorithm.apply_update(replica.model, replica.state, result)
+        result = replica.algorithm.aggregate(replica.state, alike(contributions(replica)[:1]))
+        replica.algorithm.apply_update(replica.model, replica.state, result, rate)
         steps.append([before[name] - after for name, after in weights(replica.model).items()])
     for one, two in zip(*steps, strict=True):
         torch.testing.assert_close(2 * one, two, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("seeds", ["own", "shared"])
+def test_a_heavier_participant_counts_for_more(toy_spec: SpecFactory, seeds: str) -> None:
+    replica = replica_of(toy_spec(options={"seeds": seeds, "allocation": "uniform", "K": 500}))
+    received = contributions(replica)[:2]
+
+    def moved(*weighted: Weighted) -> Tensor:
+        fresh = replica_of(replica.spec)
+        fresh.algorithm.apply_update(fresh.model, fresh.state, fresh.algorithm.aggregate(fresh.state, weighted), 1.0)
+        return torch.cat([tensor.reshape(-1) for tensor in weights(fresh.model).values()])
+
+    alone = [moved(Weighted(1.0, one)) for one in received]
+    together = moved(Weighted(30.0, received[0]), Weighted(10.0, received[1]))
+    torch.testing.assert_close(together, 0.75 * alone[0] + 0.25 * alone[1], rtol=1e-4, atol=1e-6)
+
+
 TASK = RoundTask(
-    experiment="exp", round=1, participant="client-1", base_digest="0" * 64, data_seed=1, seed=9, round_seed=5, rank=0
+    experiment="exp",
+    round=1,
+    participant="client-1",
+    base_digest="0" * 64,
+    data_seed=1,
+    seed=9,
+    round_seed=5,
+    rank=0,
+    population=1,
 )
 
 

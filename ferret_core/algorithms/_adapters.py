@@ -1,0 +1,163 @@
+"""Adapters of the ``peft`` library: the part shared by the algorithms that tune them and freeze the model itself.
+
+Adapters stay in fp32 whatever the type of the model, as PEFT keeps them: they are small, and an update of theirs loses
+nothing to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn
+
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
+from ferret_core.algorithms._dense import apply_dense, average, check_dense, dense_update
+from ferret_core.models.load import context_of
+from ferret_core.models.parameters import Shapes, trainable, working_copy
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Arrays, Contribution
+from ferret_core.training.local import LocalConfig
+
+TASK = "CAUSAL_LM"
+
+
+class LowRank(Strict):
+    """The options of LoRA: W x becomes W x + (alpha / rank) · B A x."""
+
+    rank: int = Field(default=8, ge=1, description="Rows of A and columns of B")
+    alpha: float = Field(default=16, gt=0, description="The adapter's output is multiplied by alpha / rank")
+    dropout: float = Field(default=0.05, ge=0, lt=1, description="Share of the adapter's inputs left out in training")
+    targets: list[str] = Field(
+        default=["q_proj", "v_proj"],
+        min_length=1,
+        description="Linear layers with adapters, by the ends of their names",
+    )
+
+
+class AveragedAdapters:
+    """FedAvg over the adapters' parameters, once a subclass has put them into the model."""
+
+    def __init__(self, name: str, local: LocalConfig) -> None:
+        self._name = name
+        self._local = local
+
+    def init_state(self, model: nn.Module, seed: int) -> State:
+        return {}
+
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        with working_copy(model) as before:
+            trained = client.train(model, self._local)
+            update = dense_update(before, model)
+        return local_update(client, self._name, {"update": update}, metrics=trained.metrics)
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        check_dense(contribution, shapes)
+
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
+        return average(contributions)
+
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        apply_dense(model, result["update"], rate, int(result["rounding"][0]))
+        return state
+
+
+def with_low_rank(model: nn.Module, options: LowRank, seed: int) -> nn.Module:
+    """``model`` with B A beside the weights of its ``targets``; ``spec.invalid`` names the layers there are.
+
+    At first B = 0, so that nothing changes, and A is uniform in ±1/√fan_in.
+    """
+    layers = _linear_layers(model)
+    for target in options.targets:
+        if not _chosen(layers, target):
+            there = ", ".join(sorted({name.rpartition(".")[2] for name in layers}))
+            message = f"{target} is no linear layer of {type(model).__name__}; choose from {there}"
+            raise FerretError.of_field("spec.invalid", "algorithm.targets", options.targets, message)
+    transposed = any(not isinstance(one, nn.Linear) for name in options.targets for one in _chosen(layers, name))
+    config = _peft().LoraConfig(
+        task_type=TASK,
+        r=options.rank,
+        lora_alpha=options.alpha,
+        lora_dropout=options.dropout,
+        target_modules=options.targets,
+        fan_in_fan_out=transposed,
+    )
+    adapted = _adapt(model, config, seed)
+    # PEFT makes a set of them, and would write it in another order in every process.
+    config.target_modules = sorted(options.targets)
+    return adapted
+
+
+def with_soft_prompt(model: nn.Module, virtual_tokens: int, seed: int) -> nn.Module:
+    """``model`` with ``virtual_tokens`` trained embeddings before every sequence, at first uniform in ±½."""
+    _check_room(model, virtual_tokens)
+    config = _peft().PromptTuningConfig(task_type=TASK, num_virtual_tokens=virtual_tokens)
+    return _adapt(model, config, seed, embedding=0.5)
+
+
+def with_prompt_encoder(model: nn.Module, virtual_tokens: int, hidden_size: int, seed: int) -> nn.Module:
+    """``model`` with a soft prompt that a perceptron of three layers computes from embeddings of variance 1."""
+    _check_room(model, virtual_tokens)
+    config = _peft().PromptEncoderConfig(
+        task_type=TASK, num_virtual_tokens=virtual_tokens, encoder_hidden_size=hidden_size
+    )
+    return _adapt(model, config, seed, embedding=math.sqrt(3))
+
+
+def _peft() -> Any:
+    try:
+        import peft
+    except ImportError as error:
+        message = f"{error.name} is not installed: pip install {error.name}, or choose another algorithm"
+        raise FerretError("setup.missing", message) from error
+    return peft
+
+
+def _adapt(model: nn.Module, config: Any, seed: int, *, embedding: float = 0.0) -> nn.Module:
+    """``model`` frozen, with the adapters of ``config``, whose first weights follow from ``seed``."""
+    with torch.random.fork_rng([]), warnings.catch_warnings():
+        # PEFT 0.21 asks transformers 5 under a name that goes away in 6; the answer is right.
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
+        adapted: nn.Module = _peft().get_peft_model(model, config).eval()
+    _fill(adapted, seed, embedding)
+    return adapted
+
+
+@torch.no_grad()
+def _fill(model: nn.Module, seed: int, embedding: float) -> None:
+    """Uniform numbers for all that PEFT did not set to 0: ± ``embedding`` in embeddings, ±1/√fan_in in linear layers.
+
+    torch's own generator rounds differently with other vector units, and every replica must begin with the same bits.
+    """
+    generator = np.random.PCG64(seed)
+    for name, parameter in trainable(model).items():
+        if not parameter.any():
+            continue
+        layer = model.get_submodule(name.rpartition(".")[0])
+        bound = 1 / math.sqrt(layer.in_features) if isinstance(layer, nn.Linear) else embedding
+        unit = (generator.random_raw(parameter.numel()) >> 40) * 2.0**-23 - 1
+        parameter.copy_(torch.from_numpy((unit * bound).astype(np.float32)).view_as(parameter))
+
+
+def _linear_layers(model: nn.Module) -> dict[str, nn.Module]:
+    from transformers.pytorch_utils import Conv1D
+
+    return {name: layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear | Conv1D)}
+
+
+def _chosen(layers: dict[str, nn.Module], target: str) -> list[nn.Module]:
+    """The layers that PEFT takes ``target`` for: of that name, or with that last part of a name."""
+    return [layer for name, layer in layers.items() if f".{name}".endswith(f".{target}")]
+
+
+def _check_room(model: nn.Module, virtual_tokens: int) -> None:
+    context = context_of(model)
+    if virtual_tokens > context - 2:
+        message = f"the model's context is {context} tokens: use fewer, and leave room for prompt and response"
+        raise FerretError.of_field("spec.invalid", "algorithm.virtual_tokens", virtual_tokens, message)

@@ -1,0 +1,66 @@
+"""Whole updates: the part that algorithms share whose participants send every trainable parameter's difference.
+
+A dense update is one fp32 vector (d,): the parameters' differences before − after, flattened, in canonical order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import torch
+from torch import nn
+
+from ferret_core.algorithms._base import Weighted
+from ferret_core.models.parameters import Shapes, sizes, trainable
+from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import blocks_of
+from ferret_core.projection.project import Projected, apply_
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.wire import Array, Contribution, malformed
+
+
+def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
+    """The update that took ``before`` to the parameters that ``model`` has now."""
+    after = trainable(model)
+    parts = [(before[name].to(end.device) - end.detach()).reshape(-1) for name, end in after.items()]
+    return torch.cat(parts).cpu().numpy()
+
+
+def check_dense(contribution: Contribution, shapes: Shapes, names: Iterable[str] = ("update",)) -> None:
+    """Raises ``contribution.malformed`` unless the arrays are exactly the dense vectors ``names``."""
+    arrays, count, expected = contribution.arrays, sum(sizes(shapes).values()), sorted(names)
+    if sorted(arrays) != expected:
+        raise malformed("arrays", ", ".join(sorted(arrays)), f"expected exactly {', '.join(expected)}")
+    for name in expected:
+        if arrays[name].dtype != np.float32 or arrays[name].shape != (count,):
+            found = f"{arrays[name].dtype} {arrays[name].shape}"
+            raise malformed(name, found, f"expected float32 ({count},)")
+
+
+def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",)) -> dict[str, Array]:
+    """The weighted mean of each of the vectors ``names``, streamed; and ``rounding``, which nobody chooses."""
+    received = iter(contributions)
+    weight, first = next(received)
+    mean = {name: np.float32(weight) * first.arrays[name] for name in names}
+    total = weight
+    for weight, one in received:
+        for name in mean:
+            mean[name] += np.float32(weight) * one.arrays[name]
+        total += weight
+    for vector in mean.values():
+        vector /= np.float32(total)
+    return {**mean, "rounding": rounding_of(first)}
+
+
+def rounding_of(received: Contribution) -> Array:
+    """uint64 (1,): the seed that a model in half precision is rounded by; it follows from the round's base model."""
+    return np.array([derive_seed("rounding", received.meta.base_digest)], dtype=np.uint64)
+
+
+def apply_dense(model: nn.Module, update: Array, rate: float, rounding: int) -> None:
+    """w ← w − rate · update: on the identity basis, which knows how to move a model kept in half precision."""
+    parameters = trainable(model)
+    blocks = blocks_of(parameters)
+    step = rate * torch.from_numpy(update.copy())
+    apply_(parameters, blocks, basis("I"), [Projected(0, step.split([block.size for block in blocks]))], rounding)

@@ -1,0 +1,113 @@
+"""Candidate seeds: the part that FedKSeed and FedKSeed-Pro share.
+
+An experiment has K candidate directions. Each participant draws its own from them by its task's seed, which the
+server knows: only slopes travel up. Down travel the slopes' means for the candidates that anybody drew: K bits say
+which these are, and 4 bytes each what they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from torch import nn
+
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
+from ferret_core.algorithms._dense import rounding_of
+from ferret_core.models.parameters import working_copy
+from ferret_core.projection import FORMAT_VERSION
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
+from ferret_core.training.zeroth_order import ZerothOrderConfig, descend, move_along
+
+
+def candidates(seed: int, K: int) -> Array:
+    """uint64 (K,): the seeds of an experiment's directions."""
+    return np.array([derive_seed(seed, "candidate", k) for k in range(K)], dtype=np.uint64)
+
+
+def draw(odds: Array, seed: int, count: int) -> Array:
+    """int64 (count,): which candidates a participant looks along, with replacement.
+
+    ``odds``, int64 (K,), with a sum below 2⁶³, are the probabilities but for a factor. Integers, because participant
+    and server both draw and must not differ.
+    """
+    ends = np.cumsum(odds)
+    points = [derive_seed(seed, "draw", n) * int(ends[-1]) >> 64 for n in range(count)]
+    return np.searchsorted(ends, np.array(points), side="right")
+
+
+def look_along(
+    model: nn.Module, state: State, client: Client, algorithm: str, local: ZerothOrderConfig, odds: Array
+) -> LocalUpdate:
+    """Descends along drawn candidates; describes it by the slopes, fp32 (steps · perturbations,), in order."""
+    task = client.task
+    seeds = state["candidates"][draw(odds, task.seed, local.directions)].tolist()
+    batches = client.shard.batches(local.batch_size, task.data_seed)
+    with working_copy(model):
+        done = descend(model, batches, local, seeds, client.on_step)
+    arrays, metrics = {"slopes": done.slopes}, done.trained.metrics
+    return local_update(client, algorithm, arrays, metrics=metrics, projection=FORMAT_VERSION, seed=task.seed)
+
+
+def check_slopes(contribution: Contribution, task: RoundTask, count: int) -> None:
+    """Raises ``contribution.malformed`` unless the contribution is ``count`` slopes along the task's own draw."""
+    meta, arrays = contribution.meta, contribution.arrays
+    for field, value in {"projection": FORMAT_VERSION, "seed": task.seed}.items():
+        if getattr(meta, field) != value:
+            raise malformed(f"metadata.{field}", getattr(meta, field), f"expected {value}")
+    if sorted(arrays) != ["slopes"]:
+        raise malformed("arrays", ", ".join(sorted(arrays)), "expected exactly slopes")
+    if arrays["slopes"].dtype != np.float32 or arrays["slopes"].shape != (count,):
+        found = f"{arrays['slopes'].dtype} {arrays['slopes'].shape}"
+        raise malformed("slopes", found, f"expected float32 ({count},)")
+
+
+class Gathered(NamedTuple):
+    """What a round's participants found along each of K candidates.
+
+    ``slopes``: their mean of Σ ĝ, fp32 (K,); ``magnitudes``: Σ |ĝ| over all of them, fp32 (K,), each ĝ up to a clip;
+    ``counts``: how many ĝ these are, int32 (K,).
+    """
+
+    slopes: Array
+    magnitudes: Array
+    counts: Array
+    rounding: Array
+
+
+def gather(odds: Array, contributions: Iterable[Weighted], clip: float = math.inf) -> Gathered:
+    """Adds up the slopes by candidate, in fp64, streamed; the draws follow from the contributions' seeds."""
+    slopes, magnitudes = np.zeros(len(odds)), np.zeros(len(odds))
+    counts = np.zeros(len(odds), dtype=np.int32)
+    total, rounding = 0.0, np.empty(0)
+    for weight, one in contributions:
+        found = one.arrays["slopes"].astype(np.float64)
+        drawn = draw(odds, one.meta.seed or 0, len(found))
+        np.add.at(slopes, drawn, weight * found)
+        np.add.at(magnitudes, drawn, np.minimum(np.abs(found), clip))
+        np.add.at(counts, drawn, 1)
+        total, rounding = total + weight, rounding_of(one)
+    return Gathered((slopes / total).astype(np.float32), magnitudes.astype(np.float32), counts, rounding)
+
+
+def packed(gathered: Gathered) -> dict[str, Array]:
+    """``drawn``: K bits, uint8; the slopes of the candidates whose bit is set, fp32, in order."""
+    drawn = gathered.counts > 0
+    return {"drawn": np.packbits(drawn), "slopes": gathered.slopes[drawn], "rounding": gathered.rounding}
+
+
+def drawn_in(result: Arrays, K: int) -> Array:
+    """bool (K,): the candidates that somebody looked along in a round."""
+    return np.unpackbits(result["drawn"], count=K).astype(bool)
+
+
+def step_along(model: nn.Module, state: State, result: Arrays, step: float) -> None:
+    """w ← w − step · Σ_k ĝ_k z_k over the candidates that were drawn, in one pass over the weights."""
+    seeds = state["candidates"]
+    chosen = seeds[drawn_in(result, len(seeds))].tolist()
+    steps = {seed: -step * slope for seed, slope in zip(chosen, result["slopes"].tolist(), strict=True)}
+    move_along(model, steps, int(result["rounding"][0]))

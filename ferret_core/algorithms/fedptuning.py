@@ -1,0 +1,53 @@
+"""FedPTuning: participants tune a soft prompt through a small network that computes it, and the server averages both.
+
+Kuang et al., "FederatedScope-LLM: A Comprehensive Package for Fine-tuning Large Language Models in Federated Learning",
+KDD 2024, https://arxiv.org/abs/2309.00363, with the prompt encoder of Liu et al., "GPT Understands, Too", AI Open 2023,
+https://arxiv.org/abs/2103.10385: here, as in that package, a perceptron of three layers without the LSTM. Sends
+4·(m·h + 2·h·e + e² + 2·e + h) bytes for m virtual tokens, a model of width h and an encoder of width e.
+
+    W stays; E (m, h) and f: ℝʰ → ℝʰ ← random, from the experiment's seed; a sequence of embeddings X becomes [f(E), X]
+    for each round r:
+        for each participant i in parallel:
+            (E, f)ᵢ ← (E, f); T steps of a first-order optimizer on (E, f)ᵢ
+            send Δᵢ = (E, f) − (E, f)ᵢ
+        (E, f) ← (E, f) − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ          (nᵢ: i's examples, or 1)
+
+The prompt takes m of the model's positions: sequences are cut to what is left. A checkpoint holds the computed f(E).
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from pydantic import Field
+from torch import nn
+
+from ferret_core.algorithms._adapters import AveragedAdapters, with_prompt_encoder
+from ferret_core.protocol.spec import Strict
+from ferret_core.training.local import LocalConfig
+
+
+class Adam(LocalConfig):
+    """Local Adam; an encoder takes a larger rate than a model."""
+
+    learning_rate: float = Field(default=1e-3, gt=0, description="Local learning rate η, constant over the steps")
+
+
+class Config(Strict):
+    """FedPTuning's options; the prompt is as long as FederatedScope-LLM's, the encoder as wide as PEFT's examples."""
+
+    virtual_tokens: int = Field(default=20, ge=1, description="Length of the soft prompt m, in tokens")
+    hidden_size: int = Field(default=128, ge=1, description="Width of the prompt encoder e")
+    local: Adam = Adam()
+
+
+@final
+class Algorithm(AveragedAdapters):
+    """A soft prompt's encoder, averaged."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__("fedptuning", config.local)
+        self.config = config
+
+    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
+        return with_prompt_encoder(model, self.config.virtual_tokens, self.config.hidden_size, seed)

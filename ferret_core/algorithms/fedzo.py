@@ -1,0 +1,69 @@
+"""FedZO: FedAvg whose participants know the loss alone, not its gradient.
+
+Fang et al., "Communication-Efficient Stochastic Zeroth-Order Optimization for Federated Learning", IEEE Transactions
+on Signal Processing 70, 2022, https://arxiv.org/abs/2201.09531, Algorithm 1. As costly to send as FedAvg: 4·d bytes.
+
+    for each round r:
+        for each participant i in parallel:
+            wᵢ ← w; for each of b₁ steps, on a batch:
+                ĝ_j ← (ℓ(wᵢ + εz_j) − ℓ(wᵢ − εz_j)) / 2ε for b₂ directions z_j
+                wᵢ ← wᵢ − η · Σ_j ĝ_j z_j / b₂
+            send Δᵢ = w − wᵢ
+        w ← w − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ          (nᵢ: i's examples, or 1)
+
+Fang et al. take the forward difference from w, uniformly on the unit sphere, with radius μ. Here it is central, which
+costs as much for b₂ = 1 and is off by ε² instead of ε, and on random signs, which lie on the sphere of radius √d: their
+μ is ε√d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import nn
+
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
+from ferret_core.algorithms._dense import apply_dense, average, check_dense, dense_update
+from ferret_core.models.parameters import Shapes, working_copy
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Arrays, Contribution
+from ferret_core.training.zeroth_order import ZerothOrderConfig, descend
+
+
+class Config(Strict):
+    """FedZO's options: b₁ is ``local.steps``, b₂ is ``local.perturbations``."""
+
+    local: ZerothOrderConfig = ZerothOrderConfig()
+
+
+class Algorithm:
+    """Dense updates from forward passes, averaged."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
+        return model
+
+    def init_state(self, model: nn.Module, seed: int) -> State:
+        return {}
+
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        local, task = self.config.local, client.task
+        seeds = (derive_seed(task.seed, "direction", n) for n in range(local.directions))
+        batches = client.shard.batches(local.batch_size, task.data_seed)
+        with working_copy(model) as before:
+            done = descend(model, batches, local, seeds, client.on_step)
+            update = dense_update(before, model)
+        return local_update(client, "fedzo", {"update": update}, metrics=done.trained.metrics)
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        check_dense(contribution, shapes)
+
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
+        return average(contributions)
+
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        apply_dense(model, result["update"], rate, int(result["rounding"][0]))
+        return state

@@ -1,0 +1,107 @@
+"""SCAFFOLD: control variates take out of every local step what only one participant's data asks for.
+
+Karimireddy et al., "SCAFFOLD: Stochastic Controlled Averaging for Federated Learning", ICML 2020,
+https://arxiv.org/abs/1910.06378, Algorithm 1 with option II. It sends 2·d numbers, and receives as many.
+
+    c and all cᵢ start at 0
+    for each round r, with S the participants sampled of N:
+        for each participant i in S in parallel:
+            wᵢ ← w; T times: a step of a first-order optimizer on wᵢ, then wᵢ ← wᵢ − η (c − cᵢ)
+            Δᵢ = w − wᵢ;  cᵢ⁺ = cᵢ − c + Δᵢ / (T η)                             (option II)
+            send Δᵢ and (cᵢ⁺ − cᵢ) / N; cᵢ ← cᵢ⁺
+        w ← w − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ                                            (nᵢ: i's examples, or 1)
+        c ← c + |S| · Σᵢ nᵢ (cᵢ⁺ − cᵢ)/N / Σᵢ nᵢ                                (nᵢ = 1: c + Σᵢ (cᵢ⁺ − cᵢ)/N)
+
+Where paper and this differ: the paper corrects the gradient, w ← w − η (g − cᵢ + c), this corrects the step. For plain
+SGD that is the same. With any other optimizer the step is not −η g, so gradients and Δᵢ/(Tη) have different units;
+corrected this way, cᵢ is the mean step in units of η, of SGD with momentum as of Adam, and η is nothing but the
+optimizer's learning rate. The paper's participants count the same; where they are weighted by examples, so is c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from torch import nn
+
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
+from ferret_core.algorithms._dense import apply_dense, average, check_dense, dense_update
+from ferret_core.models.parameters import Shapes, trainable, working_copy
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.training.local import LocalConfig
+
+SENT = ("update", "control")
+
+
+class Config(Strict):
+    """SCAFFOLD's options."""
+
+    local: LocalConfig = LocalConfig()
+
+
+class Algorithm:
+    """Dense updates and control variates, averaged."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
+        return model
+
+    def init_state(self, model: nn.Module, seed: int) -> State:
+        """The server's control variate c, fp32 (d,)."""
+        return {"control": np.zeros(sum(tensor.numel() for tensor in trainable(model).values()), np.float32)}
+
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        rate = np.float32(self.config.local.learning_rate)
+        control = state["control"]
+        own = client.memory.get("control", np.zeros_like(control))
+        with working_copy(model) as before:
+            corrected = _Corrected(model, rate * (control - own), client)
+            trained = client._replace(on_step=corrected).train(model, self.config.local)
+            update = dense_update(before, model)
+        change = update / (rate * np.float32(corrected.steps)) - control
+        sent = {"update": update, "control": change / np.float32(client.task.population)}
+        return local_update(client, "scaffold", sent, metrics=trained.metrics, memory={"control": own + change})
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        check_dense(contribution, shapes, SENT)
+
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
+        received = 0
+
+        def counted() -> Iterable[Weighted]:
+            nonlocal received
+            for one in contributions:
+                received += 1
+                yield one
+
+        result = average(counted(), SENT)
+        result["control"] *= np.float32(received)
+        return result
+
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        apply_dense(model, result["update"], rate, int(result["rounding"][0]))
+        return {"control": state["control"] + result["control"]}
+
+
+class _Corrected:
+    """Called after each local step: moves the weights by −η (c − cᵢ) and counts."""
+
+    def __init__(self, model: nn.Module, correction: Array, client: Client) -> None:
+        self.steps = 0
+        self._client = client
+        self._parameters = list(trainable(model).values())
+        parts = torch.from_numpy(correction).split([one.numel() for one in self._parameters])
+        self._parts = [part.view_as(one).to(one.device) for part, one in zip(parts, self._parameters, strict=True)]
+
+    @torch.no_grad()
+    def __call__(self, done: int) -> None:
+        self.steps = done
+        for parameter, part in zip(self._parameters, self._parts, strict=True):
+            parameter.sub_(part)
+        if self._client.on_step is not None:
+            self._client.on_step(done)

@@ -1,0 +1,145 @@
+"""signSGD with majority vote: participants send one bit per parameter, and the majority's sign is applied.
+
+Bernstein et al., "signSGD: Compressed Optimisation for Non-Convex Problems", ICML 2018, https://arxiv.org/abs/1802.04434,
+and "signSGD with Majority Vote is Communication Efficient and Fault Tolerant", ICLR 2019,
+https://arxiv.org/abs/1810.05291. Error feedback: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient
+Compression Schemes", ICML 2019, https://arxiv.org/abs/1901.09847.
+
+    for each round r:
+        for each participant i in parallel:
+            wᵢ ← w; T steps of a first-order optimizer on wᵢ
+            mᵢ ← w − wᵢ (+ eᵢ)
+            send sign(mᵢ), and of every tensor l the scale λᵢ,l = mean |mᵢ,l|
+            eᵢ,l ← mᵢ,l − λᵢ,l sign(mᵢ,l)                                       (error feedback)
+        λ_l = Σᵢ nᵢ λᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a λ_l sign(Σᵢ nᵢ sign(mᵢ,l))     (nᵢ: i's examples, or 1)
+
+Where the papers and this differ: there the sign is a gradient's and the step is the learning rate, here it is that of
+what T local steps have moved, and its size is measured: λ_l, one number for each tensor, as in EF-signSGD. ``scale``
+set to a number gives the papers' fixed step and sends no λ. A weight on which votes are even stays where it is. An
+entry that is exactly 0 votes by a coin of the participant's seed, or it would always vote for plus. The result has one
+bit for each parameter too, or two if there are ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn
+
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
+from ferret_core.algorithms._compressed import BITS, check_bits, check_layouts, with_error
+from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
+from ferret_core.models.parameters import Shapes, shapes, sizes, working_copy
+from ferret_core.projection.quantize import Layout
+from ferret_core.projection.signs import sign_bits
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
+from ferret_core.training.local import LocalConfig
+
+
+class Config(Strict):
+    """signSGD's options."""
+
+    scale: Literal["mean"] | Annotated[float, Field(gt=0)] = Field(
+        default="mean",
+        description="How far a vote moves a weight at rate 1: the mean |update| of its tensor, or a fixed step",
+    )
+    error_feedback: bool = Field(default=False, description="Keep what a sign and its scale leave of the update")
+    local: LocalConfig = LocalConfig()
+
+
+class Algorithm:
+    """Signs, voted on."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
+        return model
+
+    def init_state(self, model: nn.Module, seed: int) -> State:
+        return {}
+
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        with working_copy(model) as before:
+            trained = client.train(model, self.config.local)
+            update = with_error(dense_update(before, model), client.memory)
+        lengths = list(sizes(shapes(model)).values())
+        negative, scales = _negative(update, client.task.seed), self._scales(update, lengths)
+        memory: Arrays = {}
+        if self.config.error_feedback:
+            memory = {"error": update - np.repeat(scales, lengths) * _signs(negative)}
+        arrays = {"signs": np.packbits(negative)}
+        if self.config.scale == "mean":
+            arrays["scales"] = scales
+        return local_update(client, "signsgd", arrays, metrics=trained.metrics, memory=memory)
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        arrays, d = contribution.arrays, sum(sizes(shapes).values())
+        expected = {"signs": Layout(BITS, (-(-d // 8),))}
+        if self.config.scale == "mean":
+            expected["scales"] = Layout(np.dtype(np.float32), (len(shapes),))
+        check_layouts(arrays, expected)
+        check_bits("signs", arrays["signs"], d)
+        if "scales" in arrays and bool(np.signbit(arrays["scales"]).any()):
+            raise malformed("scales", float(arrays["scales"].min()), "is negative")
+
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
+        received = iter(contributions)
+        weight, first = next(received)
+        votes, total = np.float32(weight) * _votes(first), weight
+        scales = weight * _scales_of(first)
+        for weight, one in received:
+            votes += np.float32(weight) * _votes(one)
+            scales += weight * _scales_of(one)
+            total += weight
+        result = {"signs": np.packbits(votes < 0), "rounding": rounding_of(first)}
+        if (votes == 0).any():
+            result["tied"] = np.packbits(votes == 0)
+        if self.config.scale == "mean":
+            result["scales"] = (scales / total).astype(np.float32)
+        return result
+
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        lengths = list(sizes(shapes(model)).values())
+        d = sum(lengths)
+        update = _signs(np.unpackbits(result["signs"], count=d))
+        if "tied" in result:
+            update[np.unpackbits(result["tied"], count=d) == 1] = 0
+        update *= np.repeat(result["scales"], lengths) if "scales" in result else np.float32(self.config.scale)
+        apply_dense(model, update, rate, int(result["rounding"][0]))
+        return state
+
+    def _scales(self, update: Array, lengths: list[int]) -> Array:
+        """fp32, one for each tensor: how much of the update a sign stands for."""
+        if self.config.scale != "mean":
+            return np.full(len(lengths), self.config.scale, np.float32)
+        parts = np.split(np.abs(update), np.cumsum(lengths)[:-1])
+        return np.array([part.mean(dtype=np.float64) for part in parts], np.float32)
+
+
+def _negative(update: Array, seed: int) -> Array:
+    """bool (d,): where the vote is for minus."""
+    zero = update == 0
+    if not zero.any():
+        return update < 0
+    coins = sign_bits(seed, 0, 0, len(update), torch.device("cpu")).numpy() < 0
+    return (update < 0) | (zero & coins)
+
+
+def _votes(received: Contribution) -> Array:
+    return _signs(np.unpackbits(received.arrays["signs"]))
+
+
+def _scales_of(received: Contribution) -> Array:
+    """fp64, one for each tensor; none where the step is fixed."""
+    return received.arrays.get("scales", np.zeros(0)).astype(np.float64)
+
+
+def _signs(negative: Array) -> Array:
+    """fp32: −1 where the bit is set, 1 elsewhere."""
+    return 1 - 2 * negative.astype(np.float32)

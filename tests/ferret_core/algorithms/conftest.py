@@ -1,0 +1,122 @@
+"""A federation whose participants' training is given by the test; everything around it is real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ferret_core.algorithms import _base
+from ferret_core.algorithms._base import NOTHING, Client, FederatedAlgorithm, LocalUpdate, State, Weighted
+from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.models.parameters import shapes, trainable
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.training.local import LocalMetrics
+
+TASK = RoundTask(
+    experiment="exp",
+    round=1,
+    participant="client-1",
+    base_digest="0" * 64,
+    data_seed=1,
+    seed=9,
+    round_seed=5,
+    rank=0,
+    population=1,
+)
+
+
+class Weights(nn.Module):
+    """Tensors of the given shapes, all ones."""
+
+    def __init__(self, *shapes: tuple[int, ...], dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        for number, shape in enumerate(shapes):
+            self.register_parameter(f"weight_{number}", nn.Parameter(torch.ones(shape, dtype=dtype)))
+
+    @property
+    def flat(self) -> Array:
+        """All weights, fp32 (d,), in canonical order."""
+        return torch.cat([one.detach().float().flatten() for one in trainable(self).values()]).numpy()
+
+
+class Lab:
+    """One participant at a time; what it sends has been over the wire, and so has what it keeps."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.task = TASK
+        self.on_step: Callable[[int], None] | None = None
+        self._train: Callable[..., None] = lambda model, **_: None
+        monkeypatch.setattr(_base, "train", self._called)
+
+    def _called(self, model: nn.Module, batches: Any, config: Any, on_step: Any, **others: Any) -> LocalMetrics:
+        self._train(model, config=config, on_step=on_step, **others)
+        return LocalMetrics(1.0, 1, 1)
+
+    def participate(
+        self,
+        algorithm: FederatedAlgorithm,
+        model: nn.Module,
+        state: State,
+        train: Callable[..., None] | Array,
+        memory: Arrays = NOTHING,
+        **task: Any,
+    ) -> LocalUpdate:
+        """``train`` is the update that training comes to, fp32 (d,), or what does it."""
+        self._train = train if callable(train) else moved_by(train)
+        for array in memory.values():
+            array.flags.writeable = False  # as it is when it was read: a round that is not committed must not change it
+        client = Client(TASK.model_copy(update=task), Shard([Encoded([1], [2])], pad_id=0), memory, self.on_step)
+        contribution, kept = algorithm.local_update(model, state, client)
+        received = Contribution.decode(contribution.encode())
+        algorithm.check(received, client.task, shapes(model))
+        return LocalUpdate(received, {name: array.copy() for name, array in kept.items()})
+
+    def fold(
+        self, algorithm: FederatedAlgorithm, model: nn.Module, state: State, *received: Weighted, rate: float = 1.0
+    ) -> State:
+        """A round of these contributions."""
+        return algorithm.apply_update(model, state, algorithm.aggregate(state, received), rate)
+
+    def update(
+        self, algorithm: FederatedAlgorithm, model: Weights, state: State, *received: Weighted
+    ) -> tuple[Array, State]:
+        """What a round of these contributions moves the model by, fp32 (d,), and the next state."""
+        before = model.flat
+        state = self.fold(algorithm, model, state, *received)
+        return before - model.flat, state
+
+
+def moved_by(update: Array) -> Callable[..., None]:
+    def train(model: nn.Module, **_: Any) -> None:
+        parameters = list(trainable(model).values())
+        parts = torch.from_numpy(update).split([one.numel() for one in parameters])
+        for parameter, part in zip(parameters, parts, strict=True):
+            parameter.data -= part.view_as(parameter)
+
+    return train
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
+    return Lab(monkeypatch)
+
+
+@pytest.fixture
+def weights() -> type[Weights]:
+    return Weights
+
+
+@pytest.fixture
+def draw() -> Callable[..., Array]:
+    """``draw(n, seed)``: an update of multiples of 2⁻¹⁰, so that sums are exact."""
+
+    def make(count: int, seed: int = 0) -> Array:
+        return (np.random.default_rng(seed).integers(-512, 512, count) / 1024).astype(np.float32)
+
+    return make

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ferret_core import catalog
+from ferret_core.algorithms import _seed_pool, fedkseed_pro
+from ferret_core.algorithms._base import Client, State, Weighted
+from ferret_core.algorithms.fedkseed_pro import odds
+from ferret_core.federated_data import FederatedData
+from ferret_core.federation import client_names, round_tasks
+from ferret_core.participant import contribute
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import Array, Contribution
+from ferret_core.replica import Replica
+
+SpecFactory = Callable[..., ExperimentSpec]
+
+LOCAL = {"learning_rate": 1e-4, "steps": 20, "batch_size": 2, "epsilon": 1e-3}
+
+
+def replica_of(spec: ExperimentSpec) -> Replica:
+    return Replica.load(catalog.resolve(spec))
+
+
+def one_round(replica: Replica) -> list[Contribution]:
+    data = FederatedData(replica.spec, replica.tokenizer, replica.context)
+    names = client_names(replica.spec.participants.simulated)
+    tasks = round_tasks(replica.spec, "exp", replica.round + 1, names, replica.digest)
+    sent = [contribute(replica, Client(task, data.shard(task.participant))).contribution for task in tasks]
+    replica.fold("exp", [(one.meta.participant, one) for one in sent], "")
+    return sent
+
+
+def history(means: list[float]) -> State:
+    """Of directions whose slopes had these mean magnitudes."""
+    return {"magnitudes": np.array(means, np.float32) * 3, "counts": np.full(len(means), 3, np.int32)}
+
+
+def probabilities(state: State) -> Array:
+    found = odds(state)
+    return found / found.sum()
+
+
+def test_at_first_all_directions_are_drawn_alike(toy_spec: SpecFactory) -> None:
+    replica = replica_of(toy_spec("fedkseed_pro"))
+    assert len(set(odds(replica.state).tolist())) == 1
+
+
+def test_probabilities_are_the_softmax_of_scaled_magnitudes() -> None:
+    found = probabilities(history([0.5, 2.5, 0.5, 1.0]))
+    expected = np.exp([0.0, 1.0, 0.0, 0.25])
+    assert found.sum() == pytest.approx(1.0)
+    assert np.allclose(found, expected / expected.sum(), rtol=1e-11)
+    assert found.argmax() == 1
+
+
+def test_odds_of_the_largest_pool_add_up_without_overflow() -> None:
+    found = odds(history([0.0] + [7.0] * (2**20 - 1)))
+    assert found.dtype == np.int64
+    assert found.sum() == sum(found.tolist())
+    assert found[1] / found[0] == pytest.approx(math.e, rel=1e-11)
+
+
+def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
+    """Two rounds' magnitudes by candidate, each cut at the clip, and the 0 that a history begins with."""
+    K, clip = 8, 0.5
+    replica = replica_of(toy_spec("fedkseed_pro", options={"K": K, "clip": clip, "local": LOCAL}))
+    magnitudes, counts = np.zeros(K), np.ones(K, np.int32)
+    for _ in range(2):
+        before = odds(replica.state)
+        for one in one_round(replica):
+            drawn = _seed_pool.draw(before, one.meta.seed or 0, 20)
+            np.add.at(magnitudes, drawn, np.minimum(np.abs(one.arrays["slopes"]), clip))
+            np.add.at(counts, drawn, 1)
+    assert np.array_equal(replica.state["counts"], counts)
+    assert counts.sum() == K + 2 * 3 * 20
+    assert np.allclose(replica.state["magnitudes"], magnitudes, rtol=1e-6)
+    assert len(set(odds(replica.state).tolist())) > 1
+
+
+def test_a_steep_direction_is_drawn_more_often() -> None:
+    steep = history([0.0] * 3 + [1.0])
+    drawn = _seed_pool.draw(odds(steep), 3, 4000)
+    assert (drawn == 3).mean() == pytest.approx(math.e / (3 + math.e), abs=0.03)
+
+
+def test_one_result_moves_the_history_of_others_alike(toy_spec: SpecFactory) -> None:
+    """Nothing but the round's result tells a replica what to draw by."""
+    spec = toy_spec("fedkseed_pro", options={"K": 16, "local": LOCAL})
+    replica, follower = replica_of(spec), replica_of(spec)
+    start = replica.state
+    sent = one_round(replica)
+    result = follower.algorithm.aggregate(start, [Weighted(1.0, one) for one in sent])
+    state = follower.algorithm.apply_update(follower.model, start, result, 1.0)
+    assert np.array_equal(odds(state), odds(replica.state))
+    assert np.array_equal(start["counts"], np.ones(16, np.int32)), "the state it came from is untouched"
+
+
+def test_the_clip_must_be_above_zero() -> None:
+    with pytest.raises(ValueError, match="clip"):
+        fedkseed_pro.Config(clip=0)

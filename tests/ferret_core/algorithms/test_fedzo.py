@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from ferret_core import catalog
+from ferret_core.algorithms import fedzo
+from ferret_core.algorithms._base import Client, Weighted
+from ferret_core.federated_data import FederatedData
+from ferret_core.federation import client_names, round_tasks
+from ferret_core.models.digest import model_digest
+from ferret_core.models.parameters import trainable
+from ferret_core.participant import contribute
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica import Replica
+from ferret_core.training.zeroth_order import descend
+
+SpecFactory = Callable[..., ExperimentSpec]
+
+LOCAL = {"learning_rate": 1e-3, "steps": 5, "batch_size": 2, "epsilon": 1e-3}
+
+
+def weights(model: nn.Module) -> Tensor:
+    return torch.cat([parameter.detach().float().reshape(-1) for parameter in trainable(model).values()])
+
+
+def replica_of(spec: ExperimentSpec) -> Replica:
+    return Replica.load(catalog.resolve(spec))
+
+
+def clients_of(replica: Replica) -> list[Client]:
+    data = FederatedData(replica.spec, replica.tokenizer, replica.context)
+    names = client_names(replica.spec.participants.simulated)
+    tasks = round_tasks(replica.spec, "exp", replica.round + 1, names, replica.digest)
+    return [Client(task, data.shard(task.participant)) for task in tasks]
+
+
+def test_the_server_takes_one_participants_model_as_it_is(toy_spec: SpecFactory) -> None:
+    """Its steps are b₁ of b₂ directions each, drawn from its task's seed."""
+    replica = replica_of(toy_spec("fedzo", options={"local": {**LOCAL, "perturbations": 3}}))
+    alone, (client, *_) = replica_of(replica.spec), clients_of(replica)
+    sent = contribute(replica, client).contribution
+    algorithm = replica.algorithm
+    algorithm.apply_update(replica.model, {}, algorithm.aggregate({}, [Weighted(3.0, sent)]), 1.0)
+    local = fedzo.Config.model_validate(replica.spec.algorithm.options).local
+    seeds = [derive_seed(client.task.seed, "direction", n) for n in range(15)]
+    slopes = descend(alone.model, client.shard.batches(2, client.task.data_seed), local, seeds).slopes
+    assert slopes.shape == (15,)
+    torch.testing.assert_close(weights(replica.model), weights(alone.model), rtol=0, atol=1e-7)
+
+
+def test_a_runaway_is_no_contribution_and_leaves_the_model(toy_spec: SpecFactory) -> None:
+    replica = replica_of(toy_spec("fedzo", options={"local": {**LOCAL, "learning_rate": 1e12}}))
+    with pytest.raises(FerretError, match="learning_rate") as caught:
+        contribute(replica, clients_of(replica)[0])
+    assert caught.value.code == "training.non_finite"
+    assert model_digest(replica.model) == replica.digest
+
+
+def test_participants_look_along_directions_of_their_own(toy_spec: SpecFactory) -> None:
+    replica = replica_of(toy_spec("fedzo", options={"local": {**LOCAL, "steps": 1}}))
+    one, other = (contribute(replica, client).contribution.arrays["update"] for client in clients_of(replica)[:2])
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.05
+
+
+def test_the_defaults_are_the_papers() -> None:
+    local = fedzo.Config().local
+    assert (local.steps, local.perturbations, local.batch_size, local.learning_rate) == (200, 1, 1, 3e-7)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ferret_core import catalog
+from ferret_core.algorithms import topk
+from ferret_core.algorithms._base import Weighted
+from ferret_core.algorithms._compressed import index_layouts, largest, pack_indices, size_of, unpack_indices
+from ferret_core.models.parameters import shapes
+from ferret_core.projection.budget import METADATA
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import Array, Contribution
+from ferret_core.replica import Replica
+from ferret_core.simulate import simulate
+
+SpecFactory = Callable[..., ExperimentSpec]
+D = 3 * 40 + 17
+
+
+def algorithm_of(**options: Any) -> topk.Algorithm:
+    return topk.Algorithm(topk.Config(**options))
+
+
+def sent_by(one: Contribution, K: int, d: int = D) -> dict[int, float]:
+    """Index → value."""
+    values = one.arrays["coordinates"].astype(np.float64)
+    if "exponent" in one.arrays:
+        values = values * float(one.arrays["scales"][0]) * 2.0 ** int(one.arrays["exponent"][0])
+    return dict(zip(unpack_indices(one.arrays, K, d).tolist(), values.tolist(), strict=True))
+
+
+def test_the_largest_entries_travel_and_the_rest_is_kept(lab: Any, weights: Any) -> None:
+    model, algorithm = weights((2, 3)), algorithm_of(K=2, coordinates="float32")
+    update = np.array([0.5, -4, 0, 0.25, 3, -1], np.float32)
+    one = lab.participate(algorithm, model, algorithm.init_state(model, 0), update)
+    assert sent_by(one.contribution, 2, 6) == {1: -4.0, 4: 3.0}
+    np.testing.assert_array_equal(one.memory["error"], np.array([0.5, 0, 0, 0.25, 0, -1], np.float32))
+
+
+def test_what_was_kept_is_sent_when_it_has_grown(lab: Any, weights: Any) -> None:
+    model, algorithm = weights((4,)), algorithm_of(K=1, coordinates="float32")
+    state, update = algorithm.init_state(model, 0), np.array([1, 0.75, 0, 0], np.float32)
+    first = lab.participate(algorithm, model, state, update)
+    second = lab.participate(algorithm, model, state, update, first.memory)
+    assert sent_by(first.contribution, 1, 4) == {0: 1.0}
+    assert sent_by(second.contribution, 1, 4) == {1: 1.5}
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8", "sign"])
+def test_nothing_is_lost_sent_and_kept_are_what_there_was(
+    lab: Any, weights: Any, draw: Callable[..., Array], kind: str
+) -> None:
+    model, algorithm = weights((3, 40), (17,)), algorithm_of(fraction=0.2, coordinates=kind)
+    state, memory = algorithm.init_state(model, 0), {"error": draw(D, 1)}
+    update = draw(D, 2)
+    one = lab.participate(algorithm, model, state, update, memory)
+    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, one.contribution))
+    np.testing.assert_allclose(moved + one.memory["error"], update + memory["error"], rtol=0, atol=1e-6)
+
+
+def test_the_server_averages_over_the_union_by_weight(lab: Any, weights: Any) -> None:
+    model, algorithm = weights((5,)), algorithm_of(K=2, coordinates="float32")
+    state = algorithm.init_state(model, 0)
+    one = lab.participate(algorithm, model, state, np.array([8, 4, 0, 0, 0], np.float32))
+    other = lab.participate(algorithm, model, state, np.array([0, 4, 0, 16, 0], np.float32))
+    received = Weighted(1.0, one.contribution), Weighted(3.0, other.contribution)
+    moved, _ = lab.update(algorithm, model, state, *received)
+    np.testing.assert_array_equal(moved, np.array([2, 4, 0, 12, 0], np.float32))
+
+
+def test_a_half_precision_model_stays_where_nobody_sent_anything(lab: Any, weights: Any) -> None:
+    model, algorithm = weights((1000,), dtype=torch.bfloat16), algorithm_of(K=10)
+    state, update = algorithm.init_state(model, 0), np.full(1000, 2**-12, np.float32)
+    one = lab.participate(algorithm, model, state, update)
+    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, one.contribution))
+    assert not moved[10:].any()
+
+
+@pytest.mark.parametrize(("K", "d"), [(1, 1), (1, 10**6), (7, 7), (1000, 1024), (333, 10**5), (5, 2**40)])
+def test_indices_survive_their_code_and_take_the_bytes_it_promises(K: int, d: int) -> None:
+    indices = np.unique(np.random.default_rng(K).integers(0, d, 2 * K))[:K]
+    indices = indices if len(indices) == K else np.arange(K)
+    indices[-1] = d - 1
+    arrays = pack_indices(indices, d)
+    np.testing.assert_array_equal(unpack_indices(arrays, K, d), indices)
+    assert sum(array.nbytes for array in arrays.values()) == size_of(index_layouts(K, d))
+    assert size_of(index_layouts(K, d)) <= (K * (np.log2(d / K) + 2)) / 8 + 2 + d.bit_length()
+
+
+def test_of_equal_entries_the_first_are_the_largest() -> None:
+    assert largest(np.array([1, -2, 0, 2, -2], np.float32), 2).tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8", "sign"])
+@pytest.mark.parametrize("budget", [2_000, 9_000])
+def test_a_budget_is_filled_and_kept(toy_spec: SpecFactory, kind: str, budget: int) -> None:
+    spec = toy_spec("topk", options={"bytes_per_round": budget, "coordinates": kind}, rounds=1)
+    each = simulate(spec).rounds[1].bytes_up / 3
+    assert budget - 8 < each <= budget + METADATA
+
+
+def test_options_exclude_each_other_and_survive_being_written_out() -> None:
+    assert topk.Config().fraction == 0.01
+    assert topk.Config(K=5).fraction is None
+    assert topk.Config.model_validate(topk.Config(K=5).model_dump()) == topk.Config(K=5)
+    with pytest.raises(ValueError, match=r"K = 5 and bytes_per_round = 100 exclude each other"):
+        topk.Config(K=5, bytes_per_round=100)
+
+
+def test_a_budget_for_no_entry_is_refused_before_anything_runs(toy_spec: SpecFactory) -> None:
+    with pytest.raises(FerretError, match="the smallest possible is") as caught:
+        Replica.load(catalog.resolve(toy_spec("topk", options={"bytes_per_round": 5})))
+    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "bytes_per_round")
+
+
+def test_indices_that_nobody_would_send_are_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
+    model, algorithm = weights((D,)), algorithm_of(K=9)
+    one = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(D))
+    arrays, task = one.contribution.arrays, one.contribution.meta
+    first = unpack_indices(arrays, 9, D)
+    twice = {**arrays, **pack_indices(np.sort(np.append(first[1:], first[1])), D)}
+    beyond = {**arrays, **pack_indices(np.append(first[:-1], D + 2), D + 3)}
+    padded = {**arrays, "low": arrays["low"] | np.uint8(1)}
+    fewer = {**arrays, "high": arrays["high"] & np.uint8(0xF0)}
+    for wrong, says in [
+        (twice, "do not ascend"),
+        (beyond, "reach beyond the 137 parameters"),
+        (padded, "bits after the first 9 are not zero"),
+        (fewer, "expected 9 bits that are set"),
+    ]:
+        with pytest.raises(FerretError, match=says) as caught:
+            algorithm.check(Contribution(task, wrong), lab.task, shapes(model))
+        assert caught.value.code == "contribution.malformed"
