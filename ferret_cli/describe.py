@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ferret_cli.output import size
 
 if TYPE_CHECKING:
-    from ferret_sdk.run import Run
-    from ferret_sdk.schemas import Experiment, Summary
+    from ferret_sdk.schemas import Experiment, Round, Summary
 
 Row = tuple[Any, ...]
 
@@ -45,16 +45,63 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
 
 def metrics_rows(experiment: Experiment) -> Iterator[Row]:
     for name, summary in sorted(experiment.metrics.items()):
-        yield name, _number(summary.first), _number(summary.last), _number(summary.best)
+        if name not in COSTS:
+            yield name, _number(summary.first), _number(summary.last), _number(summary.best)
 
 
-def round_rows(run: Run) -> Iterator[Row]:
-    for found in run.rounds():
+def cost_rows(rounds: Sequence[Round]) -> Iterator[Row]:
+    """The median of each cost over the rounds: the first compiles kernels, and would spoil a mean."""
+    for name, (label, shown) in COSTS.items():
+        values = [value for one in rounds if (value := _cost(one, name)) is not None]
+        if values:
+            yield label, shown(median(values))
+
+
+def label_rows(rounds: Sequence[Round]) -> Iterator[Row]:
+    """Loss and Rouge-L of each label of the held-out data, in the last round that was evaluated."""
+    found = next((one.metrics for one in reversed(rounds) if "eval_loss" in one.metrics), {})
+    prefix = "eval_loss/"
+    for label in sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix)):
+        yield label, _number(found[prefix + label]), _number(found.get(f"rouge_l/{label}"), 1)
+
+
+def round_rows(rounds: Sequence[Round]) -> Iterator[Row]:
+    for found in rounds:
         losses = (_number(found.metrics.get(name)) for name in ("train_loss", "eval_loss"))
         accepted = f"{found.accepted}/{found.participants}"
         rouge = _number(found.metrics.get("rouge_l"), 1)
         sent = (size(found.bytes_up), size(found.bytes_down))
         yield found.number, found.state.value, accepted, *losses, rouge, *sent
+
+
+def _cost(done: Round, name: str) -> float | None:
+    """One round's cost for one participant; byte counts are kept as sums over all."""
+    value = done.metrics.get(name)
+    if value is None or name not in {"bytes_up", "bytes_down"}:
+        return value
+    return value / max(1, done.accepted if name == "bytes_up" else done.participants)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g} s"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+COSTS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "local_seconds": ("local update", _seconds),
+    "aggregate_seconds": ("global aggregation", _seconds),
+    "sequences_per_second": ("sequences per second", lambda value: f"{value:.3g}"),
+    "parameters_up": ("parameters sent each", _count),
+    "parameters_down": ("parameters received each", _count),
+    "bytes_up": ("sent each", size),
+    "bytes_down": ("received each", size),
+    "peak_memory_bytes": ("peak memory", size),
+    "peak_device_bytes": ("peak memory on the device", size),
+}
+"""What docs/metrics.md calls costs, as it is shown."""
 
 
 def _last(metrics: Mapping[str, Summary], name: str) -> float | None:

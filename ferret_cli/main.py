@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ferret_cli import failure
-from ferret_cli.commands import api, bench, demo, doctor, join, migrate, paper, serve, simulate, submit, worker
+from ferret_cli.commands import api, bench, data, demo, doctor, join, migrate, paper, serve, simulate, submit, worker
 from ferret_cli.commands.experiment import experiment
 from ferret_core.protocol.errors import FerretError
 
@@ -25,6 +25,7 @@ app.command("serve")(serve.serve)
 app.command("submit")(submit.submit)
 app.add_typer(experiment, name="experiment")
 app.command("simulate")(simulate.simulate)
+app.add_typer(data.data, name="data")
 app.command("join")(join.join)
 app.command("doctor")(doctor.doctor)
 app.command("bench", cls=bench.Command)(bench.bench)

@@ -31,7 +31,7 @@ def require_server() -> None:
 
 def require_training() -> None:
     """The commands that hold a model need torch, which submitting and watching do not."""
-    require_modules(["torch", "transformers", "safetensors"], INSTALL_TRAINING)
+    require_modules(["torch", "transformers", "safetensors", "peft"], INSTALL_TRAINING)
 
 
 def require_drawing() -> None:

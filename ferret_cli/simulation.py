@@ -28,6 +28,7 @@ def document(result: SimulationResult, out: Path | None) -> dict[str, Any]:
                 "number": done.number,
                 "digest": done.digest,
                 "metrics": done.metrics,
+                "cost": done.cost,
                 "bytes_up": done.bytes_up,
                 "bytes_down": done.bytes_down,
                 "accepted": done.accepted,

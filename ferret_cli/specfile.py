@@ -30,23 +30,33 @@ def load(file: Path, assignments: Sequence[str] = (), *, absolute_paths: bool = 
     beside the file or in the working folder is made absolute, for a server or worker on this machine. Raises
     ``spec.invalid``.
     """
-    tree = _expand(_read(file))
-    over: Tree = {}
-    for assignment in assignments:
-        _merge(over, _assignment(assignment))
-    over = _expand(over)
+    tree = _expand(read(file))
     if absolute_paths:
         tree = _absolute(tree, [file.resolve().parent, Path.cwd()])
-        over = _absolute(over, [Path.cwd()])
-    _merge(tree, over)
+    merge(tree, assigned(assignments, absolute_paths=absolute_paths))
+    return validated(tree, str(file))
+
+
+def assigned(assignments: Sequence[str], *, absolute_paths: bool = True) -> Tree:
+    """The texts ``a.b=value`` as one tree, the later winning; variables and paths as in :func:`load`."""
+    over: Tree = {}
+    for assignment in assignments:
+        merge(over, _assignment(assignment))
+    over = _expand(over)
+    return _absolute(over, [Path.cwd()]) if absolute_paths else over
+
+
+def validated(tree: Tree, source: str) -> ExperimentSpec:
+    """The specification that ``tree`` is; ``spec.invalid`` says what is wrong with it, and that it is ``source``."""
     try:
         return ExperimentSpec.model_validate(tree)
     except ValidationError as error:
-        detail = f"{file}: {error.error_count()} values are missing or wrong"
+        detail = f"{source}: {error.error_count()} values are missing or wrong"
         raise FerretError("spec.invalid", detail, field_errors(error.errors())) from error
 
 
-def _read(file: Path) -> Tree:
+def read(file: Path) -> Tree:
+    """The TOML or JSON of ``file`` as it stands; ``spec.invalid`` if it cannot be read."""
     try:
         text = file.read_text(encoding="utf-8")
         return json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
@@ -77,11 +87,11 @@ def _value(text: str) -> Any:
         return text
 
 
-def _merge(tree: Tree, over: Tree) -> None:
+def merge(tree: Tree, over: Tree) -> None:
     """Puts ``over`` over ``tree``, table by table."""
     for name, value in over.items():
         if isinstance(value, dict) and isinstance(tree.get(name), dict):
-            _merge(tree[name], cast(Tree, value))
+            merge(tree[name], cast(Tree, value))
         else:
             tree[name] = value
 

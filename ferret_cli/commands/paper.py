@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from ferret_cli import options
 
-paper = typer.Typer(help="The paper's figures, measured again on this machine.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from ferret_cli.paper.reruns.studies import Kind
 
+paper = typer.Typer(help="The paper's tables and figures, run again on this machine.", no_args_is_help=True)
 
-@paper.callback()
-def group() -> None:
-    """Keeps ``reconstruction`` a command of its own while it is the only one."""
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Write CSV, PNG and page here, and keep the runs.")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="PATH", help="Base model, a folder or a hub name; may be repeated."),
+]
+Shapes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape", metavar="SHAPE", help="A model of random weights: llama-3b, llama2-7b, …, or HIDDEN/LAYERS."
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Folder with the official files; default from the hub.", file_okay=False
+    ),
+]
+Algorithms = Annotated[str | None, typer.Option("--algorithms", metavar="A,B", help="Rows to run; all for every one.")]
+Datasets = Annotated[str | None, typer.Option("--datasets", metavar="A,B", help="Datasets to run.")]
+Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Runs of every cell, with seeds 1 to N.")]
+Rounds = Annotated[int | None, typer.Option("--rounds", min=1, help="Rounds of every run; default the paper's.")]
+Examples = Annotated[int | None, typer.Option("--examples", min=1, help="Held-out examples for the loss.")]
+Generate = Annotated[int | None, typer.Option("--generate", min=0, help="Of these, answered for Rouge-L.")]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A value of every run, of ROW.KEY or of DATASET.KEY; repeatable."),
+]
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", metavar="FILE", help="TOML with options of rows and datasets.", dir_okay=False),
+]
+Together = Annotated[int, typer.Option("--together", min=1, help="Runs under way at the same time.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]
+Simulate = Annotated[bool, typer.Option("--simulate", help="Run in this process, without a service; same figures.")]
+Url = Annotated[
+    str | None,
+    typer.Option("--url", help="A service that runs already, instead of the command's own.", show_default=False),
+]
+Token = Annotated[str | None, typer.Option("--token", help="Token of the server at --url.", show_default=False)]
 
 
 @paper.command()
@@ -44,3 +84,93 @@ def reconstruction(
     else:
         for figure in drawn:
             print(figure.png)
+
+
+class _Named(TyperCommand):
+    """Its help ends with the names there are, looked for only when help is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from ferret_cli.setup import missing
+
+        if not missing(["torch", "matplotlib"]):
+            from ferret_cli.paper.reruns.studies import names
+
+            known = names("table" if self.name == "table" else "figure")
+            self.epilog = f"NAME is one of {', '.join(known)}."
+        super().format_help(ctx, formatter)
+
+
+def _rerun(kind: Kind, doc: str) -> Callable[..., None]:
+    """The command for tables, or the one for figures: they differ in what NAME may be."""
+
+    def command(
+        name: Annotated[str, typer.Argument(metavar="NAME", help="Which one; see below.", show_default=False)],
+        out: Out,
+        model: Models = None,
+        shape: Shapes = None,
+        data: Data = None,
+        algorithms: Algorithms = None,
+        datasets: Datasets = None,
+        seeds: Seeds = None,
+        rounds: Rounds = None,
+        examples: Examples = None,
+        generate: Generate = None,
+        assignments: Assignments = None,
+        settings: SettingsFile = None,
+        together: Together = 1,
+        retry: Retry = False,
+        simulate: Simulate = False,
+        url: Url = None,
+        token: Token = None,
+        json: options.Json = False,
+    ) -> None:
+        from ferret_cli.setup import require_drawing, require_server, require_training
+
+        require_training()
+        require_drawing()
+        if not (simulate or url):
+            require_server()
+
+        from ferret_cli.paper.reruns import command
+        from ferret_cli.paper.reruns.grid import Asked
+
+        asked = Asked(
+            models=tuple(model or ()),
+            data=data,
+            rows=_names(algorithms),
+            datasets=_names(datasets),
+            seeds=seeds,
+            rounds=rounds,
+            examples=examples,
+            generate=generate,
+        )
+        where = command.Where(simulate=simulate, url=url, token=token, together=together)
+        over = command.Over(settings, tuple(assignments or ()))
+        command.rerun(kind, name, out, asked, where, over, shapes=tuple(shape or ()), retry=retry, json=json)
+
+    command.__doc__ = doc
+    return command
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+paper.command("table", cls=_Named)(
+    _rerun(
+        "table",
+        """Run one of the paper's tables again and write it beside the paper's figures.
+
+        The same command goes on where an interrupted one stopped.
+        """,
+    )
+)
+paper.command("figure", cls=_Named)(
+    _rerun(
+        "figure",
+        """Run one of the paper's figures that need training again, and draw it.
+
+        The same command goes on where an interrupted one stopped.
+        """,
+    )
+)

@@ -10,7 +10,7 @@ from ferret_cli.doctor.check import Check
 from ferret_cli.setup import INSTALL_SERVER, INSTALL_TRAINING, SERVER_MODULES, missing
 
 OLDEST_PYTHON = (3, 11)
-TRAINING = ("torch", "transformers", "safetensors", "rouge-score")
+TRAINING = ("torch", "transformers", "safetensors", "peft", "rouge-score")
 
 
 def python() -> Check:

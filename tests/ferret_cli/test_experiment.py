@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,6 +94,9 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     simulated = document(ferret("simulate", toy_file, "--json", "--threads", "1"))
     assert simulated["digest"] == experiment["digest"]
     assert [round["number"] for round in simulated["rounds"]] == [0, 1, 2]
+    sent = simulated["rounds"][2]["cost"]["parameters_up"]
+    assert re.search(rf"parameters sent each +{sent:,.0f} *$", shown.stdout, re.MULTILINE)
+    assert experiment["metrics"]["parameters_up"]["last"] == sent
 
 
 def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_path, participant_command):

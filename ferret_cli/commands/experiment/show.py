@@ -6,8 +6,8 @@ from ferret_cli import options
 
 
 def show(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """Show one experiment: state, metrics and rounds."""
-    from ferret_cli.describe import metrics_rows, overview_rows, round_rows
+    """Show one experiment: state, metrics, cost and rounds."""
+    from ferret_cli.describe import cost_rows, label_rows, metrics_rows, overview_rows, round_rows
     from ferret_cli.output import emit, table
     from ferret_sdk.service import Service
 
@@ -15,6 +15,10 @@ def show(id: options.Id, url: options.Url = None, json: options.Json = False) ->
     if json:
         emit(run.experiment)
         return
+    rounds = list(run.rounds())
     table(["", ""], overview_rows(run.experiment))
     table(["metric", "first", "last", "best"], metrics_rows(run.experiment))
-    table(["round", "state", "accepted", "train loss", "eval loss", "Rouge-L", "sent", "received"], round_rows(run))
+    table(["cost per round", "median"], cost_rows(rounds))
+    if labels := list(label_rows(rounds)):
+        table(["label", "eval loss", "Rouge-L"], labels)
+    table(["round", "state", "accepted", "train loss", "eval loss", "Rouge-L", "sent", "received"], round_rows(rounds))

@@ -1,4 +1,4 @@
-"""``ferret paper reconstruction`` as a process."""
+"""``ferret paper …`` as a process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import pytest
 from matplotlib import image
+from typer.testing import CliRunner
 
+from ferret_cli.main import app
 from ferret_cli.paper.reconstruction import plots
+from ferret_core.protocol.errors import FerretError
 
 DOCUMENT = Path(__file__).parents[3] / "docs/results/reconstruction.md"
 SPEED = {"OMP_NUM_THREADS": "1"}
@@ -80,3 +85,107 @@ main()
     assert "matplotlib is not installed" in done.stderr
     assert "[train,paper]" in done.stderr
     assert not (tmp_path / "figures").exists()
+
+
+def rerun(out: Path, model: Path, data: Path, *more: str) -> list[str]:
+    """A table of two rows with one seed on the toy task, seconds each."""
+    quick = {
+        "rounds": "3",
+        "participants.simulated": "2",
+        "evaluation.max_new_tokens": "8",
+        "algorithm.local.steps": "2",
+    }
+    given = {"--model": str(model), "--data": str(data), "--datasets": "jsonl", "--algorithms": "ferret,fedavg"}
+    scaled = {"--seeds": "1", "--examples": "4", "--generate": "2"}
+    words = [word for pair in (given | scaled).items() for word in pair]
+    assigned = [word for name, value in quick.items() for word in ("--set", f"{name}={value}")]
+    return ["paper", "table", "codealpaca_gsm8k", "--out", str(out), *words, *assigned, *more]
+
+
+def runs(out: Path) -> list[dict[str, Any]]:
+    file = out / "runs.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_a_table_is_run_through_a_service_of_its_own_and_goes_on_where_it_was_interrupted(
+    tmp_path, environment, ferret, broker, tiny_model_dir, toy_data
+):
+    out = tmp_path / "table"
+    words = rerun(out, tiny_model_dir, toy_data[0].parent)
+    with (tmp_path / "said").open("w") as said:
+        command = [sys.executable, "-m", "ferret_cli", *words]
+        run = subprocess.Popen(command, env=environment(**SPEED), stdout=subprocess.DEVNULL, stderr=said)
+        deadline = time.monotonic() + 90
+        while not runs(out) and run.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(60) == 130, (tmp_path / "said").read_text()
+    (first,) = runs(out)
+    assert "1 of 2 runs have not ended yet" in (out / "codealpaca_gsm8k.html").read_text()
+    assert not (out / ".ferret" / "server.json").exists()
+
+    done = ferret(*words, "--json", **SPEED)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 runs are there already" in done.stderr
+    document = json.loads(done.stdout)
+    assert (document["runs"], document["failed"]) == (2, [])
+    assert [row["row"] for row in document["rows"]] == ["ferret", "fedavg"]
+    kept = runs(out)
+    assert kept[0] == first
+    assert all(Path(file).stat().st_size for file in document["files"].values())
+
+    alone = ferret(*rerun(tmp_path / "alone", tiny_model_dir, toy_data[0].parent, "--simulate"), **SPEED)
+    assert alone.returncode == 0, alone.stderr
+    assert [run["digest"] for run in runs(tmp_path / "alone")] == [run["digest"] for run in kept]
+    for here, there in zip(runs(tmp_path / "alone"), kept, strict=True):
+        assert [done["metrics"]["eval_loss"] for done in (here["rounds"][0], here["rounds"][-1])] == [
+            done["metrics"]["eval_loss"] for done in (there["rounds"][0], there["rounds"][-1])
+        ]
+
+
+def test_a_table_is_run_through_a_service_that_runs_already_and_its_token_is_not_shown(
+    tmp_path, broker, start_served, tiny_model_dir, toy_data, monkeypatch
+):
+    served = start_served(tmp_path / "served")
+    try:
+        token = (served.home / "admin.token").read_text().strip()
+        words = rerun(tmp_path / "table", tiny_model_dir, toy_data[0].parent, "--url", served.url, "--token", token)
+        monkeypatch.setattr(sys, "argv", ["ferret", *words])
+        done = CliRunner().invoke(app, [*words, "--together", "2"])
+        assert done.exit_code == 0, done.stderr
+    finally:
+        served.stop()
+        served.close()
+    assert {run["via"] for run in runs(tmp_path / "table")} == {served.url}
+    written = [path for path in (tmp_path / "table").rglob("*") if path.is_file()]
+    assert [path.name for path in written if token.encode() in path.read_bytes()] == []
+
+
+def test_a_run_that_fails_is_told_by_the_exit_code(tmp_path, tiny_model_dir, toy_data):
+    words = rerun(tmp_path / "table", tiny_model_dir, toy_data[0].parent, "--simulate", "--json")
+    done = CliRunner().invoke(app, [*words, "--set", "ferret.algorithm.bytes_per_round=40"])
+    assert done.exit_code == 1
+    document = json.loads(done.stdout)
+    assert [failed["error"]["code"] for failed in document["failed"]] == ["spec.invalid"]
+    assert "--retry" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["table", "nothing", "--model", "m"], "choose one of codealpaca_gsm8k, cost, memory, ni_dolly"),
+        (["figure", "cost", "--model", "m"], "choose one of allocation, blocks, frontier, k, optimizer, rounds"),
+        (["table", "cost"], "--model"),
+        (["table", "cost", "--shape", "huge"], "HIDDEN/LAYERS"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(tmp_path, words, said):
+    error = CliRunner().invoke(app, ["paper", *words, "--out", str(tmp_path / "out")]).exception
+    assert isinstance(error, FerretError)
+    assert error.problem.exit == 2
+    assert said in error.detail
+
+
+def test_help_names_the_tables():
+    assert "codealpaca_gsm8k" in CliRunner().invoke(app, ["paper", "table", "--help"]).stdout
+    assert "frontier" in CliRunner().invoke(app, ["paper", "figure", "--help"]).stdout
