@@ -1,5 +1,7 @@
 """Checkpoints in Hugging Face layout: what ``AutoModelForCausalLM.from_pretrained`` loads, and a manifest.
 
+Where an algorithm tunes adapters, what ``PeftModel.from_pretrained`` puts on the base model takes the model's place.
+
 The manifest ``ferret.json`` is written last: a folder without it is no checkpoint.
 """
 
@@ -11,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ferret_core.models.load import LoadedModel
 from ferret_core.protocol.digest import canonical_json, digest_file
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
@@ -30,10 +33,30 @@ class Manifest(Strict):
 
 
 def write(replica: Replica, experiment: str, folder: Path) -> Manifest:
-    """Writes the replica's model, tokenizer and manifest into the existing, empty ``folder``."""
-    model: Any = replica.model
-    model.save_pretrained(folder)
-    replica.tokenizer.save_pretrained(folder)
+    """Writes the replica's model, tokenizer and manifest into the existing, empty ``folder``.
+
+    Of a model with adapters these are the adapters alone, in PEFT's layout, with the name of the base model in them.
+    """
+    for adapter in getattr(replica.model, "peft_config", {}).values():
+        adapter.base_model_name_or_path, adapter.revision = replica.spec.model.source, replica.spec.model.revision
+    save(LoadedModel(replica.model, replica.tokenizer), folder)
+    return seal(replica, experiment, folder)
+
+
+def save(loaded: LoadedModel, folder: Path) -> None:
+    """Writes a model and its tokenizer, without a manifest: not a checkpoint yet."""
+    model: Any = loaded.model
+    if hasattr(model, "peft_config"):
+        # PEFT would ask the hub whether the vocabulary is still the base model's; it is.
+        model.save_pretrained(folder, save_embedding_layers=False)
+        (folder / "README.md").unlink()  # a form that nobody has filled in
+    else:
+        model.save_pretrained(folder)
+    loaded.tokenizer.save_pretrained(folder)
+
+
+def seal(replica: Replica, experiment: str, folder: Path) -> Manifest:
+    """Makes what was saved in ``folder`` the checkpoint of the replica's round by writing its manifest."""
     files = {path.name: digest_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
     manifest = Manifest(experiment=experiment, round=replica.round, digest=replica.digest, files=files)
     (folder / MANIFEST).write_bytes(canonical_json(manifest.model_dump(mode="json")) + b"\n")

@@ -27,9 +27,18 @@ def sample(spec: ExperimentSpec, round_number: int, names: Iterable[str]) -> lis
 
 
 def round_tasks(
-    spec: ExperimentSpec, experiment: str, round_number: int, participants: Sequence[str], base_digest: str
+    spec: ExperimentSpec,
+    experiment: str,
+    round_number: int,
+    participants: Sequence[str],
+    base_digest: str,
+    population: int | None = None,
 ) -> list[RoundTask]:
-    """The tasks of a round's participants, all of them, sorted by name; every seed is fresh each round."""
+    """The tasks of a round's participants, all of them, sorted by name; every seed is fresh each round.
+
+    ``population`` is the number of those they were sampled from; as the specification has it, if not given.
+    """
+    population = population or spec.participants.simulated + spec.participants.edge
     return [
         RoundTask(
             experiment=experiment,
@@ -40,6 +49,7 @@ def round_tasks(
             seed=derive_seed(spec.seed, "basis", round_number, participant),
             round_seed=derive_seed(spec.seed, "basis", round_number),
             rank=rank,
+            population=population,
         )
         for rank, participant in enumerate(participants)
     ]

@@ -12,33 +12,40 @@ from typing import Any
 from torch import nn
 
 from ferret_core import catalog
-from ferret_core.algorithms._base import FederatedAlgorithm, State
+from ferret_core.algorithms._base import FederatedAlgorithm, State, Weighted
+from ferret_core.cost import numbers_in
 from ferret_core.ledger import LedgerRecord, broken
-from ferret_core.models.digest import model_digest
-from ferret_core.models.load import LoadedModel, load
-from ferret_core.models.parameters import finite, sizes
-from ferret_core.protocol.digest import digest_bytes, digest_json
+from ferret_core.models.digest import frozen_digest, model_digest
+from ferret_core.models.load import LoadedModel, context_of, load
+from ferret_core.models.parameters import finite, shapes
+from ferret_core.protocol.digest import derive_seed, digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import Arrays, Contribution, decode, encode
+from ferret_core.server_optimizer import ServerOptimizer
 
 
 class Replica:
-    """The global model at ``round``, with its digest and the algorithm's server state.
+    """The global model at ``round``, with its digest and the state of the algorithm and of the server's optimizer.
 
+    ``numbers`` is how many the update held that led there, 0 for the base model.
     A method that raises may leave the weights half moved: drop the replica and load it anew.
     """
 
     def __init__(self, spec: ExperimentSpec, loaded: LoadedModel) -> None:
         self.spec = spec
-        self.model: nn.Module = loaded.model
-        self.tokenizer: Any = loaded.tokenizer
-        self.context = loaded.context
+        seed = derive_seed(spec.seed, "algorithm")
         self.algorithm: FederatedAlgorithm = catalog.algorithm(spec.algorithm)
-        self.state: State = self.algorithm.init_state(self.model)
+        self.model: nn.Module = self.algorithm.prepare(loaded.model, seed)
+        self.tokenizer: Any = loaded.tokenizer
+        self.context = context_of(self.model)
+        self.state: State = self.algorithm.init_state(self.model, seed)
+        self.optimizer = ServerOptimizer(spec.server, spec.rounds)
         self.round = 0
-        self.digest = model_digest(self.model)
-        self.sizes = sizes(self.model)
+        self.numbers = 0
+        self._frozen = frozen_digest(self.model)
+        self.digest = model_digest(self.model, self._frozen)
+        self.shapes = shapes(self.model)
 
     @classmethod
     def load(cls, spec: ExperimentSpec, folder: Path | None = None) -> Replica:
@@ -65,17 +72,17 @@ class Replica:
         """
         base, folded = self.digest, list[tuple[str, str]]()
 
-        def streamed() -> Iterable[Contribution]:
+        def streamed() -> Iterable[Weighted]:
             for digest, contribution in contributions:
                 folded.append((contribution.meta.participant, digest))
-                yield contribution
+                yield Weighted(self.optimizer.weight(contribution.meta), contribution)
 
         update = encode(self.algorithm.aggregate(self.state, streamed()), {"round": self.round + 1})
         self._apply(decode(update)[0])
         if not finite(self.model):
             raise FerretError(
                 "training.non_finite",
-                f"round {self.round} makes the global model infinite: lower algorithm.server_learning_rate or the "
+                f"round {self.round} makes the global model infinite: lower server.learning_rate or the "
                 "local learning rate",
             )
         record = LedgerRecord(
@@ -91,6 +98,7 @@ class Replica:
         return record, update
 
     def _apply(self, result: Arrays) -> None:
-        self.state = self.algorithm.apply_update(self.model, self.state, result)
         self.round += 1
-        self.digest = model_digest(self.model)
+        self.numbers = numbers_in(result)
+        self.state = self.optimizer.step(self.algorithm, self.model, self.state, result, self.round)
+        self.digest = model_digest(self.model, self._frozen)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ferret_core import catalog, checkpoint, federation
+from ferret_core.algorithms._base import Client
+from ferret_core.cost import LocalCost, measured, numbers_sent, round_cost
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.federated_data import FederatedData
-from ferret_core.ledger import LedgerEntry
+from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.participant import contribute
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Contribution
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.wire import Arrays, Contribution, decode, encode
 from ferret_core.replica import Replica
+from ferret_core.training.loss import device_of
 
 EXPERIMENT = "simulation"
 
@@ -24,6 +30,7 @@ class RoundResult(NamedTuple):
     """One round as it ended: ``metrics`` hold train_loss, eval_loss and rouge_l (percent) as far as they were taken.
 
     ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant.
+    ``cost`` is :func:`ferret_core.cost.round_cost`'s, and all that differs when a simulation is repeated.
     """
 
     number: int
@@ -33,20 +40,27 @@ class RoundResult(NamedTuple):
     bytes_down: int
     accepted: list[str]
     rejected: dict[str, FerretError]
+    cost: dict[str, float]
 
 
 class SimulationResult(NamedTuple):
     """A finished simulation: its rounds (0 is the base model), its ledger, the final model's digest."""
 
     rounds: list[RoundResult]
-    ledger: list[LedgerEntry]
+    ledger: list[LedgerRecord]
     digest: str
 
 
 def simulate(
-    spec: ExperimentSpec, out: Path | None = None, on_round: Callable[[RoundResult], None] | None = None
+    spec: ExperimentSpec,
+    out: Path | None = None,
+    on_round: Callable[[RoundResult], None] | None = None,
+    on_update: Callable[[LedgerEntry], None] | None = None,
 ) -> SimulationResult:
-    """Runs ``spec`` and writes the final checkpoint to the folder ``out``; raises what made it fail."""
+    """Runs ``spec`` and writes the final checkpoint to the folder ``out``; raises what made it fail.
+
+    ``on_update`` is given each round's update with its record: updates may be as large as the model and are not kept.
+    """
     spec = catalog.resolve(spec)
     if spec.participants.edge:
         raise FerretError.of_field(
@@ -55,45 +69,103 @@ def simulate(
     replica = Replica.load(spec)
     data = FederatedData(spec, replica.tokenizer, replica.context)
     rounds: list[RoundResult] = []
-    ledger: list[LedgerEntry] = []
-    for number in range(spec.rounds + 1):
-        rounds.append(_round(replica, data, number, ledger) if number else _base(replica, data))
-        if on_round is not None:
-            on_round(rounds[-1])
+    ledger: list[LedgerRecord] = []
+    with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
+        simulation = _Simulation(replica, data, _Memories(Path(scratch)))
+        for number in range(spec.rounds + 1):
+            rounds.append(simulation.round(number) if number else simulation.base())
+            if simulation.last is not None:
+                ledger.append(simulation.last.record)
+                if on_update is not None:
+                    on_update(simulation.last)
+            if on_round is not None:
+                on_round(rounds[-1])
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         checkpoint.write(replica, EXPERIMENT, out)
     return SimulationResult(rounds, ledger, replica.digest)
 
 
-def _base(replica: Replica, data: FederatedData) -> RoundResult:
-    return RoundResult(0, replica.digest, _evaluated(replica, data), 0, 0, [], {})
+class _Memories:
+    """What the clients keep between their rounds, in files: for many clients it is many times the model."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def recall(self, participant: str) -> Arrays:
+        path = self._folder / participant
+        return decode(path.read_bytes())[0] if path.exists() else {}
+
+    def keep(self, participant: str, memory: Arrays) -> None:
+        if memory:
+            (self._folder / participant).write_bytes(encode(memory, {}))
 
 
-def _round(replica: Replica, data: FederatedData, number: int, ledger: list[LedgerEntry]) -> RoundResult:
-    spec = replica.spec
-    participants = federation.sample(spec, number, federation.client_names(spec.participants.simulated))
-    blobs: dict[str, bytes] = {}
-    rejected: dict[str, FerretError] = {}
-    for task in federation.round_tasks(spec, EXPERIMENT, number, participants, replica.digest):
-        try:
-            blobs[task.participant] = contribute(replica, data.shard(task.participant), task).encode()
-        except FerretError as error:
-            rejected[task.participant] = error
-    if len(blobs) < federation.quorum_size(spec.round.quorum, len(participants)):
-        raise federation.quorum_missed(number, len(blobs), len(participants), list(rejected.values()))
-    received = {name: Contribution.decode(blob) for name, blob in blobs.items()}
-    down = len(ledger[-1].update) if ledger else 0
-    folding = ((digest_bytes(blobs[name]), received[name]) for name in sorted(blobs))
-    record, update = replica.fold(EXPERIMENT, folding, ledger[-1].hash if ledger else "")
-    ledger.append(LedgerEntry(record, record.hash, update))
-    metrics = federation.mean_metrics({name: one.meta.metrics for name, one in received.items()})
-    if federation.evaluation_due(spec, number):
-        metrics |= _evaluated(replica, data)
-    return RoundResult(
-        number, record.digest, metrics, sum(map(len, blobs.values())), down * len(participants), sorted(blobs), rejected
-    )
+class _Sent(NamedTuple):
+    """A contribution as it travels, and what it took to make."""
+
+    blob: bytes
+    cost: LocalCost
 
 
-def _evaluated(replica: Replica, data: FederatedData) -> dict[str, float]:
-    return evaluate(replica.model, replica.tokenizer, data.test, replica.spec.evaluation)
+class _Simulation:
+    """The run between two rounds; ``last`` is the last committed round's record and update."""
+
+    def __init__(self, replica: Replica, data: FederatedData, memories: _Memories) -> None:
+        self.replica = replica
+        self.data = data
+        self.memories = memories
+        self.last: LedgerEntry | None = None
+
+    def base(self) -> RoundResult:
+        return RoundResult(0, self.replica.digest, self._evaluated(), 0, 0, [], {}, {})
+
+    def round(self, number: int) -> RoundResult:
+        spec = self.replica.spec
+        participants = federation.sample(spec, number, federation.client_names(spec.participants.simulated))
+        sent: dict[str, _Sent] = {}
+        rejected: dict[str, FerretError] = {}
+        for task in federation.round_tasks(spec, EXPERIMENT, number, participants, self.replica.digest):
+            try:
+                sent[task.participant] = self._contribute(task)
+            except FerretError as error:
+                rejected[task.participant] = error
+        if len(sent) < federation.quorum_size(spec.round.quorum, len(participants)):
+            raise federation.quorum_missed(number, len(sent), len(participants), list(rejected.values()))
+        down = len(self.last.update) if self.last else 0
+        received = {name: Contribution.decode(sent[name].blob) for name in sorted(sent)}
+        cost = self._fold(sent, received)
+        metrics = federation.mean_metrics({name: one.meta.metrics for name, one in received.items()})
+        if federation.evaluation_due(spec, number):
+            metrics |= self._evaluated()
+        return RoundResult(
+            number,
+            self.replica.digest,
+            metrics,
+            sum(len(one.blob) for one in sent.values()),
+            down * len(participants),
+            sorted(sent),
+            rejected,
+            cost,
+        )
+
+    def _contribute(self, task: RoundTask) -> _Sent:
+        replica = self.replica
+        client = Client(task, self.data.shard(task.participant), self.memories.recall(task.participant))
+        update, cost = measured(partial(contribute, replica, client), device_of(replica.model))
+        blob = update.contribution.encode()
+        self.memories.keep(task.participant, update.memory)
+        return _Sent(blob, cost)
+
+    def _fold(self, sent: dict[str, _Sent], received: dict[str, Contribution]) -> dict[str, float]:
+        """Moves the model on by the round; returns what the round cost."""
+        up, down = [numbers_sent(one) for one in received.values()], self.replica.numbers
+        folding = ((digest_bytes(sent[name].blob), one) for name, one in received.items())
+        begin = time.perf_counter()
+        record, update = self.replica.fold(EXPERIMENT, folding, self.last.hash if self.last else "")
+        seconds = time.perf_counter() - begin
+        self.last = LedgerEntry(record, record.hash, update)
+        return round_cost([one.cost for one in sent.values()], seconds, up, down)
+
+    def _evaluated(self) -> dict[str, float]:
+        return evaluate(self.replica.model, self.replica.tokenizer, self.data.test, self.replica.spec.evaluation)

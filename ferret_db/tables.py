@@ -44,7 +44,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
         int: BigInteger().with_variant(Integer(), "sqlite"),  # SQLite's INTEGER has 64 bits, and only it autoincrements
         datetime: UtcDateTime(),
         dict[str, Any]: _DOCUMENT,
-        dict[str, int]: _DOCUMENT,
+        dict[str, list[int]]: _DOCUMENT,
         **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind)},
         TaskName: _stored(TaskName),
     }
@@ -86,7 +86,7 @@ class Experiment(Base, kw_only=True):
     participants: Mapped[int]
     base_digest: Mapped[str | None] = mapped_column(default=None)
     digest: Mapped[str | None] = mapped_column(default=None)
-    sizes: Mapped[dict[str, int] | None] = mapped_column(default=None)
+    shapes: Mapped[dict[str, list[int]] | None] = mapped_column(default=None)
     event_seq: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     started_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -149,7 +149,11 @@ class Assignment(Base, kw_only=True):
 
 
 class Contribution(Base, kw_only=True):
-    """An accepted upload; a refused one stands in its assignment's ``error``. The blob lies under ``digest``."""
+    """An accepted upload; a refused one stands in its assignment's ``error``. The blob lies under ``digest``.
+
+    ``cost`` is a ``ferret_core.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until its next
+    round; real participants keep it themselves.
+    """
 
     __tablename__ = "contributions"
     __table_args__ = (UniqueConstraint("assignment_id"), UniqueConstraint("round_id", "participant"))
@@ -164,7 +168,9 @@ class Contribution(Base, kw_only=True):
     size: Mapped[int]
     examples: Mapped[int]
     metrics: Mapped[dict[str, Any]]
+    cost: Mapped[dict[str, Any] | None] = mapped_column(default=None)
     bytes_down: Mapped[int]
+    memory_digest: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 

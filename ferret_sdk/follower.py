@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 
 
 class Follower:
-    """Holds the replica between rounds; the base model's files stay in ``folder``, which survives restarts."""
+    """Holds the replica between rounds; the base model's files stay in ``folder``, which survives restarts.
 
-    def __init__(self, transport: Transport, experiment: str, folder: Path) -> None:
+    ``on_record`` is told of every committed round that the replica has followed.
+    """
+
+    def __init__(
+        self, transport: Transport, experiment: str, folder: Path, on_record: Callable[[LedgerRecord], None]
+    ) -> None:
         self._transport = transport
         self._path = f"/experiments/{experiment}"
         self._folder = folder
+        self._on_record = on_record
         self._replica: Replica | None = None
 
     @contextmanager
@@ -38,20 +44,20 @@ class Follower:
         run = Run(self._transport, Experiment.model_validate(self._transport.get(self._path, PATIENT)))
         # Kept again only if all goes well: whatever raises may leave the weights half moved.
         replica, self._replica = self._replica or load_base(run, self._folder), None
-        _catch_up(replica, run, task)
+        self._catch_up(replica, run, task)
         yield replica
         self._replica = replica
 
-
-def _catch_up(replica: Replica, run: Run, task: RoundTask) -> None:
-    for item in run.ledger(after=replica.round):
-        if replica.round >= task.round - 1:
-            break
-        record = LedgerRecord.model_validate(item.record)
-        replica.advance(record, run.update(record.round))
-    if replica.digest != task.base_digest:
-        reason = f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
-        raise FerretError.of_field("contribution.wrong_base", "base_digest", task.base_digest, reason)
+    def _catch_up(self, replica: Replica, run: Run, task: RoundTask) -> None:
+        for item in run.ledger(after=replica.round):
+            if replica.round >= task.round - 1:
+                break
+            record = LedgerRecord.model_validate(item.record)
+            replica.advance(record, run.update(record.round))
+            self._on_record(record)
+        if replica.digest != task.base_digest:
+            reason = f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
+            raise FerretError.of_field("contribution.wrong_base", "base_digest", task.base_digest, reason)
 
 
 def load_base(run: Run, folder: Path) -> Replica:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,12 +13,12 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.wire import Contribution
 from ferret_sdk import membership
 from ferret_sdk.address import ClientSettings, split
 from ferret_sdk.follower import Follower
 from ferret_sdk.heartbeat import Heartbeat
 from ferret_sdk.membership import Membership
+from ferret_sdk.memory import Memory
 from ferret_sdk.retry import AWAY, PATIENT
 from ferret_sdk.schemas import Lease, Poll
 from ferret_sdk.transport import Transport
@@ -59,9 +60,9 @@ class Participant:
     def __init__(self, member: Membership, home: Path) -> None:
         self.member = member
         self._transport = Transport(member.url, member.token)
-        self._follower = Follower(
-            self._transport, member.experiment, membership.folder(home, member.experiment) / "base"
-        )
+        folder = membership.folder(home, member.experiment)
+        self._memory = Memory(folder / f"{member.participant}-memory", member.name)
+        self._follower = Follower(self._transport, member.experiment, folder / "base", self._memory.follow)
         self._examples: list[Example] = []
         self._shard: Shard | None = None
 
@@ -129,15 +130,19 @@ class Participant:
             raise
 
     def _contribute(self, lease: Lease, heartbeat: Heartbeat) -> RoundReport:
+        from ferret_core.algorithms._base import Client
+        from ferret_core.cost import measured
         from ferret_core.participant import contribute
+        from ferret_core.training.loss import device_of
 
-        started = time.monotonic()
         with self._follower.at(lease.task) as replica:
-            contribution = contribute(replica, self._tokenised(replica), lease.task, heartbeat.check)
+            client = Client(lease.task, self._tokenised(replica), self._memory.recall(), heartbeat.check)
+            (contribution, kept), cost = measured(partial(contribute, replica, client), device_of(replica.model))
             heartbeat.check()
-        seconds = time.monotonic() - started
-        size = self._upload(lease, contribution, seconds)
-        return RoundReport(lease.task.round, size, seconds, contribution.meta.metrics.get("train_loss"))
+        blob = contribution.encode()
+        self._memory.keep(digest_bytes(blob), kept)
+        self._upload(lease, blob, cost.seconds)
+        return RoundReport(lease.task.round, len(blob), cost.seconds, contribution.meta.metrics.get("train_loss"))
 
     def _tokenised(self, replica: Replica) -> Shard:
         from ferret_core.datasets._encoding import shard_of
@@ -145,8 +150,7 @@ class Participant:
         self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context)
         return self._shard
 
-    def _upload(self, lease: Lease, contribution: Contribution, seconds: float) -> int:
-        blob = contribution.encode()
+    def _upload(self, lease: Lease, blob: bytes, seconds: float) -> None:
         headers = {
             "Content-Type": "application/octet-stream",
             "Ferret-Fence": str(lease.fence),
@@ -154,7 +158,6 @@ class Participant:
         }
         path = f"/participant/assignments/{lease.id}/contribution"
         self._transport.request("PUT", path, content=blob, headers=headers, attempts=PATIENT)
-        return len(blob)
 
     def _report(self, lease: Lease, error: FerretError) -> None:
         body = {"fence": lease.fence, "code": error.code, "detail": error.detail[:2000]}

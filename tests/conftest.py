@@ -110,6 +110,34 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
     return make
 
 
+@pytest.fixture
+def one_bad_client(toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path, tmp_path: Path) -> ExperimentSpec:
+    """Four clients, a quorum of half, and one answer that is infinitely unlikely to the model: one client has it."""
+    model = LlamaForCausalLM.from_pretrained(tiny_model_dir)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model_dir)
+    model.config.tie_word_embeddings = False
+    head = model.get_input_embeddings().weight.detach().clone()
+    head[tokenizer.convert_tokens_to_ids("~")] = torch.tensor([-1e38] + [0.0] * 31)
+    model.lm_head.weight = torch.nn.Parameter(head)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[:, 0] = 1  # the first hidden number is positive everywhere
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    rows = [{"instruction": "Repeat.", "input": word, "output": word} for word in ["sun", "rain", "snow", "moon"] * 4]
+    (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:4]))
+    rows[0]["output"] = "~"
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return toy_spec(
+        "fedavg",
+        rounds=2,
+        model={"source": str(tmp_path / "model")},
+        dataset={"name": "jsonl", "train": str(tmp_path / "train.jsonl"), "test": str(tmp_path / "test.jsonl")},
+        participants={"simulated": 4},
+        round={"quorum": 0.5},
+        evaluation={"examples": 4, "generate": 2, "max_new_tokens": 8},
+    )
+
+
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
 torch.set_num_threads(1)
 # A shell ignores SIGINT for its background jobs, and children inherit that: Ctrl-C is part of what is tested.

@@ -6,17 +6,23 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from api.settings import ApiSettings
 from ferret_cli import specfile
-from ferret_core import catalog
+from ferret_cli.describe import COSTS
+from ferret_core import catalog, discovery
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.simulate import simulate
+from ferret_db.repositories.metrics import HIGH
 from worker.settings import WorkerSettings
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ["gsm8k", "projection", "reconstruction"]
+DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+LINK = r"\]\(((?!http)[^)#]+)\)"
 FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
 
 
@@ -34,6 +40,18 @@ def test_every_documented_setting_exists() -> None:
     assert {name.lower() for name in re.findall(r"^\| `FERRET_(\w+)`", server, re.MULTILINE)} == set(FIELDS)
 
 
+def test_every_metric_of_a_round_is_documented(toy_spec: Callable[..., ExperimentSpec]) -> None:
+    base, first = simulate(toy_spec(rounds=1)).rounds
+    rows = (ROOT / "docs/metrics.md").read_text()
+    names = {*base.metrics, *first.metrics, *first.cost, *COSTS, *HIGH}
+    assert [name for name in names if not re.search(rf"^\|.*`{name}`.*\|", rows, re.MULTILINE)] == []
+
+
+def test_every_algorithm_and_no_other_is_documented() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.*\|.*\|.*\|$", (ROOT / "docs/algorithms.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == discovery.names("ferret_core.algorithms")
+
+
 def test_every_folder_on_the_map_exists_and_every_package_is_on_it() -> None:
     text = (ROOT / "docs/map.md").read_text()
     named = set(re.findall(r"^\| `([\w/]+?)/?`", text, re.MULTILINE))
@@ -42,18 +60,19 @@ def test_every_folder_on_the_map_exists_and_every_package_is_on_it() -> None:
     assert packages - {name.split("/")[0] for name in named} == set()
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/projection.md", "docs/results/reconstruction.md"])
+@pytest.mark.parametrize("document", [name for name in DOCUMENTS if re.search(LINK, (ROOT / name).read_text())])
 def test_every_link_leads_somewhere(document: str) -> None:
-    targets = re.findall(r"\]\(((?!http)[^)#]+)\)", (ROOT / document).read_text())
-    assert targets
+    targets = re.findall(LINK, (ROOT / document).read_text())
     assert [target for target in targets if not (ROOT / document).parent.joinpath(target).exists()] == []
 
 
-@pytest.mark.parametrize("document", ["README.md", *(f"docs/results/{name}.md" for name in RESULTS)])
+@pytest.mark.parametrize("document", [name for name in DOCUMENTS if "```console" in (ROOT / name).read_text()])
 def test_every_ferret_command_shown_exists(document: str) -> None:
     text = (ROOT / document).read_text()
     blocks = "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
-    commands = {tuple(found.split()) for found in re.findall(r"ferret ((?:bench |experiment |paper )?[a-z]+)", blocks)}
+    commands = {
+        tuple(found.split()) for found in re.findall(r"ferret ((?:bench |data |experiment |paper )?[a-z]+)", blocks)
+    }
     assert commands
     for command in commands:
         run = subprocess.run([sys.executable, "-m", "ferret_cli", *command, "--help"], capture_output=True, check=False)

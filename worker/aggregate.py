@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 
 from ferret_core import federation
+from ferret_core.cost import LocalCost, numbers_sent, round_cost
+from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
 from ferret_core.protocol.wire import Contribution
@@ -42,8 +45,7 @@ def aggregate(context: Context, round_id: str) -> None:
 
 def _fold_and_commit(context: Context, bench: Bench, round_: tables.Round, frozen: list[tables.Contribution]) -> None:
     replica, experiment_id = bench.replica, round_.experiment_id
-    previous = _previous_hash(context, experiment_id, round_.number)
-    record, update = replica.fold(experiment_id, _streamed(context.storage, frozen), previous)
+    record, update, cost = _fold(context, bench, round_, frozen)
     stored = context.storage.put_bytes(update, "updates")
     due = federation.checkpoint_due(replica.spec, round_.number)
     files = checkpoints.store(context.storage, replica, experiment_id) if due else []
@@ -57,8 +59,27 @@ def _fold_and_commit(context: Context, bench: Bench, round_: tables.Round, froze
             update_digest=stored.digest,
             update_size=stored.size,
             artifacts=files,
-            metrics=federation.mean_metrics({one.participant: one.metrics for one in frozen}),
+            metrics=federation.mean_metrics({one.participant: one.metrics for one in frozen}) | cost,
         )
+
+
+def _fold(
+    context: Context, bench: Bench, round_: tables.Round, frozen: list[tables.Contribution]
+) -> tuple[LedgerRecord, bytes, dict[str, float]]:
+    """Moves the bench's model on: the ledger's record, the update, and what the round cost."""
+    previous = _previous_hash(context, round_.experiment_id, round_.number)
+    up, down = list[int](), bench.replica.numbers
+
+    def counted() -> Iterator[tuple[str, Contribution]]:
+        for digest, contribution in _streamed(context.storage, frozen):
+            up.append(numbers_sent(contribution))
+            yield digest, contribution
+
+    begin = time.perf_counter()
+    record, update = bench.replica.fold(round_.experiment_id, counted(), previous)
+    seconds = time.perf_counter() - begin
+    local = [LocalCost(**one.cost) for one in frozen if one.cost is not None]
+    return record, update, round_cost(local, seconds, up, down)
 
 
 def _previous_hash(context: Context, experiment_id: str, number: int) -> str:

@@ -8,7 +8,6 @@ from ferret_core import federation
 from ferret_core.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
-from ferret_core.replica import Replica
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.repositories import experiments, ledger, metrics, participants, rounds
@@ -33,16 +32,15 @@ def _start(context: Context, experiment: Experiment) -> None:
     """Loads model and data once, so that whatever is wrong with them fails the experiment now and not mid-way."""
     spec = experiments.spec_of(experiment)
     try:
-        replica = Replica.load(spec)
+        replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
         FederatedData(spec, replica.tokenizer, replica.context)
-        files = checkpoints.store(context.storage, replica, experiment.id)
     except FerretError as error:
         with context.database.begin() as s:
             lifecycle.fail(s, experiment.id, error)
         return
     context.keep(experiment.id, replica)
     with context.database.begin() as s:
-        lifecycle.start(s, experiment.id, replica.digest, replica.sizes, files)
+        lifecycle.start(s, experiment.id, replica.digest, replica.shapes, files)
 
 
 def _advance(s: Session, experiment: Experiment) -> None:
@@ -61,14 +59,15 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     if len(joined) < spec.participants.edge:
         return
     clients = federation.client_names(spec.participants.simulated)
-    names = federation.sample(spec, number, [*clients, *joined])
+    population = [*clients, *joined]
+    names = federation.sample(spec, number, population)
     tasks = [
         (
             task,
             ParticipantKind.EDGE if task.participant in joined else ParticipantKind.SIMULATED,
             joined.get(task.participant),
         )
-        for task in federation.round_tasks(spec, experiment.id, number, names, experiment.digest or "")
+        for task in federation.round_tasks(spec, experiment.id, number, names, experiment.digest or "", len(population))
     ]
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
     round_engine.open_round(s, experiment.id, number, tasks, spec.round.deadline_seconds, bytes_down)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
-import time
+from functools import partial
 
+from ferret_core.algorithms._base import Client, LocalUpdate
+from ferret_core.cost import LocalCost, measured
 from ferret_core.participant import contribute
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.wire import Contribution
+from ferret_core.protocol.wire import Arrays, decode, encode
+from ferret_core.storage import blob_location
 from ferret_db.engine import assignments
+from ferret_db.repositories import contributions
 from ferret_db.tables import Assignment
 from worker.context import Context
 from worker.lease import Lease
@@ -24,11 +28,10 @@ def train(context: Context, assignment_id: str) -> None:
         assignment = assignments.lease(s, assignment_id, seconds)
     if assignment is None:
         return
-    started = time.monotonic()
     try:
         with Lease(context.database, assignment, seconds) as lease:
-            contribution = _contribute(context, assignment, lease)
-        _report(context, assignment, contribution, time.monotonic() - started)
+            update, cost = _contribute(context, assignment, lease)
+        _report(context, assignment, update, cost)
     except FerretError as error:
         if error.code in {"lease.lost", "round.closed"}:
             logger.info("%s: %s", assignment_id, error.detail)
@@ -39,14 +42,24 @@ def train(context: Context, assignment_id: str) -> None:
         _reject(context, assignment, FerretError("internal", f"{type(error).__name__}: {error}"))
 
 
-def _contribute(context: Context, assignment: Assignment, lease: Lease) -> Contribution:
+def _contribute(context: Context, assignment: Assignment, lease: Lease) -> tuple[LocalUpdate, LocalCost]:
     task = RoundTask.model_validate(assignment.task)
     bench = context.bench(task.experiment, task.round - 1)
-    return contribute(bench.replica, bench.data.shard(task.participant), task, lease.check)
+    client = Client(task, bench.data.shard(task.participant), _recall(context, task), lease.check)
+    return measured(partial(contribute, bench.replica, client), context.device)
 
 
-def _report(context: Context, assignment: Assignment, contribution: Contribution, seconds: float) -> None:
+def _recall(context: Context, task: RoundTask) -> Arrays:
+    """What the client kept from the last of its rounds that was committed."""
+    with context.database.read() as s:
+        digest = contributions.memory_of(s, task.experiment, task.participant)
+    return decode(context.storage.read(blob_location("memories", digest), digest))[0] if digest else {}
+
+
+def _report(context: Context, assignment: Assignment, update: LocalUpdate, cost: LocalCost) -> None:
+    contribution, memory = update
     stored = context.storage.put_bytes(contribution.encode(), "contributions")
+    kept = context.storage.put_bytes(encode(memory, {}), "memories").digest if memory else None
     with context.database.begin() as s:
         assignments.accept(
             s,
@@ -55,7 +68,8 @@ def _report(context: Context, assignment: Assignment, contribution: Contribution
             digest=stored.digest,
             size=stored.size,
             meta=contribution.meta,
-            seconds=seconds,
+            cost=cost,
+            memory_digest=kept,
         )
 
 

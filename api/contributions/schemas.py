@@ -23,7 +23,7 @@ class Contribution(Resource):
     bytes_down: int | None = Field(description="Bytes received")
     examples: int | None = Field(description="Examples trained on")
     metrics: dict[str, float] = Field(description="The participant's own figures, e.g. its train loss")
-    seconds: float | None = Field(description="Seconds of local work")
+    seconds: float | None = Field(description="Seconds of the local update, with its projection")
     error: Failure | None
     created_at: datetime
 

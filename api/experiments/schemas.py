@@ -12,7 +12,7 @@ from ferret_core.protocol.states import ExperimentState
 
 
 class MetricSummary(Resource):
-    """A metric over the rounds so far; ``best`` is the lowest loss or the highest score."""
+    """A metric over the rounds so far; ``best`` is the lowest loss or cost, or the highest score."""
 
     first: float
     last: float
@@ -61,7 +61,7 @@ class Experiment(Resource):
     error: Failure | None = Field(description="Why the experiment failed")
     base_digest: str | None = Field(description="Digest of the base model, once it is loaded")
     digest: str | None = Field(description="Digest of the global model after the last committed round")
-    sizes: dict[str, int] | None = Field(description="Element counts of the trainable parameters by name")
+    shapes: dict[str, list[int]] | None = Field(description="Shapes of the trainable parameters by name")
     metrics: dict[str, MetricSummary]
     bytes_up: int = Field(description="Bytes sent by all participants so far")
     bytes_down: int = Field(description="Bytes received by all participants so far")

@@ -20,9 +20,9 @@ router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/metrics", tag
 def get_metrics(
     experiment_id: ExperimentId,
     context: ContextDep,
-    name: Annotated[str | None, Query(max_length=64, description="Only this one, e.g. `eval_loss`")] = None,
+    name: Annotated[str | None, Query(max_length=256, description="Only this one, e.g. `eval_loss`")] = None,
 ) -> MetricSeriesList:
-    """Every metric over the rounds: losses, Rouge-L in percent, bytes."""
+    """Every metric over the rounds: losses, scores in percent, costs; docs/metrics.md says what each is."""
     with context.database.read() as s:
         experiments.get(s, experiment_id)
         found = metrics.series(s, experiment_id, name)

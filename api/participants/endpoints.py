@@ -109,7 +109,7 @@ def upload_contribution(
     blob: Annotated[bytes, Depends(_blob)],
     fence: Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")],
     seconds: Annotated[
-        float, Header(alias="Ferret-Seconds", ge=0, allow_inf_nan=False, description="Seconds of local work")
+        float, Header(alias="Ferret-Seconds", ge=0, allow_inf_nan=False, description="Seconds of the local update")
     ],
     participant: Participant,
     response: Response,

@@ -8,10 +8,11 @@ from api.auth import Identity
 from api.context import Context
 from api.participants.schemas import Receipt
 from api.participants.service import owned
+from ferret_core.cost import LocalCost
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_core.protocol.wire import Contribution, malformed
+from ferret_core.protocol.wire import REPORTED, Contribution, malformed
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
 from ferret_db.repositories import contributions, experiments
@@ -38,8 +39,9 @@ def take(
         raise
     stored = context.storage.put_bytes(blob, "contributions")
     with context.database.begin() as s:
+        cost = LocalCost.reported(seconds, contribution.meta)
         row = leases.accept(
-            s, assignment_id, fence, digest=stored.digest, size=stored.size, meta=contribution.meta, seconds=seconds
+            s, assignment_id, fence, digest=stored.digest, size=stored.size, meta=contribution.meta, cost=cost
         )
         return _receipt(row), False
 
@@ -54,8 +56,8 @@ def _checked(blob: bytes, assignment: tables.Assignment, experiment: tables.Expe
     task = RoundTask.model_validate(assignment.task)
     _check_identity(contribution, task, spec)
     # A database may hand an object's members out in any order; the canonical one is by name.
-    sizes = dict(sorted((experiment.sizes or {}).items()))
-    catalog.algorithm(spec.algorithm).check(contribution, task, sizes)
+    shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
+    catalog.algorithm(spec.algorithm).check(contribution, task, shapes)
     return contribution
 
 
@@ -74,6 +76,8 @@ def _check_identity(contribution: Contribution, task: RoundTask, spec: Experimen
     for field, value in expected.items():
         if getattr(meta, field) != value:
             raise malformed(f"metadata.{field}", getattr(meta, field), f"the assignment says {value!r}")
+    for name in sorted(set(meta.metrics) - REPORTED):
+        raise malformed(f"metadata.metrics.{name}", meta.metrics[name], f"report no others than {sorted(REPORTED)}")
     if meta.seed not in {None, task.seed, task.round_seed}:
         raise malformed("metadata.seed", meta.seed, "is none of the assignment's seeds")
 

@@ -1,18 +1,21 @@
-"""Measures a model on the held-out examples of a dataset."""
+"""Measures a model on the held-out examples of a dataset; docs/metrics.md lists what comes out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from torch import nn
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import encode_prompts, shard_of
+from ferret_core.evaluation.exact_match import exact_matches
 from ferret_core.evaluation.generate import generate
-from ferret_core.evaluation.loss import mean_loss
+from ferret_core.evaluation.loss import Total, total_loss
 from ferret_core.evaluation.rouge import rouge_l
-from ferret_core.models.load import LoadedModel
+from ferret_core.evaluation.rouge_paper import rouge_l_paper
+from ferret_core.models.load import context_of
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import EvaluationSpec
 
@@ -23,27 +26,64 @@ if TYPE_CHECKING:
 def evaluate(
     model: nn.Module, tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], spec: EvaluationSpec
 ) -> dict[str, float]:
-    """``eval_loss`` in nats per response token and, unless ``spec.generate`` is 0, ``rouge_l`` in percent.
+    """``eval_loss`` in nats per response token and, unless ``spec.generate`` is 0, the answers' scores in percent.
 
-    Where there are more examples than asked for, evenly spaced ones are taken, so that a file sorted by task is
-    still covered. The same weights give the same figures on any run with the same number of CPU threads. Raises
+    These are ``rouge_l``, ``rouge_l_paper`` and, where references end in a number as GSM8K's do, ``exact_match``. With
+    ``spec.by_label``, ``eval_loss/<label>`` and ``rouge_l/<label>`` stand beside them for every label there is.
+
+    Where there are more examples than asked for, evenly spaced ones are taken, label by label, so that all tasks are
+    covered. The same weights give the same figures on any run with the same number of CPU threads. Raises
     ``spec.invalid`` if an answer of ``max_new_tokens`` leaves no room for a prompt.
     """
-    context = LoadedModel(model, tokenizer).context
+    context = context_of(model)
     if spec.generate and spec.max_new_tokens >= context:
         message = f"the model's context is {context} tokens: use fewer, and leave room for the prompt"
         raise FerretError.of_field("spec.invalid", "evaluation.max_new_tokens", spec.max_new_tokens, message)
     chosen = _spread(examples, spec.examples)
-    metrics = {"eval_loss": mean_loss(model, shard_of(chosen, tokenizer, context), spec.batch_size)}
+    losses = {
+        label: total_loss(model, shard_of(group, tokenizer, context), spec.batch_size)
+        for label, group in (_labelled(chosen) if spec.by_label else {"": chosen}).items()
+    }
+    metrics = _losses(losses)
     if spec.generate:
         asked = _spread(chosen, spec.generate)
         prompts = encode_prompts(asked, tokenizer, context - spec.max_new_tokens)
         answers = generate(model, tokenizer, prompts, spec.max_new_tokens, spec.batch_size)
-        metrics["rouge_l"] = rouge_l(answers, [example.output for example in asked])
+        metrics |= _scores(answers, asked, spec.by_label)
     return metrics
 
 
+def _losses(by_label: dict[str, Total]) -> dict[str, float]:
+    whole = Total(sum(one.nll for one in by_label.values()), sum(one.tokens for one in by_label.values()))
+    return {"eval_loss": whole.mean} | {f"eval_loss/{label}": one.mean for label, one in by_label.items() if label}
+
+
+def _scores(answers: Sequence[str], examples: Sequence[Example], by_label: bool) -> dict[str, float]:
+    references = [(example.output, *example.accepted) for example in examples]
+    rouge = rouge_l(answers, references)
+    scores = {
+        "rouge_l": fmean(rouge),
+        "rouge_l_paper": fmean(rouge_l_paper(answers, [example.output for example in examples])),
+    }
+    if matches := exact_matches(answers, references):
+        scores["exact_match"] = 100 * fmean(matches)
+    if by_label:
+        for label in filter(None, _labelled(examples)):
+            of_label = [score for score, example in zip(rouge, examples, strict=True) if example.label == label]
+            scores[f"rouge_l/{label}"] = fmean(of_label)
+    return scores
+
+
 def _spread(examples: Sequence[Example], count: int) -> list[Example]:
-    """``count`` of the examples at even distances, in their order; all if there are not more."""
-    count = min(count, len(examples))
-    return [examples[index * len(examples) // count] for index in range(count)]
+    """``count`` of the examples at even distances, in their order but label by label; all if there are not more."""
+    ordered = [example for group in _labelled(examples).values() for example in group]
+    count = min(count, len(ordered))
+    return [ordered[index * len(ordered) // count] for index in range(count)]
+
+
+def _labelled(examples: Sequence[Example]) -> dict[str, list[Example]]:
+    """The examples of each label, labels in the order they are first met."""
+    groups: dict[str, list[Example]] = {}
+    for example in examples:
+        groups.setdefault(example.label, []).append(example)
+    return groups

@@ -11,6 +11,7 @@ from torch import nn
 
 from ferret_core.datasets._encoding import end_of_text, pad_id
 from ferret_core.evaluation._mode import inference
+from ferret_core.evaluation._soft_prompt import generation_inputs, transformers_model
 from ferret_core.training.loss import device_of
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ def generate(
     """One answer for each of ``prompts`` (token ids, none empty), in their order, without surrounding blanks.
 
     Prompts of similar length run together, longest first; a prompt and ``max_new_tokens`` must fit the model's
-    context. ``model`` is a transformers model that can generate.
+    context. ``model`` is a transformers model that can generate, or one with PEFT's adapters.
     """
     order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
     answers = [""] * len(prompts)
-    with inference(model), _plain(model):
+    with inference(model), _plain(transformers_model(model)):
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]
             batch = [prompts[index] for index in chosen]
@@ -53,8 +54,9 @@ def _continue(
     mask = torch.tensor([[0] * gap + [1] * (width - gap) for gap in padding])
     settings = GenerationConfig(do_sample=False, max_new_tokens=max_new_tokens, pad_token_id=pad, eos_token_id=end)
     device = device_of(model)
-    output: torch.Tensor = model.generate(ids.to(device), attention_mask=mask.to(device), generation_config=settings)
-    answers = output[:, width:].tolist()
+    given = generation_inputs(model, ids.to(device), mask.to(device))
+    output: torch.Tensor = transformers_model(model).generate(**given, generation_config=settings)
+    answers = output[:, given["input_ids"].shape[1] :].tolist()
     return [answer[: answer.index(end)] if end in answer else answer for answer in answers]
 
 

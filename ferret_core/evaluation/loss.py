@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from torch import nn
 
@@ -12,8 +13,24 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.training.loss import response_loss
 
 
+class Total(NamedTuple):
+    """``nll``: Σ −log p in nats over ``tokens`` response tokens."""
+
+    nll: float
+    tokens: int
+
+    @property
+    def mean(self) -> float:
+        return self.nll / self.tokens
+
+
 def mean_loss(model: nn.Module, shard: Shard, batch_size: int) -> float:
-    """Mean −log p in nats over all response tokens of ``shard``, summed in one fixed order in double precision.
+    """Mean −log p in nats over all response tokens of ``shard``; as :func:`total_loss`."""
+    return total_loss(model, shard, batch_size).mean
+
+
+def total_loss(model: nn.Module, shard: Shard, batch_size: int) -> Total:
+    """The loss on all response tokens of ``shard``, summed in one fixed order in double precision.
 
     Raises ``training.non_finite`` when a model has left the range of numbers.
     """
@@ -26,6 +43,6 @@ def mean_loss(model: nn.Module, shard: Shard, batch_size: int) -> float:
     if not math.isfinite(total):
         raise FerretError(
             "training.non_finite",
-            f"the evaluation loss is {total}: lower algorithm.server_learning_rate or the local learning rate",
+            f"the evaluation loss is {total}: lower server.learning_rate or the local learning rate",
         )
-    return total / tokens
+    return Total(total, tokens)

@@ -1,10 +1,12 @@
 """Rouge-L: how much of a reference an answer contains, in order.
 
 Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004; computed by the package ``rouge-score`` without
-stemming. That package's tokenizer keeps the letters a–z and digits alone, so identical Chinese sentences score 0 with
-it. Which tokenizer is used is decided for each pair by its reference, so that it can never depend on the model: the
-package's own if all letters of the reference are Latin, which keeps the figures of the literature, else
-:func:`unicode_tokens`. On ASCII text both give the same tokens.
+stemming. The Ferret paper's own figures are scored otherwise: :mod:`ferret_core.evaluation.rouge_paper`.
+
+The package's tokenizer keeps the letters a–z and digits alone, so identical Chinese sentences score 0 with it. Which
+tokenizer is used is decided for each pair by its reference, so that it can never depend on the model: the package's
+own if all letters of the reference are Latin, which keeps the figures of the literature, else :func:`unicode_tokens`.
+On ASCII text both give the same tokens.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from statistics import fmean
 
 # Thai, Lao, Burmese, Khmer; kana and Han with their extensions: scripts that put no blanks between words.
 _UNSPACED = re.compile(
@@ -21,17 +22,19 @@ _UNSPACED = re.compile(
 )
 
 
-def rouge_l(answers: Sequence[str], references: Sequence[str]) -> float:
-    """Mean F-measure of Rouge-L over the pairs (at least one), in percent."""
+def rouge_l(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    """F-measure of Rouge-L of every answer with the best of its references (at least one), in percent."""
     from rouge_score.rouge_scorer import RougeScorer
 
     latin = RougeScorer(["rougeL"])
     other = RougeScorer(["rougeL"], tokenizer=_UnicodeTokenizer())
-    scored = (
-        (latin if _is_latin(reference) else other).score(reference, answer)["rougeL"].fmeasure
-        for answer, reference in zip(answers, references, strict=True)
-    )
-    return 100 * fmean(scored)
+
+    def score(answer: str, reference: str) -> float:
+        scorer = latin if _is_latin(reference) else other
+        return 100 * scorer.score(reference, answer)["rougeL"].fmeasure
+
+    pairs = zip(answers, references, strict=True)
+    return [max(score(answer, reference) for reference in accepted) for answer, accepted in pairs]
 
 
 def unicode_tokens(text: str) -> list[str]:

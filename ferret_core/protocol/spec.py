@@ -63,6 +63,35 @@ class RoundSpec(Strict):
     quorum: float = Field(default=1.0, gt=0, le=1, description="Share of the assignments that must have reported")
 
 
+class ServerSpec(Strict):
+    """How a round's update moves the global model: the same choices for every algorithm.
+
+    ``momentum`` is FedAvgM's; ``beta1``, ``beta2`` and ``tau`` are FedAdam's and FedYogi's.
+    """
+
+    optimizer: Literal["sgd", "adam", "yogi"] = Field(
+        default="sgd", description="sgd applies the mean update; adam and yogi scale it by its running second moment"
+    )
+    learning_rate: float = Field(default=1.0, gt=0, description="Server learning rate a; 1 is the unbiased mean update")
+    momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum over the rounds, for sgd alone")
+    beta1: float = Field(default=0.9, ge=0, lt=1, description="Decay of the mean, for adam and yogi")
+    beta2: float = Field(default=0.99, ge=0, lt=1, description="Decay of the second moment, for adam and yogi")
+    tau: float = Field(default=1e-3, gt=0, description="Added to the second moment's root, for adam and yogi")
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        default="constant", description="How the rate falls towards 0 over the rounds"
+    )
+    warmup_rounds: int = Field(default=0, ge=0, description="Rounds over which the rate first rises")
+    weights: Literal["equal", "examples"] = Field(
+        default="equal", description="Participants count the same, or by the number of their examples"
+    )
+
+    @model_validator(mode="after")
+    def _momentum_is_for_sgd(self) -> Self:
+        if self.momentum and self.optimizer != "sgd":
+            raise ValueError(f"momentum = {self.momentum} needs optimizer = 'sgd', not {self.optimizer!r}: set beta1")
+        return self
+
+
 class EvaluationSpec(Strict):
     """What is measured on the held-out examples of the dataset after a round."""
 
@@ -71,6 +100,7 @@ class EvaluationSpec(Strict):
     generate: int = Field(default=64, ge=0, description="Of these, greedily answered for Rouge-L; 0 for none")
     max_new_tokens: int = Field(default=64, ge=1, le=4096, description="Longest generated answer, in tokens")
     batch_size: int = Field(default=32, ge=1, description="Sequences evaluated at once")
+    by_label: bool = Field(default=False, description="Also loss and Rouge-L of each label (task) of the held-out data")
 
 
 class CheckpointSpec(Strict):
@@ -90,6 +120,7 @@ class ExperimentSpec(Strict):
     partition: Choice = Choice(name="iid")
     participants: ParticipantsSpec
     algorithm: Choice = Choice(name="ferret")
+    server: ServerSpec = ServerSpec()
     round: RoundSpec = RoundSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
     checkpoint: CheckpointSpec = CheckpointSpec()
@@ -99,8 +130,8 @@ class RoundTask(Strict):
     """What one participant does in one round; the same for simulated clients and real participants.
 
     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
-    by all participants of the round, ``rank`` is its place among them in the order of their names. All are derived by
-    the service: clients never choose seeds.
+    by all participants of the round, ``rank`` is its place among them in the order of their names, ``population`` the
+    number of those they were sampled from. All are derived by the service: clients never choose seeds.
     """
 
     experiment: str
@@ -111,3 +142,4 @@ class RoundTask(Strict):
     seed: int = Field(ge=0, lt=2**64)
     round_seed: int = Field(ge=0, lt=2**64)
     rank: int = Field(ge=0)
+    population: int = Field(ge=1)

@@ -39,6 +39,10 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
+REPORTED = frozenset({"sequences", "train_loss", "truncated"})
+"""The metrics that a participant reports of itself; all others of a round are measured by the service."""
+
+
 class ContributionMeta(Strict):
     """What a contribution says of itself. ``metrics`` are the participant's own figures, e.g. its train loss.
 

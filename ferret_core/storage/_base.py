@@ -16,7 +16,7 @@ class StoredFile(NamedTuple):
 
 
 def blob_location(kind: str, digest: str) -> str:
-    """Where the blob of ``digest`` lies under ``kind`` ("contributions" or "updates"), in every backend."""
+    """Where the blob of ``digest`` lies under ``kind`` ("contributions", "memories" or "updates"), in every backend."""
     return f"{kind}/{digest[:2]}/{digest}"
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from ferret_core.cost import LocalCost
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, RoundState
 from ferret_core.protocol.wire import ContributionMeta
@@ -63,9 +64,19 @@ def heartbeat(s: Session, assignment_id: str, fence: int, seconds: float) -> dat
 
 
 def accept(
-    s: Session, assignment_id: str, fence: int, *, digest: str, size: int, meta: ContributionMeta, seconds: float
+    s: Session,
+    assignment_id: str,
+    fence: int,
+    *,
+    digest: str,
+    size: int,
+    meta: ContributionMeta,
+    cost: LocalCost,
+    memory_digest: str | None = None,
 ) -> Contribution:
     """Stores the contribution and freezes the round if that was the last one; ``size`` in bytes.
+
+    ``memory_digest`` names what a simulated client keeps, which counts from the round's commit on.
 
     The same ``digest`` again returns what is stored. Raises ``contribution.duplicate`` for another digest,
     ``round.closed``, ``lease.lost``, ``contribution.malformed`` when ``meta`` speaks of another task, and
@@ -78,9 +89,9 @@ def accept(
     _check_open(round_)
     _check_held(assignment, fence)
     _check_meta(assignment, round_, meta)
-    if swap(s, assignment, AssignmentState.ACCEPTED, lease_until=None, seconds=seconds) is None:
+    if swap(s, assignment, AssignmentState.ACCEPTED, lease_until=None, seconds=cost.seconds) is None:
         raise _lost(assignment, fence)
-    contribution = contributions.add(s, _contribution(s, assignment, round_, digest, size, meta))
+    contribution = contributions.add(s, _contribution(s, assignment, round_, digest, size, meta, cost, memory_digest))
     rounds.count_bytes_up(s, round_.id, size)
     _tell(s, assignment, digest, size)
     freeze_if_due(s, round_.id)
@@ -140,7 +151,14 @@ def _check_meta(assignment: Assignment, round_: Round, meta: ContributionMeta) -
 
 
 def _contribution(
-    s: Session, assignment: Assignment, round_: Round, digest: str, size: int, meta: ContributionMeta
+    s: Session,
+    assignment: Assignment,
+    round_: Round,
+    digest: str,
+    size: int,
+    meta: ContributionMeta,
+    cost: LocalCost,
+    memory_digest: str | None,
 ) -> Contribution:
     return Contribution(
         experiment_id=assignment.experiment_id,
@@ -152,7 +170,9 @@ def _contribution(
         size=size,
         examples=meta.examples,
         metrics=dict(meta.metrics),
+        cost=cost._asdict(),
         bytes_down=round_.bytes_down // sum(assignments.count_of_round(s, round_.id).values()),
+        memory_digest=memory_digest,
     )
 
 

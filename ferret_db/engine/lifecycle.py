@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -44,9 +44,9 @@ def submit(s: Session, spec: ExperimentSpec, *, idempotency_key: str | None = No
 
 
 def start(
-    s: Session, experiment_id: str, base_digest: str, sizes: dict[str, int], base: Sequence[ArtifactFile]
+    s: Session, experiment_id: str, base_digest: str, shapes: Mapping[str, Sequence[int]], base: Sequence[ArtifactFile]
 ) -> Experiment:
-    """queued → running: the base model is stored as round 0's checkpoint, its digest and parameter sizes are known.
+    """queued → running: the base model is stored as round 0's checkpoint, its digest and what is tuned are known.
 
     Calls for its evaluation. A running experiment stays as it is; ``experiment.conflict`` if it is over.
     """
@@ -59,7 +59,7 @@ def start(
         ExperimentState.RUNNING,
         base_digest=base_digest,
         digest=base_digest,
-        sizes=sizes,
+        shapes={name: list(shape) for name, shape in shapes.items()},
         started_at=utcnow(),
     )
     events.add(s, experiment_id, "experiment.running", data={"base_digest": base_digest})

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ferret_core.protocol.states import RoundState
 from ferret_db.pagination import Page, page, seek
-from ferret_db.tables import Assignment, Contribution
+from ferret_db.tables import Assignment, Contribution, Round
 
 
 class Report(NamedTuple):
@@ -32,6 +33,19 @@ def of_round(s: Session, round_id: str) -> list[Contribution]:
     """The accepted contributions of a round in participant order: once frozen, the set that is aggregated."""
     query = select(Contribution).where(Contribution.round_id == round_id).order_by(Contribution.participant)
     return list(s.scalars(query))
+
+
+def memory_of(s: Session, experiment_id: str, participant: str) -> str | None:
+    """The digest of what a simulated client kept from the last of its rounds that was committed."""
+    query = (
+        select(Contribution.memory_digest)
+        .join(Round, Round.id == Contribution.round_id)
+        .where(Contribution.experiment_id == experiment_id, Contribution.participant == participant)
+        .where(Round.state == RoundState.COMMITTED)
+        .order_by(Contribution.round.desc())
+        .limit(1)
+    )
+    return s.scalars(query).one_or_none()
 
 
 def list_page(

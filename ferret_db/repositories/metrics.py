@@ -14,9 +14,12 @@ from sqlalchemy.orm import Session, aliased
 from ferret_core.protocol.errors import FerretError
 from ferret_db.tables import Metric, Round
 
+HIGH = frozenset({"exact_match", "rouge_l", "rouge_l_paper", "sequences_per_second"})
+"""The metrics of which more is better; of losses and costs less is."""
+
 
 class MetricSummary(NamedTuple):
-    """``best`` is the least of a loss and the greatest of anything else."""
+    """``best`` is the greatest of a score and the least of anything else."""
 
     first: float
     last: float
@@ -58,7 +61,7 @@ def by_round(s: Session, experiment_id: str, rounds: Sequence[int]) -> dict[int,
 
 
 def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, MetricSummary]]:
-    """``{experiment: {name: summary}}``; an experiment without metrics has an empty one."""
+    """``{experiment: {name: summary}}``, without those of single labels; without metrics an empty one."""
     ends = (
         select(
             Metric.experiment_id,
@@ -68,7 +71,7 @@ def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, Me
             func.min(Metric.value).label("least"),
             func.max(Metric.value).label("greatest"),
         )
-        .where(Metric.experiment_id.in_(experiment_ids))
+        .where(Metric.experiment_id.in_(experiment_ids), ~Metric.name.contains("/"))
         .group_by(Metric.experiment_id, Metric.name)
         .subquery()
     )
@@ -82,7 +85,7 @@ def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, Me
     )
     found: dict[str, dict[str, MetricSummary]] = {experiment_id: {} for experiment_id in experiment_ids}
     for experiment_id, name, start, end, least, greatest in rows:
-        found[experiment_id][name] = MetricSummary(start, end, least if "loss" in name else greatest)
+        found[experiment_id][name] = MetricSummary(start, end, greatest if name in HIGH else least)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -22,6 +23,7 @@ from api.context import Context
 from api.server import Server, listen
 from api.settings import ApiSettings
 from ferret_core import federation
+from ferret_core.cost import LocalCost
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
@@ -35,7 +37,7 @@ from ferret_db.tables import Assignment
 
 ADMIN = "an-admin-token-for-the-tests"
 BASE_DIGEST = "ba" * 32
-SIZES = {"bias": 4, "weight": 6}
+SHAPES = {"bias": (4,), "weight": (2, 3)}
 # Nothing listens there: whatever is not about the broker must work without one.
 NO_BROKER = "redis://127.0.0.1:1/0"
 
@@ -165,7 +167,7 @@ class Site:
 
     def start(self, experiment_id: str, files: Sequence[ArtifactFile] = ()) -> None:
         with self.database.begin() as s:
-            lifecycle.start(s, experiment_id, BASE_DIGEST, SIZES, files)
+            lifecycle.start(s, experiment_id, BASE_DIGEST, SHAPES, files)
 
     def running(self, **changes: Any) -> str:
         """Id of a running experiment."""
@@ -218,7 +220,7 @@ class Site:
             stored = self.context.storage.put_bytes(blob, "contributions")
             meta = Contribution.decode(blob).meta
             assignments.accept(
-                s, assignment_id, leased.fence, digest=stored.digest, size=stored.size, meta=meta, seconds=1.5
+                s, assignment_id, leased.fence, digest=stored.digest, size=stored.size, meta=meta, cost=LocalCost(1.5)
             )
         return blob
 
@@ -277,7 +279,7 @@ def model_digest(number: int) -> str:
 
 
 def contribution(
-    task: RoundTask, *, size: int = sum(SIZES.values()), value: float = 0.5, **changes: Any
+    task: RoundTask, *, size: int = sum(map(math.prod, SHAPES.values())), value: float = 0.5, **changes: Any
 ) -> Contribution:
     """A FedAvg contribution for the task, or with ``changes`` to its metadata something like it."""
     meta = {

@@ -109,7 +109,8 @@ def test_pages_follow_each_other_without_gaps(site: Any) -> None:
         seen += [item["id"] for item in page["items"]]
         cursor = page["next_cursor"]
     assert sorted(seen) == sorted(submitted)
-    times = [site.admin.get(f"/api/v1/experiments/{experiment_id}").json()["created_at"] for experiment_id in seen]
+    shown = [site.admin.get(f"/api/v1/experiments/{experiment_id}").json() for experiment_id in seen]
+    times = [datetime.fromisoformat(one["created_at"]) for one in shown]
     assert times == sorted(times, reverse=True)
     assert cursor is None
 
@@ -176,5 +177,5 @@ def test_an_experiment_sums_up_its_metrics_and_bytes(site: Any) -> None:
     assert shown["round"] == 3
     assert shown["bytes_up"] > 0
     assert shown["bytes_down"] == 300
-    assert shown["sizes"] == {"bias": 4, "weight": 6}
+    assert shown["shapes"] == {"bias": [4], "weight": [2, 3]}
     assert site.admin.get("/api/v1/experiments").json()["items"][0] == shown

@@ -157,6 +157,7 @@ def test_a_wrong_fence_is_refused_and_leaves_the_lease(site: Any, member: Member
         ({"experiment": "exp_other"}, "metadata.experiment"),
         ({"algorithm": "ferret"}, "metadata.algorithm"),
         ({"seed": 7}, "metadata.seed"),
+        ({"metrics": {"eval_loss": 0.0}}, "metadata.metrics.eval_loss"),
         ({"size": 11}, "update"),
     ],
 )

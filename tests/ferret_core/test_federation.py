@@ -73,3 +73,9 @@ def test_evaluation_is_due_at_the_start_every_nth_round_and_at_the_end(every: in
     experiment = spec(rounds=7, evaluation={"every": every}, checkpoint={"every": every})
     assert [r for r in range(8) if federation.evaluation_due(experiment, r)] == due
     assert [r for r in range(8) if federation.checkpoint_due(experiment, r)] == due
+
+
+def test_a_task_says_how_many_could_have_been_sampled() -> None:
+    names = federation.client_names(2)
+    assert federation.round_tasks(spec(), "exp", 1, names, "00" * 32)[0].population == 20
+    assert federation.round_tasks(spec(), "exp", 1, names, "00" * 32, 9)[0].population == 9

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from transformers import AutoTokenizer
 
 from ferret_core import checkpoint
 from ferret_core.protocol.errors import FerretError
@@ -19,7 +21,7 @@ def test_it_reports_every_round_as_it_ends_and_writes_the_final_model(toy_spec: 
     assert seen == result.rounds
     assert [one.number for one in seen] == [0, 1, 2, 3]
     assert checkpoint.read_manifest(tmp_path / "out").digest == result.digest == seen[-1].digest
-    assert [entry.record.previous for entry in result.ledger] == ["", *(entry.hash for entry in result.ledger[:-1])]
+    assert [record.previous for record in result.ledger] == ["", *(record.hash for record in result.ledger[:-1])]
 
 
 def test_the_seed_fixes_every_bit(toy_spec: SpecFactory) -> None:
@@ -42,6 +44,42 @@ def test_a_loss_that_is_no_number_misses_the_quorum_and_says_why(toy_spec: SpecF
     with pytest.raises(FerretError, match="learning_rate") as caught:
         simulate(toy_spec(options={"local": {"learning_rate": 1e18, "optimizer": "sgd", "steps": 8}}))
     assert caught.value.code == "quorum.missed"
+
+
+def test_one_clients_infinite_loss_is_recorded_and_the_round_goes_on(one_bad_client: ExperimentSpec) -> None:
+    base, *rounds = simulate(one_bad_client).rounds
+    for done in rounds:
+        ((name, error),) = done.rejected.items()
+        assert error.code == "training.non_finite"
+        assert (len(done.accepted), name in done.accepted) == (3, False)
+    assert rounds[-1].metrics["eval_loss"] < base.metrics["eval_loss"]
+
+
+def test_a_tokenizer_without_padding_gives_the_same_model(
+    toy_spec: SpecFactory, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    """Answers of different lengths share a batch; what fills the shorter ones up must not count."""
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model_dir, folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.pad_token = None
+    tokenizer.save_pretrained(folder)
+    assert AutoTokenizer.from_pretrained(folder).pad_token_id is None
+    without = simulate(toy_spec(rounds=1, model={"source": str(folder)}))
+    assert without.digest == simulate(toy_spec(rounds=1)).digest
+
+
+def test_a_round_says_what_it_cost(toy_spec: SpecFactory) -> None:
+    result = simulate(toy_spec(options={"K": 4_000}, rounds=2, participants={"simulated": 5, "fraction": 0.6}))
+    base, first, second = (one.cost for one in result.rounds)
+    assert base == {}
+    assert (first["parameters_up"], first["parameters_down"]) == (4_000, 0)
+    assert (second["parameters_up"], second["parameters_down"]) == (4_000, 12_000), "own seeds: those of all three"
+    # 4 steps of 4 sequences took local_seconds in the mean, and the mean of speeds is above the speed of means.
+    assert result.rounds[1].metrics["sequences"] == 16
+    assert first["sequences_per_second"] * first["local_seconds"] >= 16 * 0.999
+    assert first["aggregate_seconds"] > 0
+    assert "peak_device_bytes" not in first
 
 
 def test_a_real_participant_cannot_be_simulated(toy_spec: SpecFactory) -> None:

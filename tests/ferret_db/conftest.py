@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from ferret_core.cost import LocalCost
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import ContributionMeta
@@ -112,7 +113,7 @@ class Lab:
     def start(self, **changes: Any) -> Experiment:
         experiment = self.submit(**changes)
         with self.database.begin() as s:
-            return lifecycle.start(s, experiment.id, self.base_digest, {"a": 4, "b": 2}, [self.file(0)])
+            return lifecycle.start(s, experiment.id, self.base_digest, {"a": [4], "b": [2]}, [self.file(0)])
 
     def task(self, experiment: Experiment, number: int, participant: str) -> RoundTask:
         return RoundTask(
@@ -124,6 +125,7 @@ class Lab:
             seed=2,
             round_seed=3,
             rank=0,
+            population=3,
         )
 
     def open(self, experiment: Experiment, participants: int = 3, deadline: float = 60, number: int = 1) -> Round:
@@ -154,7 +156,9 @@ class Lab:
     def accept(self, leased: Assignment, digest: str = "c0" * 32, **changes: Any) -> Contribution:
         with self.database.begin() as s:
             meta = self.meta(leased, **changes)
-            return assignments.accept(s, leased.id, leased.fence, digest=digest, size=50, meta=meta, seconds=1.5)
+            return assignments.accept(
+                s, leased.id, leased.fence, digest=digest, size=50, meta=meta, cost=LocalCost(1.5)
+            )
 
     def deliver(self, assignment: Assignment) -> Contribution:
         """Leases and accepts; the digest is the participant's."""

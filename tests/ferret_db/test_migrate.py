@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import inspect, select, text
+from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db import migrate
 from ferret_db.database import new_engine
-from ferret_db.tables import Base
+from ferret_db.tables import Base, Experiment
 
 
 def differences(url: str) -> list[object]:
@@ -66,6 +68,39 @@ def test_upgrade_downgrade_upgrade(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
     assert differences(empty_url) == []
+
+
+def test_an_experiment_from_before_keeps_what_it_tunes(empty_url: str) -> None:
+    """Sizes became shapes: a tensor that was known by its size alone is a vector."""
+    with migrate.migrating(empty_url) as config:
+        command.upgrade(config, "0001")
+    tensors = {"known": {"a": 4, "b": 2}, "queued": None}
+    engine = new_engine(empty_url)
+    for name, sizes in tensors.items():
+        row = {
+            **dict.fromkeys(("id", "name", "algorithm", "dataset"), name),
+            **dict.fromkeys(("version", "rounds", "round", "participants", "event_seq"), 0),
+            "state": "running",
+            "spec": "{}",
+            "sizes": json.dumps(sizes) if sizes else None,
+            "created_at": "2026-01-01 00:00:00.000000",
+        }
+        with engine.begin() as connection:
+            names = ", ".join(row)
+            values = ", ".join(f":{column}" for column in row)
+            connection.execute(text(f"INSERT INTO experiments ({names}) VALUES ({values})"), row)
+    migrate.upgrade(empty_url)
+    with Session(engine) as s:
+        assert {one.id: one.shapes for one in s.scalars(select(Experiment))} == {
+            "known": {"a": [4], "b": [2]},
+            "queued": None,
+        }
+    with migrate.migrating(empty_url) as config:
+        command.downgrade(config, "0001")
+    with engine.connect() as connection:
+        sizes = connection.execute(text("SELECT sizes FROM experiments WHERE id = 'known'")).scalar_one()
+    assert (json.loads(sizes) if isinstance(sizes, str) else sizes) == tensors["known"]
+    engine.dispose()
 
 
 def test_upgrading_again_changes_nothing(url: str) -> None:

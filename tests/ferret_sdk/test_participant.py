@@ -77,6 +77,29 @@ def test_a_participant_that_is_started_again_goes_on(api, worker, submit, exampl
     assert weights.stat().st_mtime_ns == written
 
 
+def test_what_it_keeps_between_rounds_survives_a_restart(api, worker, submit, examples, home):
+    """Top-K's error memory: with it lost, or taken from a wrong round, the final model would be another."""
+    topk = {"name": "topk", "local": {"learning_rate": 1e-2, "steps": 2, "batch_size": 4, "accumulation": 1}}
+
+    class Killed(Exception): ...
+
+    def after_two(report: RoundReport) -> None:
+        if report.round == 2:
+            raise Killed
+
+    digests = []
+    for killed in (False, True):
+        run, code = submit(simulated=0, rounds=4, algorithm=topk)
+        if killed:
+            with pytest.raises(Killed):
+                Participant.enrol(api.url, code, "site-a", home).run(examples, on_round=after_two)
+        state, _ = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
+        assert state == "completed"
+        digests.append(run.refresh().experiment.digest)
+    assert digests[0] == digests[1]
+    assert len(list(home.glob("participants/*/*-memory/*.safetensors"))) > 0
+
+
 def test_the_token_is_private_and_a_code_works_once(api, submit, home, tmp_path):
     run, code = submit()
     Participant.enrol(api.url, code, "site-a", home)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ferret_core import discovery
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import AssignmentState, ExperimentState
 from ferret_core.protocol.tasks import TaskName
@@ -25,8 +26,8 @@ Service = Any  # tests/worker/conftest.py
     [
         ("ferret", {}, "float32"),
         ("ferret", {"seeds": "disjoint", "basis": "H", "allocation": "fixed"}, "bfloat16"),
-        ("fedavg", {}, "float32"),
         ("fedavg", {}, "float16"),
+        *((name, {}, "float32") for name in discovery.names("ferret_core.algorithms") if name != "ferret"),
     ],
 )
 def test_the_service_equals_the_simulation_bit_for_bit(
@@ -46,22 +47,23 @@ def test_the_service_equals_the_simulation_bit_for_bit(
     for name in ("eval_loss", "rouge_l"):
         assert recorded[name] == [one.metrics[name] for one in oracle.rounds]
     assert recorded["train_loss"] == [one.metrics["train_loss"] for one in oracle.rounds[1:]]
-    assert [entry.update_digest for entry in entries] == [entry.record.update for entry in oracle.ledger]
-    weights = service.context.storage.path(last["model.safetensors"].location)
-    assert weights.read_bytes() == (tmp_path / "oracle" / "model.safetensors").read_bytes()
+    assert [entry.update_digest for entry in entries] == [record.update for record in oracle.ledger]
+    (name,) = [name for name in last if name.endswith(".safetensors")]
+    weights = service.context.storage.path(last[name].location)
+    assert weights.read_bytes() == (tmp_path / "oracle" / name).read_bytes()
 
 
 def test_a_worker_keeps_its_model_and_advances_it_by_the_ledger(
     service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
-    load = Replica.load.__func__
+    initialise = Replica.__init__
 
-    def counted(cls: type[Replica], *args: Any) -> Replica:
+    def counted(replica: Replica, *args: Any) -> None:
         loaded.append("once more")
-        return load(cls, *args)
+        initialise(replica, *args)
 
-    monkeypatch.setattr(Replica, "load", classmethod(counted))
+    monkeypatch.setattr(Replica, "__init__", counted)
     experiment_id = service.submit(toy_spec())
     service.run(until=lambda message: message.task == TaskName.AGGREGATE)
     assert len(loaded) == 1
@@ -116,6 +118,38 @@ def test_a_loss_that_is_no_number_rejects_the_contribution_and_misses_the_quorum
     assert {one.state for one in reports} == {AssignmentState.REJECTED}
     assert {one.error["code"] for one in reports} == {"training.non_finite"}
     assert experiment.digest == experiment.base_digest
+
+
+def test_one_clients_infinite_loss_is_recorded_and_the_round_goes_on(
+    service: Service, one_bad_client: ExperimentSpec
+) -> None:
+    experiment_id = service.submit(one_bad_client)
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(one_bad_client).digest)
+    with service.database.read() as s:
+        reports = assignments.of_round(s, rounds.latest(s, experiment_id).id)
+    (rejected,) = [one for one in reports if one.state == AssignmentState.REJECTED]
+    assert rejected.error["code"] == "training.non_finite"
+    assert [one.state for one in reports].count(AssignmentState.ACCEPTED) == 3
+
+
+def test_every_rounds_cost_stands_with_its_metrics(service: Service, toy_spec: SpecFactory) -> None:
+    spec = toy_spec(rounds=2)
+    experiment_id = service.submit(spec)
+    service.run()
+    oracle = simulate(spec)
+    with service.database.read() as s:
+        recorded = metrics.by_round(s, experiment_id, [1, 2])
+        sent = contributions.of_round(s, rounds.latest(s, experiment_id).id)
+        worked = assignments.of_round(s, rounds.latest(s, experiment_id).id)
+    for done in oracle.rounds[1:]:
+        found = recorded[done.number]
+        assert set(done.cost) <= set(found)
+        assert all(found[name] == done.cost[name] for name in ("parameters_up", "parameters_down"))
+    assert [one.seconds for one in worked] == [one.cost["seconds"] for one in sent]
+    assert recorded[2]["local_seconds"] == pytest.approx(sum(one.seconds for one in worked) / 3)
+    assert recorded[2].get("peak_memory_bytes") == max(one.cost["peak_memory_bytes"] or 0 for one in sent) or None
 
 
 def test_cancelling_in_the_middle_of_a_round_leaves_the_last_committed_model(

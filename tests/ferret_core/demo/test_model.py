@@ -14,8 +14,8 @@ from ferret_core.datasets._encoding import encode_prompts
 from ferret_core.demo import model_path
 from ferret_core.demo.tasks import KNOWN, TASKS, row
 from ferret_core.evaluation.generate import generate
-from ferret_core.models.load import LoadedModel, load
-from ferret_core.models.parameters import sizes
+from ferret_core.models.load import LoadedModel, context_of, load
+from ferret_core.models.parameters import shapes, sizes
 from ferret_core.protocol.spec import ModelSpec
 
 
@@ -28,7 +28,7 @@ def exact(base: LoadedModel, category: str, count: int = 32) -> float:
     """Share of greedy answers to fresh tasks that are exactly right."""
     rng = Random(f"fresh {category}")
     asked = [Example(*row(rng, category)) for _ in range(count)]
-    prompts = encode_prompts(asked, base.tokenizer, base.context - 20)
+    prompts = encode_prompts(asked, base.tokenizer, context_of(base.model) - 20)
     answers = generate(base.model, base.tokenizer, prompts, 20, count)
     return fmean(answer == example.output for answer, example in zip(answers, asked, strict=True))
 
@@ -47,11 +47,11 @@ def test_the_folder_is_at_most_four_megabytes() -> None:
 
 
 def test_the_model_has_one_to_three_million_parameters(base: LoadedModel) -> None:
-    assert 1_000_000 <= sum(sizes(base.model).values()) <= 3_000_000
+    assert 1_000_000 <= sum(sizes(shapes(base.model)).values()) <= 3_000_000
 
 
 def test_the_context_has_room(base: LoadedModel) -> None:
-    assert base.context >= 256
+    assert context_of(base.model) >= 256
 
 
 @pytest.mark.parametrize("category", KNOWN)
@@ -66,7 +66,7 @@ def test_it_does_not_know_the_others(base: LoadedModel, category: str) -> None:
 
 @pytest.mark.parametrize("category", TASKS)
 def test_a_prompt_is_short(base: LoadedModel, category: str) -> None:
-    (prompt,) = encode_prompts([Example(*row(Random(0), category))], base.tokenizer, base.context)
+    (prompt,) = encode_prompts([Example(*row(Random(0), category))], base.tokenizer, context_of(base.model))
     assert len(prompt) <= 32
 
 

@@ -19,7 +19,7 @@ def test_the_same_model_gives_the_same_figures(
     tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
 ) -> None:
     first = evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC)
-    assert set(first) == {"eval_loss", "rouge_l"}
+    assert set(first) == {"eval_loss", "rouge_l", "rouge_l_paper"}
     assert first["eval_loss"] == mean_loss(tiny_model, shard_of(EXAMPLES, tiny_tokenizer, 128), 3)
     assert evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC) == first
 
@@ -45,6 +45,47 @@ def test_a_part_is_taken_from_everywhere(tiny_model: LlamaForCausalLM, tiny_toke
     spec = EvaluationSpec(examples=4, generate=0)
     spread = [EXAMPLES[index] for index in (0, 2, 5, 7)]
     assert evaluate(tiny_model, tiny_tokenizer, EXAMPLES, spec) == evaluate(tiny_model, tiny_tokenizer, spread, spec)
+
+
+def test_every_label_is_covered_whatever_the_order(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Every second example would be of one label: the order of the file must not decide what is measured."""
+    mixed = [example._replace(label="ab"[index % 2]) for index, example in enumerate(EXAMPLES)]
+    spec = EvaluationSpec(examples=5, generate=3, max_new_tokens=4, by_label=True)
+    found = evaluate(tiny_model, tiny_tokenizer, mixed, spec)
+    assert {"eval_loss/a", "eval_loss/b", "rouge_l/a", "rouge_l/b"} <= set(found)
+
+
+def test_the_labels_figures_add_up_to_the_whole(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    labelled = [example._replace(label="small" if len(example.output) == 1 else "large") for example in EXAMPLES]
+    found = evaluate(tiny_model, tiny_tokenizer, labelled, SPEC.model_copy(update={"by_label": True, "generate": 10}))
+    whole = evaluate(tiny_model, tiny_tokenizer, labelled, SPEC.model_copy(update={"generate": 10}))
+    assert found["eval_loss"] == pytest.approx(whole["eval_loss"], rel=1e-6)
+    small, large = labelled[:5], labelled[5:]
+    for label, part in (("small", small), ("large", large)):
+        assert found[f"eval_loss/{label}"] == evaluate(tiny_model, tiny_tokenizer, part, SPEC)["eval_loss"]
+    assert found["rouge_l"] == pytest.approx((found["rouge_l/small"] + found["rouge_l/large"]) / 2)
+    assert not any("/" in name for name in whole)
+
+
+def test_examples_without_a_label_have_no_figures_of_their_own(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    found = evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC.model_copy(update={"by_label": True}))
+    assert set(found) == {"eval_loss", "rouge_l", "rouge_l_paper"}
+
+
+def test_final_answers_are_compared_where_there_are_any(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    examples = [Example("Add.", "", "#### 42", accepted=("4 2",))] * 2
+    shard = shard_of(examples, tiny_tokenizer, 128)
+    train(tiny_model, shard.batches(2, 0), LocalConfig(learning_rate=0.01, steps=80, accumulation=1))
+    found = evaluate(tiny_model, tiny_tokenizer, examples, SPEC.model_copy(update={"max_new_tokens": 16}))
+    assert (found["exact_match"], found["rouge_l"], found["rouge_l_paper"]) == (100, 100, 100)
 
 
 def test_a_prompt_that_leaves_no_room_is_cut(

@@ -64,7 +64,11 @@ def test_start_stores_the_base_model_and_calls_for_its_evaluation(
     database: Database, lab: Any, sent: list[Any]
 ) -> None:
     experiment = lab.start()
-    assert (experiment.state, experiment.digest, experiment.sizes) == ("running", lab.base_digest, {"a": 4, "b": 2})
+    assert (experiment.state, experiment.digest, experiment.shapes) == (
+        "running",
+        lab.base_digest,
+        {"a": [4], "b": [2]},
+    )
     assert experiment.started_at is not None
     assert sent[1:] == [("ferret.evaluate", experiment.id)]
     assert happened(database, experiment.id) == ["experiment.queued", "experiment.running", "checkpoint.written"]
@@ -79,7 +83,7 @@ def test_starting_at_once_starts_once(database: Database, lab: Any) -> None:
 
     def start(thread: int) -> str:
         with database.begin() as s:
-            return lifecycle.start(s, experiment.id, f"{thread}" * 64, [1], [lab.file(0)]).base_digest
+            return lifecycle.start(s, experiment.id, f"{thread}" * 64, {"a": [1]}, [lab.file(0)]).base_digest
 
     assert len(set(lab.race(start))) == 1
     assert happened(database, experiment.id).count("experiment.running") == 1

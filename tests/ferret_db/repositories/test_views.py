@@ -96,6 +96,22 @@ def test_metrics_are_summarised(database: Database, lab: Any, experiment: Experi
     assert found[experiment.id]["train_loss"] == MetricSummary(first=2.0, last=2.5, best=2.0)
 
 
+def test_less_is_better_of_costs_and_labels_are_left_to_the_curves(database: Database, lab: Any) -> None:
+    other = lab.submit()
+    with database.begin() as s:
+        for number, seconds in ((1, 9.0), (2, 4.0), (3, 5.0)):
+            points = {"local_seconds": seconds, "sequences_per_second": 40 / seconds, "eval_loss/open qa": 1.0}
+            metrics.add(s, other.id, number, points)
+    with database.read() as s:
+        found = metrics.summary(s, [other.id])[other.id]
+        curves = {curve.name for curve in metrics.series(s, other.id)}
+    assert found == {
+        "local_seconds": MetricSummary(first=9.0, last=5.0, best=4.0),
+        "sequences_per_second": MetricSummary(first=40 / 9, last=8.0, best=10.0),
+    }
+    assert "eval_loss/open qa" in curves
+
+
 def test_curves_carry_cumulative_bytes(database: Database, experiment: Experiment) -> None:
     with database.read() as s:
         curves = metrics.series(s, experiment.id)

@@ -239,7 +239,7 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Every metric over the rounds: losses, Rouge-L in percent, bytes.
+         * @description Every metric over the rounds: losses, scores in percent, costs; docs/metrics.md says what each is.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -710,7 +710,7 @@ export interface components {
             round: number;
             /**
              * Seconds
-             * @description Seconds of local work
+             * @description Seconds of the local update, with its projection
              */
             seconds: number | null;
             /**
@@ -779,6 +779,12 @@ export interface components {
              * @default 32
              */
             batch_size: number;
+            /**
+             * By Label
+             * @description Also loss and Rouge-L of each label (task) of the held-out data
+             * @default false
+             */
+            by_label: boolean;
             /**
              * Every
              * @description Evaluate after every n-th round (always after the last)
@@ -899,11 +905,11 @@ export interface components {
              */
             rounds: number;
             /**
-             * Sizes
-             * @description Element counts of the trainable parameters by name
+             * Shapes
+             * @description Shapes of the trainable parameters by name
              */
-            sizes: {
-                [key: string]: number;
+            shapes: {
+                [key: string]: number[];
             } | null;
             /** @description The specification with every default filled in */
             spec: components["schemas"]["ExperimentSpec"];
@@ -964,6 +970,7 @@ export interface components {
             /**
              * @default {
              *       "batch_size": 32,
+             *       "by_label": false,
              *       "every": 1,
              *       "examples": 256,
              *       "generate": 64,
@@ -998,6 +1005,20 @@ export interface components {
              * @default 0
              */
             seed: number;
+            /**
+             * @default {
+             *       "beta1": 0.9,
+             *       "beta2": 0.99,
+             *       "learning_rate": 1,
+             *       "momentum": 0,
+             *       "optimizer": "sgd",
+             *       "schedule": "constant",
+             *       "tau": 0.001,
+             *       "warmup_rounds": 0,
+             *       "weights": "equal"
+             *     }
+             */
+            server: components["schemas"]["ServerSpec"];
         };
         /**
          * ExperimentState
@@ -1202,7 +1223,7 @@ export interface components {
         };
         /**
          * MetricSummary
-         * @description A metric over the rounds so far; ``best`` is the lowest loss or the highest score.
+         * @description A metric over the rounds so far; ``best`` is the lowest loss or cost, or the highest score.
          */
         MetricSummary: {
             /** Best */
@@ -1478,8 +1499,8 @@ export interface components {
          * @description What one participant does in one round; the same for simulated clients and real participants.
          *
          *     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
-         *     by all participants of the round, ``rank`` is its place among them in the order of their names. All are derived by
-         *     the service: clients never choose seeds.
+         *     by all participants of the round, ``rank`` is its place among them in the order of their names, ``population`` the
+         *     number of those they were sampled from. All are derived by the service: clients never choose seeds.
          */
         RoundTask: {
             /**
@@ -1493,6 +1514,8 @@ export interface components {
             experiment: string;
             /** Participant */
             participant: string;
+            /** Population */
+            population: number;
             /** Rank */
             rank: number;
             /** Round */
@@ -1501,6 +1524,71 @@ export interface components {
             round_seed: number;
             /** Seed */
             seed: number;
+        };
+        /**
+         * ServerSpec
+         * @description How a round's update moves the global model: the same choices for every algorithm.
+         *
+         *     ``momentum`` is FedAvgM's; ``beta1``, ``beta2`` and ``tau`` are FedAdam's and FedYogi's.
+         */
+        ServerSpec: {
+            /**
+             * Beta1
+             * @description Decay of the mean, for adam and yogi
+             * @default 0.9
+             */
+            beta1: number;
+            /**
+             * Beta2
+             * @description Decay of the second moment, for adam and yogi
+             * @default 0.99
+             */
+            beta2: number;
+            /**
+             * Learning Rate
+             * @description Server learning rate a; 1 is the unbiased mean update
+             * @default 1
+             */
+            learning_rate: number;
+            /**
+             * Momentum
+             * @description Heavy-ball momentum over the rounds, for sgd alone
+             * @default 0
+             */
+            momentum: number;
+            /**
+             * Optimizer
+             * @description sgd applies the mean update; adam and yogi scale it by its running second moment
+             * @default sgd
+             * @enum {string}
+             */
+            optimizer: "sgd" | "adam" | "yogi";
+            /**
+             * Schedule
+             * @description How the rate falls towards 0 over the rounds
+             * @default constant
+             * @enum {string}
+             */
+            schedule: "constant" | "linear" | "cosine";
+            /**
+             * Tau
+             * @description Added to the second moment's root, for adam and yogi
+             * @default 0.001
+             */
+            tau: number;
+            /**
+             * Warmup Rounds
+             * @description Rounds over which the rate first rises
+             * @default 0
+             */
+            warmup_rounds: number;
+            /**
+             * Weights
+             * @description Participants count the same, or by the number of their examples
+             * @default equal
+             * @enum {string}
+             */
+            weights: "equal" | "examples";
         };
     };
     responses: never;
@@ -3118,7 +3206,7 @@ export interface operations {
             header: {
                 /** @description The lease's fence */
                 "Ferret-Fence": number;
-                /** @description Seconds of local work */
+                /** @description Seconds of the local update */
                 "Ferret-Seconds": number;
             };
             path: {

@@ -10,6 +10,11 @@ export function formatBytes(bytes: number): string {
   return `${Number(shown.toPrecision(3)).toString()} ${BYTE_UNITS[power + Number(carry)] ?? ''}`
 }
 
+/** Whole numbers with their thousands apart: 62920 → "62,920". */
+export function formatCount(count: number): string {
+  return Math.round(count).toLocaleString('en')
+}
+
 /** Four significant digits, trailing zeros kept so that columns line up: 1.7 → "1.700". */
 export function formatLoss(value: number): string {
   return Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3)

@@ -14,6 +14,7 @@ import { useTitle } from '@/lib/use-title'
 import { CancelButton } from './cancel-button'
 import { Charts } from './charts'
 import { CheckpointSection } from './checkpoint-section'
+import { CostSection } from './cost-section'
 import { Facts } from './facts'
 import { LiveBadge } from './live-badge'
 import { Rounds } from './rounds'
@@ -52,6 +53,7 @@ function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: 
           onView((before) => withAxis(before, axis))
         }}
       />
+      <CostSection id={experiment.id} />
       <Rounds id={experiment.id} chosen={view.round} />
       <CheckpointSection id={experiment.id} />
       <SpecSection experiment={experiment} />

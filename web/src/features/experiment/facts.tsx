@@ -24,7 +24,7 @@ export function Facts({ experiment }: { experiment: Experiment }) {
   )
 }
 
-function Fact({ term, children }: { term: string; children: ReactNode }) {
+export function Fact({ term, children }: { term: string; children: ReactNode }) {
   return (
     <div>
       <dt>{term}</dt>

@@ -38,6 +38,10 @@ test('four panels, in reading order, with their units', () => {
   expect(panels.map(({ yLabel }) => yLabel)).not.toContain('')
 })
 
+test('exact match has a panel where it is measured', () => {
+  expect(panel('chart-exact_match', [series('exact_match', { 0: 0, 1: 12.5 })]).data.lines).toEqual([[0, 12.5]])
+})
+
 test('evaluations appear at their own rounds, the base model at 0', () => {
   expect(panel('chart-eval_loss').data).toEqual({ x: [0, 2], rounds: [0, 2], lines: [[2.7, 1.8]] })
 })

@@ -49,6 +49,17 @@ const PANELS = [
     empty: 'Not measured yet; evaluation.generate sets how many answers are scored.',
   },
   {
+    testId: 'chart-exact_match',
+    title: 'Exact match',
+    yLabel: 'percent',
+    metrics: ['exact_match'],
+    lines: ['Exact match'],
+    format: formatPercent,
+    tick: plainTick,
+    empty: '',
+    optional: true,
+  },
+  {
     testId: 'chart-bytes',
     title: 'Bytes, cumulative',
     yLabel: 'all participants',
@@ -60,10 +71,11 @@ const PANELS = [
   },
 ]
 
-/** The four panels of an experiment, over the axis asked for and with one x range for all. */
+/** The panels of an experiment, over the axis asked for and with one x range for all; optional ones if there is data. */
 export function experimentPanels(series: MetricSeries[], axis: XAxis, start: string) {
   const points = (name: string): Point[] => series.find((metric) => metric.name === name)?.points ?? []
-  const panels = PANELS.map(({ metrics, ...panel }): PanelData => {
+  const shown = PANELS.filter(({ optional, metrics }) => !optional || metrics.some((name) => points(name).length))
+  const panels = shown.map(({ metrics, ...panel }): PanelData => {
     const total = panel.testId === 'chart-bytes' ? cumulative : (line: Point[]) => line
     return {
       ...panel,

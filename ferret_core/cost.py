@@ -1,0 +1,130 @@
+"""What a round costs, as the Ferret paper counts it: Shu et al., ICML 2025, appendix "Calculation of Computational Cost
+and Communication Overhead".
+
+Local update is one participant's training with the projection of its update; global aggregation is averaging,
+reconstruction and moving the global model; overall is their sum. Communication is how many parameters, or projected
+gradients, one participant sends and receives. Bytes are counted where they travel. docs/metrics.md lists the names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ferret_core.protocol.wire import Array, Arrays, Contribution, ContributionMeta
+
+if TYPE_CHECKING:
+    import torch
+
+    from ferret_core.algorithms._base import LocalUpdate
+
+PROCESS = Path("/proc/self")
+SIGNS = frozenset({"coordinates", "signs"})
+"""Arrays whose uint8 entries are eight packed signs each; other packed bits say where numbers belong."""
+
+
+class LocalCost(NamedTuple):
+    """What one participant's local update took.
+
+    ``sequences`` are those trained on, repeats counted. ``peak_memory_bytes`` is the most that the process had in
+    memory meanwhile, code and mapped files included, ``peak_device_bytes`` the most that torch had on the GPU. None
+    where nobody can tell.
+    """
+
+    seconds: float
+    sequences: float | None = None
+    peak_memory_bytes: int | None = None
+    peak_device_bytes: int | None = None
+
+    @classmethod
+    def reported(cls, seconds: float, meta: ContributionMeta) -> LocalCost:
+        """What a participant says of itself."""
+        return cls(seconds, meta.metrics.get("sequences"))
+
+
+def measured(work: Callable[[], LocalUpdate], device: torch.device) -> tuple[LocalUpdate, LocalCost]:
+    """The local update that ``work`` makes on ``device``, and what it took."""
+    _reset_peaks(device)
+    begin = time.perf_counter()
+    update = work()
+    cost = LocalCost.reported(time.perf_counter() - begin, update.contribution.meta)
+    return update, cost._replace(peak_memory_bytes=_peak_memory(), peak_device_bytes=_peak_device(device))
+
+
+def round_cost(local: Sequence[LocalCost], aggregate_seconds: float, up: Sequence[int], down: int) -> dict[str, float]:
+    """A round's figures by name: means over its accepted participants, but the highest of the peaks.
+
+    ``up`` is how many numbers each has sent, ``down`` how many each has received. What nobody could tell is left out.
+    """
+    speeds = [one.sequences / one.seconds for one in local if one.sequences and one.seconds]
+    figures = {
+        "local_seconds": _over(fmean, [one.seconds for one in local]),
+        "aggregate_seconds": aggregate_seconds,
+        "sequences_per_second": _over(fmean, speeds),
+        "parameters_up": _over(fmean, up),
+        "parameters_down": float(down),
+        "peak_memory_bytes": _over(max, [one.peak_memory_bytes for one in local if one.peak_memory_bytes]),
+        "peak_device_bytes": _over(max, [one.peak_device_bytes for one in local if one.peak_device_bytes]),
+    }
+    return {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
+
+
+def numbers_sent(contribution: Contribution) -> int:
+    """How many numbers one participant sends, whatever their precision: a one-bit coordinate is one."""
+    return sum(contribution.meta.K) if contribution.meta.K is not None else _numbers(contribution.arrays)
+
+
+def numbers_in(result: Arrays) -> int:
+    """How many numbers a round's aggregated result holds, which every participant receives."""
+    return int(result["K"].sum()) if "K" in result else _numbers(result)
+
+
+def _numbers(arrays: Arrays) -> int:
+    """Values alone. Seeds, indices, counts and lengths (integers) say where these belong, and are not counted."""
+    return sum(_values(name, array) for name, array in arrays.items())
+
+
+def _values(name: str, array: Array) -> int:
+    if array.dtype == np.uint8:
+        return 8 * array.size if name in SIGNS else 0
+    return array.size if array.dtype.kind == "f" or array.dtype == np.int8 else 0
+
+
+def _over(mean: Callable[[Sequence[float]], float], values: Sequence[float]) -> float | None:
+    return float(mean(values)) if values else None
+
+
+def _reset_peaks(device: torch.device) -> None:
+    # Where this is not allowed, the peak is that since the process began: a bound from above.
+    with suppress(OSError):
+        (PROCESS / "clear_refs").write_text("5")
+    if device.type == "cuda":
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def _peak_memory() -> int | None:
+    """VmHWM, as Linux keeps it."""
+    try:
+        status = (PROCESS / "status").read_text()
+    except OSError:
+        return None
+    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
+
+
+def _peak_device(device: torch.device) -> int | None:
+    if device.type != "cuda":
+        return None
+    import torch
+
+    return torch.cuda.max_memory_allocated(device)

@@ -1,0 +1,32 @@
+"""Generation by a model with PEFT's adapters, and where a soft prompt stands in a batch padded on the left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from ferret_core.models.load import virtual_tokens
+
+
+def transformers_model(model: Any) -> Any:
+    """What generates: ``model``, or the one that PEFT has wrapped, its layers with their adapters."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def generation_inputs(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
+    """What to generate from: ids and mask, (sequences, tokens), and embeddings beside them if there is a soft prompt.
+
+    The prompt stands between padding and text, at the positions that it was trained at. PEFT's own ``generate`` puts
+    it before the padding, so that an answer depends on the length of the others in its batch.
+    """
+    length = virtual_tokens(model)
+    if not length:
+        return {"input_ids": ids, "attention_mask": mask}
+    places = (mask == 0).sum(1, keepdim=True) + torch.arange(length, device=mask.device)
+    ids, mask = functional.pad(ids, (length, 0)), functional.pad(mask, (0, length), value=1)
+    embeddings = model.get_input_embeddings()(ids)
+    rows = torch.arange(len(ids), device=ids.device).unsqueeze(1)
+    embeddings[rows, places] = model.get_prompt(len(ids)).to(embeddings)
+    return {"input_ids": ids, "attention_mask": mask, "inputs_embeds": embeddings}

@@ -1,0 +1,92 @@
+"""The server's optimizer: how a round's update Δ moves the global model, the same for every algorithm.
+
+FedAvgM: Hsu et al., "Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification",
+2019, https://arxiv.org/abs/1909.06335. FedAdam and FedYogi: Reddi et al., "Adaptive Federated Optimization", ICLR
+2021, https://arxiv.org/abs/2003.00295, Algorithm 2.
+
+    for each round r, with Δ what the algorithm would move the model by at rate 1:
+        sgd:   m ← β m + Δ                       w ← w − a_r m
+        adam:  m ← β₁ m + (1 − β₁) Δ;  v ← β₂ v + (1 − β₂) Δ²                       w ← w − a_r m / (√v + τ)
+        yogi:  m as in adam;           v ← v − (1 − β₂) Δ² sign(v − Δ²)             w ← w − a_r m / (√v + τ)
+
+Without momentum, sgd leaves the move to the algorithm, which never holds Δ whole. With it, and with the others, every
+replica keeps one or two fp32 tensors for each parameter. They start at 0 and follow from the ledger alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from ferret_core.algorithms._base import FederatedAlgorithm, State
+from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import blocks_of
+from ferret_core.projection.project import Projected, apply_
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.spec import ServerSpec
+from ferret_core.protocol.wire import Arrays, ContributionMeta
+
+Tensors = dict[str, torch.Tensor]
+
+
+class ServerOptimizer:
+    """One experiment's optimizer over ``rounds`` rounds, with its moments."""
+
+    def __init__(self, spec: ServerSpec, rounds: int) -> None:
+        self.spec = spec
+        self.rounds = rounds
+        self._mean: Tensors = {}
+        self._square: Tensors = {}
+
+    def weight(self, meta: ContributionMeta) -> float:
+        """What a contribution counts in the mean."""
+        return float(meta.examples) if self.spec.weights == "examples" else 1.0
+
+    def rate(self, round_number: int) -> float:
+        """a_r: rises over the warm-up, then follows the schedule from the full rate towards 0 after the last round."""
+        spec, full = self.spec, self.spec.learning_rate
+        if round_number <= spec.warmup_rounds:
+            return full * round_number / (spec.warmup_rounds + 1)
+        left = 1 - (round_number - spec.warmup_rounds - 1) / max(1, self.rounds - spec.warmup_rounds)
+        match spec.schedule:
+            case "constant":
+                return full
+            case "linear":
+                return full * left
+            case "cosine":
+                return full * (1 - math.cos(math.pi * left)) / 2
+
+    def step(
+        self, algorithm: FederatedAlgorithm, model: nn.Module, state: State, result: Arrays, round_number: int
+    ) -> State:
+        """Moves ``model`` in place by the round's ``result``; returns the algorithm's next state."""
+        rate = self.rate(round_number)
+        if self.spec.optimizer == "sgd" and not self.spec.momentum:
+            return algorithm.apply_update(model, state, result, rate)
+        with working_copy(model) as before:
+            state = algorithm.apply_update(model, state, result, 1.0)
+            update = {name: before[name].to(end.device) - end.detach() for name, end in trainable(model).items()}
+        steps = [rate * self._direction(name, delta).reshape(-1) for name, delta in update.items()]
+        parameters = trainable(model)
+        # Half precision is rounded by a seed of its own: the algorithm has used up the round's.
+        seed = derive_seed("server", round_number)
+        apply_(parameters, blocks_of(parameters), basis("I"), [Projected(0, steps)], seed)
+        return state
+
+    @torch.no_grad()
+    def _direction(self, name: str, delta: torch.Tensor) -> torch.Tensor:
+        """The update of one parameter after momentum or scaling; its moments move on."""
+        spec = self.spec
+        mean = self._mean.setdefault(name, torch.zeros_like(delta))
+        if spec.optimizer == "sgd":
+            return mean.mul_(spec.momentum).add_(delta)
+        square = self._square.setdefault(name, torch.zeros_like(delta))
+        mean.mul_(spec.beta1).add_(delta, alpha=1 - spec.beta1)
+        if spec.optimizer == "adam":
+            square.mul_(spec.beta2).addcmul_(delta, delta, value=1 - spec.beta2)
+        else:
+            square.sub_((1 - spec.beta2) * delta.square() * torch.sign(square - delta.square()))
+        return mean / (square.sqrt() + spec.tau)

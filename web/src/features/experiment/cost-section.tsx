@@ -1,0 +1,26 @@
+import { useQuery } from '@tanstack/react-query'
+
+import { metricsQuery } from '@/api/queries'
+
+import { costFacts } from './cost'
+import { Fact } from './facts'
+
+export function CostSection({ id }: { id: string }) {
+  const metrics = useQuery(metricsQuery(id))
+  const facts = costFacts(metrics.data?.series ?? [])
+  if (facts.length === 0) return null
+  return (
+    <section aria-labelledby="cost" data-testid="cost">
+      <header className="section-header">
+        <h2 id="cost">Cost per round</h2>
+      </header>
+      <dl className="facts">
+        {facts.map(({ term, value }) => (
+          <Fact key={term} term={term}>
+            {value}
+          </Fact>
+        ))}
+      </dl>
+    </section>
+  )
+}
