@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,12 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
-from ferret_core.algorithms._dense import apply_dense, average, check_dense, dense_update
+from ferret_core.algorithms._base import Client, LocalUpdate, State, local_update
+from ferret_core.algorithms._dense import AveragedUpdates, dense_update
 from ferret_core.models.load import context_of
-from ferret_core.models.parameters import Shapes, trainable, working_copy
+from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Arrays, Contribution
+from ferret_core.protocol.spec import Strict
 from ferret_core.training.local import LocalConfig
 
 TASK = "CAUSAL_LM"
@@ -41,31 +39,18 @@ class LowRank(Strict):
     )
 
 
-class AveragedAdapters:
+class AveragedAdapters(AveragedUpdates):
     """FedAvg over the adapters' parameters, once a subclass has put them into the model."""
 
     def __init__(self, name: str, local: LocalConfig) -> None:
         self._name = name
         self._local = local
 
-    def init_state(self, model: nn.Module, seed: int) -> State:
-        return {}
-
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.train(model, self._local)
             update = dense_update(before, model)
         return local_update(client, self._name, {"update": update}, metrics=trained.metrics)
-
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_dense(contribution, shapes)
-
-    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
-        return average(contributions)
-
-    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
-        apply_dense(model, result["update"], rate, int(result["rounding"][0]))
-        return state
 
 
 def with_low_rank(model: nn.Module, options: LowRank, seed: int) -> nn.Module:

@@ -27,9 +27,11 @@ from torch import nn
 
 from ferret_core.datasets._base import Shard
 from ferret_core.models.parameters import Shapes
+from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Arrays, Contribution, ContributionMeta
 from ferret_core.training.local import LocalConfig, LocalMetrics, train
+from ferret_core.training.zeroth_order import ZerothOrderConfig, descend
 
 State = Arrays
 NOTHING: Arrays = MappingProxyType({})
@@ -54,6 +56,12 @@ class Client(NamedTuple):
         batches = self.shard.batches(config.batch_size, self.task.data_seed)
         seed, examples = self.task.data_seed, len(self.shard)
         return train(model, batches, config, self.on_step, seed=seed, correct=correct, examples=examples)
+
+    def descend(self, model: nn.Module, config: ZerothOrderConfig) -> LocalMetrics:
+        """Moves ``model`` by zeroth-order steps along fresh directions, whose seeds follow from the task's."""
+        seeds = (derive_seed(self.task.seed, "direction", n) for n in range(config.directions))
+        batches = self.shard.batches(config.batch_size, self.task.data_seed)
+        return descend(model, batches, config, seeds, self.on_step).trained
 
 
 class LocalUpdate(NamedTuple):

@@ -11,13 +11,34 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Weighted
+from ferret_core.algorithms._base import State, Weighted
 from ferret_core.models.parameters import Shapes, sizes, trainable
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected, apply_
 from ferret_core.protocol.digest import derive_seed
-from ferret_core.protocol.wire import Array, Contribution, malformed
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
+
+
+class AveragedUpdates:
+    """What follows local training where participants send whole updates: FedAvg's side of the server."""
+
+    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
+        return model
+
+    def init_state(self, model: nn.Module, seed: int) -> State:
+        return {}
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        check_dense(contribution, shapes)
+
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
+        return average(contributions)
+
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        apply_dense(model, result["update"], rate, int(result["rounding"][0]))
+        return state
 
 
 def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:

@@ -17,18 +17,14 @@ away εz leaves rounding behind: the peak is two copies of the weights and one f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pydantic import Field
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
-from ferret_core.algorithms._dense import apply_dense, average, check_dense, dense_update
-from ferret_core.models.parameters import Shapes, working_copy
-from ferret_core.protocol.digest import derive_seed
-from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Arrays, Contribution
-from ferret_core.training.zeroth_order import ZerothOrderConfig, descend
+from ferret_core.algorithms._base import Client, LocalUpdate, State, local_update
+from ferret_core.algorithms._dense import AveragedUpdates, dense_update
+from ferret_core.models.parameters import working_copy
+from ferret_core.protocol.spec import Strict
+from ferret_core.training.zeroth_order import ZerothOrderConfig
 
 
 class MezoConfig(ZerothOrderConfig):
@@ -44,33 +40,14 @@ class Config(Strict):
     local: MezoConfig = MezoConfig()
 
 
-class Algorithm:
+class Algorithm(AveragedUpdates):
     """Dense updates from forward passes, averaged."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        return model
-
-    def init_state(self, model: nn.Module, seed: int) -> State:
-        return {}
-
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        local, task = self.config.local, client.task
-        seeds = (derive_seed(task.seed, "direction", n) for n in range(local.directions))
-        batches = client.shard.batches(local.batch_size, task.data_seed)
         with working_copy(model) as before:
-            done = descend(model, batches, local, seeds, client.on_step)
+            trained = client.descend(model, self.config.local)
             update = dense_update(before, model)
-        return local_update(client, "fedmezo", {"update": update}, metrics=done.trained.metrics)
-
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_dense(contribution, shapes)
-
-    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
-        return average(contributions)
-
-    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
-        apply_dense(model, result["update"], rate, int(result["rounding"][0]))
-        return state
+        return local_update(client, "fedmezo", {"update": update}, metrics=trained.metrics)

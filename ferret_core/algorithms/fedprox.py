@@ -15,18 +15,17 @@ reported train_loss is Fᵢ's, without the proximal term.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
-from ferret_core.algorithms._dense import apply_dense, average, check_dense, dense_update
-from ferret_core.models.parameters import Shapes, trainable, working_copy
-from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Arrays, Contribution
+from ferret_core.algorithms._base import Client, LocalUpdate, State, local_update
+from ferret_core.algorithms._dense import AveragedUpdates, dense_update
+from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.protocol.spec import Strict
 from ferret_core.training.local import LocalConfig
 
 
@@ -43,33 +42,17 @@ class Config(Strict):
         return self
 
 
-class Algorithm:
+class Algorithm(AveragedUpdates):
     """Dense updates of a proximal objective, averaged."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-
-    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        return model
-
-    def init_state(self, model: nn.Module, seed: int) -> State:
-        return {}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.train(model, self.config.local, correct=proximal(model, before, self.config.mu))
             update = dense_update(before, model)
         return local_update(client, "fedprox", {"update": update}, metrics=trained.metrics)
-
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_dense(contribution, shapes)
-
-    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
-        return average(contributions)
-
-    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
-        apply_dense(model, result["update"], rate, int(result["rounding"][0]))
-        return state
 
 
 def proximal(model: nn.Module, before: Mapping[str, torch.Tensor], mu: float) -> Callable[[], None]:
