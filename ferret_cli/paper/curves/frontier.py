@@ -6,7 +6,7 @@ from ferret_cli.output import size
 from ferret_cli.paper.reruns.quantity import BYTES_DOWN, BYTES_UP, EVAL_LOSS, ROUGE_L
 from ferret_cli.paper.reruns.study import AT_THE_END, Panel, Study, Variant
 
-BUDGETS = (1024, 8192, 65_536, 524_288)
+BUDGETS = (1000, 7400, 64_000, 250_000)
 
 
 def _of(budget: int) -> Variant:

@@ -96,11 +96,7 @@ def grid(study: Study, settings: Settings, asked: Asked) -> Grid:
 
     Raises ``spec.invalid`` about the first row whose specification is wrong, ``request.invalid`` if nothing is left.
     """
-    rows = [
-        settings.row(name, variant, way)
-        for name in _rows(study, settings, asked)
-        for variant, way in (variants_of(study, settings.row(name).algorithm) or {"": None}).items()
-    ]
+    rows = _rows(study, settings, asked)
     if len({row.family for row in rows}) == 1:
         rows = [row._replace(label=row.variant.label) if row.variant else row for row in rows]
     names = _known(asked.datasets or study.datasets, settings.datasets, "--datasets")
@@ -147,11 +143,17 @@ def _cell(row: Row, column: Column, seed: int, tree: Tree) -> Cell:
     return Cell(row, column, seed, spec, digest_json(spec.model_dump(mode="json")))
 
 
-def _rows(study: Study, settings: Settings, asked: Asked) -> list[str]:
-    """The study's rows, those asked for, or every one there is."""
-    return (
-        list(settings.rows) if asked.rows == (ALL,) else _known(asked.rows or study.rows, settings.rows, "--algorithms")
-    )
+def _rows(study: Study, settings: Settings, asked: Asked) -> list[Row]:
+    """The study's rows, those asked for, or every one there is; a variant can be asked for by its own name."""
+    families = {name: _variants(study, settings, name) for name in settings.families}
+    known = families | {row.name: [row] for rows in families.values() for row in rows}
+    names = list(families) if asked.rows == (ALL,) else _known(asked.rows or study.rows, known, "--algorithms")
+    return list({row.name: row for name in names for row in known[name]}.values())
+
+
+def _variants(study: Study, settings: Settings, name: str) -> list[Row]:
+    ways = variants_of(study, settings.row(name).algorithm) or {"": None}
+    return [settings.row(name, variant, way) for variant, way in ways.items()]
 
 
 def _known(names: Sequence[str], known: Mapping[str, Any], option: str) -> list[str]:

@@ -42,6 +42,11 @@ class Settings:
     datasets: Mapping[str, Tree]
     over: Mapping[str, Tree]
 
+    @property
+    def families(self) -> list[str]:
+        """The rows by themselves: a table named after a variant only adds to its row's."""
+        return [name for name, entry in self.rows.items() if "label" in entry]
+
     def row(self, name: str, variant: str = "", way: Variant | None = None) -> Row:
         """The row ``name`` of ``rows.toml``, run as it is or in the ``way`` of a variant."""
         entry = self.rows[name]

@@ -45,6 +45,20 @@ def test_cells_come_seed_by_seed_with_keys_that_stay(toy_grid):
     assert found.cells[0].spec.seed == 1
 
 
+def test_a_variant_is_asked_for_by_its_own_name(official, tiny_model_dir, tmp_path):
+    study = studies.study("figure", "frontier")
+    file = tmp_path / "own.toml"
+    file.write_text("[ferret-7400]\nalgorithm.local.steps = 3\n")
+    known = settings.read(file, [], study, absolute_paths=True)
+    rows = ("fedavg", "ferret-7400", "ferret", "powersgd-r4")
+    found = grid(study, known, Asked(models=[str(tiny_model_dir)], data=official, rows=rows, datasets=("gsm8k",)))
+    assert [row.name for row in found.rows] == [
+        *("fedavg", "ferret-7400", "ferret-1000", "ferret-64000", "ferret-250000", "powersgd-r4")
+    ]
+    assert found.cells[1].spec.algorithm.options["bytes_per_round"] == 7400
+    assert [cell.spec.algorithm.options["local"]["steps"] for cell in found.cells[1:3]] == [3, 10]
+
+
 def test_a_default_that_is_written_out_is_the_same_run(toy_grid):
     written = toy_grid(["server.learning_rate=1.0"])
     assert [cell.key for cell in written.cells] == [cell.key for cell in toy_grid().cells]
