@@ -17,13 +17,21 @@ def client_names(count: int) -> list[str]:
     return [f"client-{number:0{width}}" for number in range(1, count + 1)]
 
 
-def sample(spec: ExperimentSpec, round_number: int, names: Iterable[str]) -> list[str]:
-    """The sorted names drawn for a round: ⌈fraction · n⌉ of them, uniformly, the same on every machine.
+def sample_size(spec: ExperimentSpec, population: int) -> int:
+    """How many of the population a round needs: ⌈fraction · population⌉."""
+    return math.ceil(spec.participants.fraction * population)
 
-    Each name gets a derived random rank, so a newcomer never changes the order among the others.
+
+def sample(spec: ExperimentSpec, round_number: int, names: Iterable[str], attempt: int = 1) -> list[str]:
+    """The names asked in an attempt at a round, in the order drawn: uniformly, the same on every machine.
+
+    n = :func:`sample_size` of them, and with over-selection ⌈n · (1 + x)⌉ or as many as there are: the first n are the
+    same. Each name gets a derived random rank, so a newcomer never changes the order among the others.
     """
-    ranked = sorted(names, key=lambda name: derive_seed(spec.seed, "sample", round_number, name))
-    return sorted(ranked[: math.ceil(spec.participants.fraction * len(ranked))])
+    again = _again(attempt)
+    ranked = sorted(names, key=lambda name: derive_seed(spec.seed, "sample", round_number, name, *again))
+    needed = sample_size(spec, len(ranked))
+    return ranked[: needed + _ceil_of(spec.round.over_selection, needed)]
 
 
 def round_tasks(
@@ -33,32 +41,35 @@ def round_tasks(
     participants: Sequence[str],
     base_digest: str,
     population: int | None = None,
+    attempt: int = 1,
 ) -> list[RoundTask]:
-    """The tasks of a round's participants, all of them, sorted by name; every seed is fresh each round.
+    """The tasks of all of a round's participants, in their order; every seed is fresh for each attempt at each round.
 
     ``population`` is the number of those they were sampled from; as the specification has it, if not given.
     """
     population = population or spec.participants.simulated + spec.participants.edge
+    ranks = {participant: rank for rank, participant in enumerate(sorted(participants))}
+    again = _again(attempt)
+    round_seed = derive_seed(spec.seed, "basis", round_number, *again)
     return [
         RoundTask(
             experiment=experiment,
             round=round_number,
             participant=participant,
             base_digest=base_digest,
-            data_seed=derive_seed(spec.seed, "data", round_number, participant),
-            seed=derive_seed(spec.seed, "basis", round_number, participant),
-            round_seed=derive_seed(spec.seed, "basis", round_number),
-            rank=rank,
+            data_seed=derive_seed(spec.seed, "data", round_number, participant, *again),
+            seed=derive_seed(spec.seed, "basis", round_number, participant, *again),
+            round_seed=round_seed,
+            rank=ranks[participant],
             population=population,
         )
-        for rank, participant in enumerate(participants)
+        for participant in participants
     ]
 
 
-def quorum_size(quorum: float, assigned: int) -> int:
-    """How many of the assigned participants must have been accepted for the round to count; at least one."""
-    # Exact: 0.1 * 30 in floats lies above 3.
-    return max(1, math.ceil(Fraction(str(quorum)) * assigned))
+def quorum_size(quorum: float, needed: int) -> int:
+    """How many of the needed participants must have been accepted for the round to count; at least one."""
+    return max(1, _ceil_of(quorum, needed))
 
 
 def evaluation_due(spec: ExperimentSpec, round_number: int) -> bool:
@@ -71,11 +82,12 @@ def checkpoint_due(spec: ExperimentSpec, round_number: int) -> bool:
     return round_number % spec.checkpoint.every == 0 or round_number == spec.rounds
 
 
-def quorum_missed(round_number: int, accepted: int, assigned: int, reasons: Sequence[FerretError]) -> FerretError:
-    """The error of a round that too few participants reached; it repeats the first rejection's reason."""
-    why = f"; the first rejection was: {reasons[0].detail}" if reasons else ""
+def quorum_missed(round_number: int, attempt: int, accepted: int, needed: int, reason: str | None) -> FerretError:
+    """The error of an attempt that too few participants reached; ``reason`` is that of the first rejection, if any."""
+    why = f"; the first rejection was: {reason}" if reason else "; lower round.quorum or allow more time"
     return FerretError(
-        "quorum.missed", f"round {round_number}: {accepted} of {assigned} participants were accepted{why}"
+        "quorum.missed",
+        f"round {round_number}, attempt {attempt}: {accepted} participants were accepted, {needed} are needed{why}",
     )
 
 
@@ -85,3 +97,13 @@ def mean_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[str,
     names = sorted({name for metrics in ordered for name in metrics})
     reported = {name: [metrics[name] for metrics in ordered if name in metrics] for name in names}
     return {name: sum(values) / len(values) for name, values in reported.items()}
+
+
+def _again(attempt: int) -> tuple[int, ...]:
+    """What distinguishes a later attempt's seeds; the first one's are the round's own."""
+    return () if attempt == 1 else (attempt,)
+
+
+def _ceil_of(share: float, count: int) -> int:
+    """⌈share · count⌉, exact: 0.1 · 30 in floats lies above 3."""
+    return math.ceil(Fraction(str(share)) * count)

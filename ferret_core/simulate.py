@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -97,8 +97,13 @@ class _Memories:
         return decode(path.read_bytes())[0] if path.exists() else {}
 
     def keep(self, participant: str, memory: Arrays) -> None:
-        if memory:
-            (self._folder / participant).write_bytes(encode(memory, {}))
+        """Puts by what counts once the round does; another attempt at the round puts by anew."""
+        (self._folder / f"{participant}.new").write_bytes(encode(memory, {}))
+
+    def settle(self, participants: Iterable[str]) -> None:
+        """The round counts, and so does what these have put by."""
+        for participant in participants:
+            (self._folder / f"{participant}.new").replace(self._folder / participant)
 
 
 class _Sent(NamedTuple):
@@ -106,6 +111,14 @@ class _Sent(NamedTuple):
 
     blob: bytes
     cost: LocalCost
+
+
+class _Collected(NamedTuple):
+    """What an attempt at a round brought in, by participant; ``asked`` is the number of those that had a task."""
+
+    asked: int
+    sent: dict[str, _Sent]
+    rejected: dict[str, FerretError]
 
 
 class _Simulation:
@@ -121,33 +134,52 @@ class _Simulation:
         return RoundResult(0, self.replica.digest, self._evaluated(), 0, 0, [], {}, {})
 
     def round(self, number: int) -> RoundResult:
-        spec = self.replica.spec
-        participants = federation.sample(spec, number, federation.client_names(spec.participants.simulated))
-        sent: dict[str, _Sent] = {}
-        rejected: dict[str, FerretError] = {}
-        for task in federation.round_tasks(spec, EXPERIMENT, number, participants, self.replica.digest):
-            try:
-                sent[task.participant] = self._contribute(task)
-            except FerretError as error:
-                rejected[task.participant] = error
-        if len(sent) < federation.quorum_size(spec.round.quorum, len(participants)):
-            raise federation.quorum_missed(number, len(sent), len(participants), list(rejected.values()))
+        asked, sent, rejected = self._collect(number)
         down = len(self.last.update) if self.last else 0
         received = {name: Contribution.decode(sent[name].blob) for name in sorted(sent)}
         cost = self._fold(sent, received)
+        self.memories.settle(sent)
         metrics = federation.mean_metrics({name: one.meta.metrics for name, one in received.items()})
-        if federation.evaluation_due(spec, number):
+        if federation.evaluation_due(self.replica.spec, number):
             metrics |= self._evaluated()
         return RoundResult(
             number,
             self.replica.digest,
             metrics,
             sum(len(one.blob) for one in sent.values()),
-            down * len(participants),
+            down * asked,
             sorted(sent),
             rejected,
             cost,
         )
+
+    def _collect(self, number: int) -> _Collected:
+        """The first attempt at the round that reaches its quorum; ``quorum.missed`` if none does."""
+        spec = self.replica.spec
+        needed = federation.sample_size(spec, spec.participants.simulated)
+        quorum = federation.quorum_size(spec.round.quorum, needed)
+        attempt = 1
+        while len((collected := self._attempt(number, attempt, needed)).sent) < quorum:
+            if attempt == spec.round.attempts:
+                reason = next((error.detail for error in collected.rejected.values()), None)
+                raise federation.quorum_missed(number, attempt, len(collected.sent), quorum, reason)
+            attempt += 1
+        return collected
+
+    def _attempt(self, number: int, attempt: int, needed: int) -> _Collected:
+        """Asks the drawn clients in turn until as many as needed have contributed."""
+        spec = self.replica.spec
+        names = federation.sample(spec, number, federation.client_names(spec.participants.simulated), attempt)
+        tasks = federation.round_tasks(spec, EXPERIMENT, number, names, self.replica.digest, attempt=attempt)
+        collected = _Collected(len(tasks), {}, {})
+        for task in tasks:
+            if len(collected.sent) == needed:
+                break
+            try:
+                collected.sent[task.participant] = self._contribute(task)
+            except FerretError as error:
+                collected.rejected[task.participant] = error
+        return collected
 
     def _contribute(self, task: RoundTask) -> _Sent:
         replica = self.replica

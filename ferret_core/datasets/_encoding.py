@@ -17,6 +17,9 @@ from ferret_core.protocol.errors import FerretError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+TOGETHER = 256
+"""Texts that are tokenised in one call."""
+
 
 def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> Shard:
     """The shard of ``examples``, none longer than ``max_tokens`` (at least 2), responses ended by end-of-text.
@@ -66,9 +69,12 @@ def _begin(tokenizer: PreTrainedTokenizerBase) -> list[int]:
 
 
 def _ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
-    if not texts:
-        return []
-    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False).input_ids
+    """The tokens of each text, a few texts at a time: beside a token's id a tokenizer keeps its text and its place."""
+    found: list[list[int]] = []
+    for first in range(0, len(texts), TOGETHER):
+        part = list(texts[first : first + TOGETHER])
+        found += tokenizer(part, add_special_tokens=False, split_special_tokens=True, verbose=False).input_ids
+    return found
 
 
 def _cut(begin: list[int], ids: list[int], room: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: nn.Module, tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], spec: EvaluationSpec
+    model: nn.Module,
+    tokenizer: PreTrainedTokenizerBase,
+    examples: Sequence[Example],
+    spec: EvaluationSpec,
+    on_batch: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
     """``eval_loss`` in nats per response token and, unless ``spec.generate`` is 0, the answers' scores in percent.
 
@@ -32,8 +36,9 @@ def evaluate(
     ``spec.by_label``, ``eval_loss/<label>`` and ``rouge_l/<label>`` stand beside them for every label there is.
 
     Where there are more examples than asked for, evenly spaced ones are taken, label by label, so that all tasks are
-    covered. The same weights give the same figures on any run with the same number of CPU threads. Raises
-    ``spec.invalid`` if an answer of ``max_new_tokens`` leaves no room for a prompt.
+    covered. The same weights give the same figures on any run with the same number of CPU threads. ``on_batch`` is
+    called before each batch, and what it raises ends the measurement. Raises ``spec.invalid`` if an answer of
+    ``max_new_tokens`` leaves no room for a prompt.
     """
     context = context_of(model)
     if spec.generate and spec.max_new_tokens >= context:
@@ -41,14 +46,14 @@ def evaluate(
         raise FerretError.of_field("spec.invalid", "evaluation.max_new_tokens", spec.max_new_tokens, message)
     chosen = _spread(examples, spec.examples)
     losses = {
-        label: total_loss(model, shard_of(group, tokenizer, context), spec.batch_size)
+        label: total_loss(model, shard_of(group, tokenizer, context), spec.batch_size, on_batch)
         for label, group in (_labelled(chosen) if spec.by_label else {"": chosen}).items()
     }
     metrics = _losses(losses)
     if spec.generate:
         asked = _spread(chosen, spec.generate)
         prompts = encode_prompts(asked, tokenizer, context - spec.max_new_tokens)
-        answers = generate(model, tokenizer, prompts, spec.max_new_tokens, spec.batch_size)
+        answers = generate(model, tokenizer, prompts, spec.max_new_tokens, spec.batch_size, on_batch)
         metrics |= _scores(answers, asked, spec.by_label)
     return metrics
 

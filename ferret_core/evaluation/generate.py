@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +24,19 @@ def generate(
     prompts: Sequence[list[int]],
     max_new_tokens: int,
     batch_size: int,
+    on_batch: Callable[[], None] = lambda: None,
 ) -> list[str]:
     """One answer for each of ``prompts`` (token ids, none empty), in their order, without surrounding blanks.
 
     Prompts of similar length run together, longest first; a prompt and ``max_new_tokens`` must fit the model's
-    context. ``model`` is a transformers model that can generate, or one with PEFT's adapters.
+    context. ``model`` is a transformers model that can generate, or one with PEFT's adapters. ``on_batch`` is called
+    before each batch, and what it raises ends the generation.
     """
     order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
     answers = [""] * len(prompts)
     with inference(model), _plain(transformers_model(model)):
         for start in range(0, len(order), batch_size):
+            on_batch()
             chosen = order[start : start + batch_size]
             batch = [prompts[index] for index in chosen]
             for index, ids in zip(chosen, _continue(model, tokenizer, batch, max_new_tokens), strict=True):

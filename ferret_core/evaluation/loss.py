@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import nn
@@ -29,14 +30,16 @@ def mean_loss(model: nn.Module, shard: Shard, batch_size: int) -> float:
     return total_loss(model, shard, batch_size).mean
 
 
-def total_loss(model: nn.Module, shard: Shard, batch_size: int) -> Total:
+def total_loss(model: nn.Module, shard: Shard, batch_size: int, on_batch: Callable[[], None] = lambda: None) -> Total:
     """The loss on all response tokens of ``shard``, summed in one fixed order in double precision.
 
-    Raises ``training.non_finite`` when a model has left the range of numbers.
+    ``on_batch`` is called before each batch, and what it raises ends the measurement. Raises ``training.non_finite``
+    when a model has left the range of numbers.
     """
     total, tokens = 0.0, 0
     with inference(model):
         for batch in shard.ordered(batch_size):
+            on_batch()
             loss = response_loss(model, batch)
             total += loss.nll.item()
             tokens += loss.tokens

@@ -6,7 +6,7 @@ for it everywhere, and messages that name the field, the offending value and the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -52,6 +52,7 @@ PROBLEMS: dict[str, Problem] = {
     "method.not_allowed": Problem("The address does not take this method", 405, Exit.FAILURE),
     "experiment.conflict": Problem("The experiment is in a state that does not allow this", 409, Exit.CONFLICT),
     "idempotency.conflict": Problem("The idempotency key was used with another body", 409, Exit.CONFLICT),
+    "extension.refused": Problem("The experiment cannot be given these rounds", 409, Exit.CONFLICT),
     "lease.lost": Problem("The lease on this assignment is no longer held", 409, Exit.CONFLICT),
     "contribution.duplicate": Problem("A different contribution was already accepted", 409, Exit.CONFLICT),
     "contribution.wrong_base": Problem("The contribution was trained from another model", 409, Exit.CONFLICT),
@@ -65,10 +66,15 @@ PROBLEMS: dict[str, Problem] = {
     "partition.invalid": Problem("The dataset cannot be split as asked", 422, Exit.FAILURE),
     "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
+    "task.dead": Problem("A task failed or killed its worker too often and is not tried again", 500, Exit.FAILURE),
+    "worker.stopping": Problem("The worker is stopping and gives its work back", 503, Exit.FAILURE),
+    "memory.exhausted": Problem("The device has not enough memory", 507, Exit.FAILURE),
+    "backup.invalid": Problem("The backup cannot be used", 422, Exit.FAILURE),
     "ledger.broken": Problem("The ledger does not rebuild the recorded model", 500, Exit.FAILURE),
     "storage.corrupt": Problem("A stored file does not match its digest", 500, Exit.FAILURE),
     "storage.missing": Problem("A stored file is missing", 500, Exit.FAILURE),
     "storage.full": Problem("There is no room left to store this", 507, Exit.FAILURE),
+    "storage.busy": Problem("The stored files are being collected or copied", 409, Exit.CONFLICT),
     "port.in_use": Problem("The port is in use", 500, Exit.CONFLICT),
     "home.in_use": Problem("Another ferret serve runs in this folder", 500, Exit.CONFLICT),
     "settings.invalid": Problem("A setting is not valid", 500, Exit.USAGE),
@@ -94,14 +100,18 @@ class FieldError(BaseModel):
 class FerretError(Exception):
     """The one exception of Ferret: raised anywhere, rendered the same everywhere.
 
-    ``code`` must stand in :data:`PROBLEMS`; ``detail`` is a sentence that names the value and the next step.
+    ``code`` must stand in :data:`PROBLEMS`; ``detail`` is a sentence that names the value and the next step;
+    ``members`` are further members of the problem document (RFC 9457, section 3.2).
     """
 
-    def __init__(self, code: str, detail: str, errors: Sequence[FieldError] = ()) -> None:
+    def __init__(
+        self, code: str, detail: str, errors: Sequence[FieldError] = (), members: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.errors = tuple(errors)
+        self.members = dict(members or {})
         self.problem = PROBLEMS[code]
 
     @classmethod
@@ -110,8 +120,9 @@ class FerretError(Exception):
         return cls(code, f"{field} = {value!r}: {message}", [FieldError(field=field, value=value, message=message)])
 
     def to_json(self) -> dict[str, Any]:
-        """``code``, ``title``, ``status``, ``detail``, ``errors``: the members of a problem document (RFC 9457)."""
+        """``code``, ``title``, ``status``, ``detail``, ``errors`` and what else there is of a problem document."""
         return {
+            **self.members,
             "code": self.code,
             "title": self.problem.title,
             "status": self.problem.status,

@@ -10,6 +10,8 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
 Precision = Literal["float32", "bfloat16"]
 
+MAX_ROUNDS = 1_000_000
+
 
 class Strict(BaseModel):
     """Frozen, and an unknown field is an error: a misspelt option must never be ignored."""
@@ -57,10 +59,21 @@ class ParticipantsSpec(Strict):
 
 
 class RoundSpec(Strict):
-    """When a round closes: as soon as all have reported, or at the deadline if a quorum has."""
+    """When a round closes: as soon as enough have reported, or at the deadline if a quorum has."""
 
     deadline_seconds: float = Field(default=3600, gt=0, description="Seconds after opening at which the round closes")
     quorum: float = Field(default=1.0, gt=0, le=1, description="Share of the assignments that must have reported")
+    over_selection: float = Field(
+        default=0.0,
+        ge=0,
+        le=10,
+        description="Share asked beyond the sampled; the round closes when as many as sampled reported",
+    )
+    attempts: int = Field(
+        default=3,
+        ge=1,
+        description="Times a round is opened on the same model before a missed quorum fails the experiment",
+    )
 
 
 class ServerSpec(Strict):
@@ -107,6 +120,9 @@ class CheckpointSpec(Strict):
     """How often the global model is written out; the ledger rebuilds any round in between."""
 
     every: int = Field(default=1, ge=1, description="Write after every n-th round (always after the last)")
+    keep: int | None = Field(
+        default=None, ge=1, description="Keep the newest so many, beside the base model and the best; all without"
+    )
 
 
 class ExperimentSpec(Strict):
@@ -114,7 +130,7 @@ class ExperimentSpec(Strict):
 
     name: str = Field(min_length=1, max_length=120)
     seed: Seed = 0
-    rounds: int = Field(default=12, ge=1, le=1_000_000)
+    rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS)
     model: ModelSpec
     dataset: Choice
     partition: Choice = Choice(name="iid")

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ExperimentState(StrEnum):
-    """queued → running ⇄ paused → completed | failed | cancelled."""
+    """queued → running ⇄ paused → completed | failed | cancelled; more rounds make a completed one run again."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -56,6 +56,7 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
         {ExperimentState.PAUSED, ExperimentState.COMPLETED, ExperimentState.FAILED, ExperimentState.CANCELLED}
     ),
     ExperimentState.PAUSED: frozenset({ExperimentState.RUNNING, ExperimentState.FAILED, ExperimentState.CANCELLED}),
+    ExperimentState.COMPLETED: frozenset({ExperimentState.RUNNING}),
     RoundState.OPEN: frozenset({RoundState.FROZEN, RoundState.ABANDONED}),
     RoundState.FROZEN: frozenset({RoundState.COMMITTED, RoundState.ABANDONED}),
     AssignmentState.PENDING: frozenset({AssignmentState.LEASED, AssignmentState.REJECTED, AssignmentState.EXPIRED}),

@@ -19,13 +19,14 @@ class TaskName(StrEnum):
     """Each takes one id.
 
     ``coordinate``: an experiment; ``train``: an assignment; ``aggregate``: a round; ``evaluate``: a round, or an
-    experiment for its base model; ``reconcile``: ignored.
+    experiment for its base model; ``repair``: an experiment; ``reconcile``: ignored.
     """
 
     COORDINATE = "ferret.coordinate"
     TRAIN = "ferret.train"
     AGGREGATE = "ferret.aggregate"
     EVALUATE = "ferret.evaluate"
+    REPAIR = "ferret.repair"
     RECONCILE = "ferret.reconcile"
 
 
@@ -34,5 +35,6 @@ QUEUE_OF: dict[TaskName, Queue] = {
     TaskName.TRAIN: Queue.TRAIN,
     TaskName.AGGREGATE: Queue.AGGREGATE,
     TaskName.EVALUATE: Queue.AGGREGATE,
+    TaskName.REPAIR: Queue.AGGREGATE,
     TaskName.RECONCILE: Queue.AGGREGATE,
 }

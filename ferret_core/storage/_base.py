@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
@@ -15,13 +16,28 @@ class StoredFile(NamedTuple):
     location: str
 
 
+class ListedFile(NamedTuple):
+    """A file as it lies there, which may be the draft of a writer that was killed.
+
+    ``stored_at`` is when it was stored last, in seconds by the storage's clock.
+    """
+
+    location: str
+    size: int
+    stored_at: float
+
+
 def blob_location(kind: str, digest: str) -> str:
     """Where the blob of ``digest`` lies under ``kind`` ("contributions", "memories" or "updates"), in every backend."""
     return f"{kind}/{digest[:2]}/{digest}"
 
 
 class Storage(Protocol):
-    """The interface of ``ferret_core/storage/<scheme>.py``'s class ``Backend``."""
+    """The interface of ``ferret_core/storage/<scheme>.py``'s class ``Backend``.
+
+    Nobody may delete a file between its ``put`` and the commit of what refers to it. So a collector deletes only what
+    was stored before some moment long past, and a ``put`` of bytes that are already there stores them anew.
+    """
 
     def __init__(self, url: str) -> None: ...
 
@@ -29,12 +45,20 @@ class Storage(Protocol):
         """Stores a blob under ``kind`` by its digest; storing the same bytes twice is one file."""
         ...
 
+    def scratch(self, size: int) -> AbstractContextManager[Path]:
+        """An empty folder to write files into that are to be stored; ``storage.full`` unless ``size`` bytes fit in."""
+        ...
+
     def put_folder(self, folder: Path, kind: str, last: str) -> dict[str, StoredFile]:
-        """Moves in every file of a flat folder, by name; ``last`` becomes visible after all others."""
+        """Moves in every file of a flat :meth:`scratch` folder, by name; ``last`` becomes visible after all others."""
         ...
 
     def read(self, location: str, digest: str) -> bytes:
         """The bytes; ``storage.missing`` or ``storage.corrupt`` if they are not there or not those of ``digest``."""
+        ...
+
+    def verify(self, location: str, digest: str) -> None:
+        """Raises as :meth:`read` does, without holding the bytes."""
         ...
 
     def open(self, location: str) -> BinaryIO:
@@ -49,6 +73,23 @@ class Storage(Protocol):
         """Bytes stored; ``storage.missing`` if there is no such file."""
         ...
 
-    def delete(self, locations: Iterable[str]) -> None:
-        """Removes files; those already gone are no error."""
+    def clock(self) -> float:
+        """The time, in seconds, by the clock that notes when files are stored."""
+        ...
+
+    def list(self) -> Iterator[ListedFile]:
+        """Everything stored, drafts of killed writers included, in any order."""
+        ...
+
+    def delete(self, location: str, before: float) -> bool:
+        """Removes the file if it was stored last before the moment ``before``; whether it was."""
+        ...
+
+    def collecting(self, every: float) -> AbstractContextManager[bool]:
+        """Whether this block may collect garbage: False while another one does or a copy of the storage is made, and
+        until ``every`` seconds after the last that ended well."""
+        ...
+
+    def copying(self) -> AbstractContextManager[None]:
+        """Nothing is collected while this block runs."""
         ...

@@ -1,27 +1,41 @@
-"""``file://``: files under one folder, written temp → fsync → rename → fsync of the folder.
+"""``file://``: files under one folder, written draft → fsync → rename → fsync of the folder.
 
 Rename alone is not durable: the file's bytes and the folder's entry are each flushed (see PostgreSQL's
 ``durable_rename``). Room is checked before writing, so that a full disk is a message and not half a file.
+
+A file's modification time says when it was stored last. Looking at it and deleting are one step to writers: deleting
+holds a lock alone that renaming and renewing share (flock(2), which the kernel drops with the process).
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
+from blake3 import blake3
+
+from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import digest_bytes, digest_file
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._base import StoredFile, blob_location
+from ferret_core.storage._base import ListedFile, StoredFile, blob_location
 
 RESERVE_BYTES = 32 << 20
+CHUNK_BYTES = 16 << 20
+WRITING_LOCK = ".writing"
+COLLECTED = ".collected"
+DRAFTS = ".drafts"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+Guard = Callable[[], AbstractContextManager[object]]
 
 
 class Backend:
@@ -34,28 +48,49 @@ class Backend:
     def put_bytes(self, data: bytes, kind: str) -> StoredFile:
         digest = digest_bytes(data)
         stored = StoredFile(digest, len(data), blob_location(kind, digest))
-        target = self.path(stored.location)
-        if not (target.is_file() and target.stat().st_size == len(data) and digest_file(target) == digest):
+        if not self._renew(stored):
             self._need_room(len(data))
-            write_durably(target, data)
+            with replacing(self.path(stored.location), self._writing) as file:
+                file.write(data)
         return stored
+
+    @contextmanager
+    def scratch(self, size: int) -> Generator[Path]:
+        self._need_room(size)
+        drafts = self.root / DRAFTS
+        with ExitStack() as stack:
+            stack.enter_context(_room_for(drafts))
+            with self._writing():
+                make_folder_durably(drafts)
+                name = stack.enter_context(tempfile.TemporaryDirectory(dir=drafts))
+            yield Path(name)
 
     def put_folder(self, folder: Path, kind: str, last: str) -> dict[str, StoredFile]:
         names = [*sorted(path.name for path in folder.iterdir() if path.name != last), last]
         digests = {name: digest_file(folder / name) for name in names}
         base = f"{kind}/{digests[last]}"
         stored = {name: StoredFile(digests[name], (folder / name).stat().st_size, f"{base}/{name}") for name in names}
-        self._need_room(sum(file.size for file in stored.values()))
         for name in names:
-            _copy_durably(folder / name, self.path(stored[name].location))
+            if name == last:
+                failpoint("storage.unsealed")
+            if not self._renew(stored[name]):
+                with _room_for(folder):
+                    _seal(folder / name)
+                    _put_in_place(folder / name, self.path(stored[name].location), self._writing)
         return stored
 
     def read(self, location: str, digest: str) -> bytes:
-        with self.open(location) as file:
+        with self.open(location) as file, _readable(location):
             data = file.read()
         if digest_bytes(data) != digest:
-            raise FerretError("storage.corrupt", f"{location} does not match its digest {digest[:12]}…")
+            raise _corrupt(location, digest)
         return data
+
+    def verify(self, location: str, digest: str) -> None:
+        with self.open(location) as file, _readable(location):
+            found = _digest(file)
+        if found != digest:
+            raise _corrupt(location, digest)
 
     def open(self, location: str) -> BinaryIO:
         try:
@@ -75,9 +110,81 @@ class Backend:
         except FileNotFoundError as error:
             raise _missing(location) from error
 
-    def delete(self, locations: Iterable[str]) -> None:
-        for location in locations:
-            self.path(location).unlink(missing_ok=True)
+    def clock(self) -> float:
+        path = self.root / WRITING_LOCK
+        path.touch(0o600)  # on a network's file system the server sets the time
+        return path.stat().st_mtime
+
+    def list(self) -> Iterator[ListedFile]:
+        for path in self._paths():
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                continue
+            yield ListedFile(str(path.relative_to(self.root)), found.st_size, found.st_mtime)
+
+    def delete(self, location: str, before: float) -> bool:
+        path = self.path(location)
+        with self._locked(WRITING_LOCK, fcntl.LOCK_EX), suppress(FileNotFoundError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+                failpoint("storage.deleted")
+                self._remove_empty(path.parent)
+                return True
+        return False
+
+    @contextmanager
+    def collecting(self, every: float) -> Generator[bool]:
+        with self._locked(COLLECTED, fcntl.LOCK_EX | fcntl.LOCK_NB) as handle:
+            due = handle is not None and self.clock() - os.fstat(handle).st_mtime >= every
+            yield due
+            if handle is not None and due:
+                os.utime(handle)
+
+    @contextmanager
+    def copying(self) -> Generator[None]:
+        with self._locked(COLLECTED, fcntl.LOCK_SH):
+            yield
+
+    def _paths(self) -> Iterator[Path]:
+        """Every file but the locks, which lie in the root itself."""
+        for folder, _, names in os.walk(self.root):
+            if Path(folder) != self.root:
+                yield from (Path(folder) / name for name in names)
+
+    def _renew(self, file: StoredFile) -> bool:
+        """Whether the file is already there, whole; if so it counts as stored now."""
+        path = self.path(file.location)
+        try:
+            with path.open("rb") as reader:
+                if os.fstat(reader.fileno()).st_size != file.size or _digest(reader) != file.digest:
+                    return False
+            with self._writing():
+                os.utime(path)
+        except OSError:
+            return False
+        flush_folder(path.parent)  # whoever wrote it may have died before this
+        failpoint("storage.renewed")
+        return True
+
+    def _writing(self) -> AbstractContextManager[object]:
+        """Nothing is deleted while the block runs."""
+        return self._locked(WRITING_LOCK, fcntl.LOCK_SH)
+
+    @contextmanager
+    def _locked(self, name: str, how: int) -> Generator[int | None]:
+        """The lock file's descriptor; None where another one holds a lock that is not to be waited for."""
+        handle = os.open(self.root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            yield handle if _lock(handle, how) else None
+        finally:
+            os.close(handle)
+
+    def _remove_empty(self, folder: Path) -> None:
+        with suppress(OSError):
+            while folder != self.root:
+                folder.rmdir()
+                folder = folder.parent
 
     def _need_room(self, size: int) -> None:
         free = shutil.disk_usage(self.root).free
@@ -91,33 +198,71 @@ class Backend:
 
 def write_durably(target: Path, data: bytes) -> None:
     """``data`` at ``target``, all or nothing, on disk when this returns; ``storage.full`` if there is no room."""
-    with _replacing(target) as file:
+    with replacing(target) as file:
         file.write(data)
 
 
-def _copy_durably(source: Path, target: Path) -> None:
-    with source.open("rb") as reader, _replacing(target) as file:
-        shutil.copyfileobj(reader, file, 1 << 20)
+@contextmanager
+def replacing(target: Path, guard: Guard = nullcontext) -> Generator[BinaryIO]:
+    """A draft beside ``target`` that takes its place, durably, when the block ends well; ``storage.full`` without room.
+
+    Both names appear under ``guard``. Only the owner may read the file.
+    """
+    with _room_for(target):
+        with guard():
+            make_folder_durably(target.parent)
+            handle, name = tempfile.mkstemp(prefix=".tmp-", dir=target.parent)
+        failpoint("storage.opened")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                failpoint("storage.written")
+                os.fsync(file.fileno())
+            _put_in_place(Path(name), target, guard)
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+
+def _seal(file: Path) -> None:
+    """Makes what another library has written durable, new and its owner's own."""
+    handle = os.open(file, os.O_RDWR)
+    try:
+        os.fchmod(handle, 0o600)
+        os.utime(handle)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _put_in_place(draft: Path, target: Path, guard: Guard) -> None:
+    failpoint("storage.synced")
+    with guard():
+        make_folder_durably(target.parent)
+        draft.replace(target)
+    failpoint("storage.renamed")
+    flush_folder(target.parent)
+    failpoint("storage.durable")
 
 
 @contextmanager
-def _replacing(target: Path) -> Generator[BinaryIO]:
-    """A temporary file beside ``target`` that takes its place when the block ends well."""
-    make_folder_durably(target.parent)
-    handle, name = tempfile.mkstemp(prefix=".tmp-", dir=target.parent)
+def _room_for(target: Path) -> Generator[None]:
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-        flush_folder(target.parent)
-    except OSError as error:
-        if error.errno in _NO_ROOM:
+        yield
+    except FerretError:
+        raise
+    except Exception as error:
+        if _errno(error) in _NO_ROOM:
             raise FerretError("storage.full", f"no room left for {target}: make room and try again") from error
         raise
-    finally:
-        Path(name).unlink(missing_ok=True)
+
+
+def _errno(error: Exception) -> int | None:
+    """The kernel's number of the error, which libraries written in Rust tell in their message."""
+    if isinstance(error, OSError):
+        return error.errno
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return int(told[1]) if told else None
 
 
 def make_folder_durably(folder: Path) -> None:
@@ -135,6 +280,34 @@ def flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _lock(handle: int, how: int) -> bool:
+    try:
+        fcntl.flock(handle, how)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _digest(file: BinaryIO) -> str:
+    """By reading: a sector that cannot be read is an error here, and would kill the process under a memory map."""
+    hasher = blake3(max_threads=blake3.AUTO)
+    while chunk := file.read(CHUNK_BYTES):
+        hasher.update(chunk)
+    return hasher.hexdigest()
+
+
+@contextmanager
+def _readable(location: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FerretError("storage.corrupt", f"{location} cannot be read: {error.strerror}") from error
+
+
+def _corrupt(location: str, digest: str) -> FerretError:
+    return FerretError("storage.corrupt", f"{location} does not match its digest {digest[:12]}…")
 
 
 def _missing(location: str) -> FerretError:

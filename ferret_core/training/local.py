@@ -6,7 +6,7 @@ The paper's equation for the local update ``w ← w − η ∇ℓ(w)`` with any 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from functools import partial
@@ -24,6 +24,7 @@ from ferret_core.training import optimizers
 from ferret_core.training.checkpointing import checkpointing
 from ferret_core.training.in_backward import stepping
 from ferret_core.training.loss import count_targets, device_of, response_loss
+from ferret_core.training.micro_batches import MicroBatches, memory_checked, micro_batches, randomness
 from ferret_core.training.optimizers import OptimizerName, Option
 
 OTHERS = ("optimizer", "learning_rate", "weight_decay", "momentum")
@@ -153,9 +154,12 @@ def train(
     bits) is dropout's: torch's global generators are put back afterwards. ``correct`` may change each step's gradients
     in place, before they are clipped. ``examples`` is how many the participant has, of which epochs are counted.
 
+    A step that runs out of memory is made again with half as many sequences at once, and so are those after it.
+
     Raises ``training.non_finite``, before the weights are moved by the step it names; in the backward pass only a
-    loss is looked at in time, and a gradient when the step is made. Raises ``model.invalid`` where activations cannot
-    be checkpointed, and ``spec.invalid`` for a correction of gradients that are never whole.
+    loss is looked at in time, and a gradient when the step is made. Raises ``memory.exhausted`` where not even one
+    sequence fits, or where steps in the backward pass leave nothing to be made again. Raises ``model.invalid`` where
+    activations cannot be checkpointed, and ``spec.invalid`` for a correction of gradients that are never whole.
     """
     steps = config.steps_for(examples)
     losses: list[float] = []
@@ -189,7 +193,8 @@ class _Move(Protocol):
 def _moving(model: nn.Module, config: LocalConfig, correct: Callable[[], None] | None) -> Generator[_Move]:
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not config.in_backward:
-        yield partial(_move, model, config, config.optimizer_of(parameters), correct)
+        fitting = MicroBatches(config.batch_size)
+        yield partial(_move, model, config, config.optimizer_of(parameters), fitting, correct)
         return
     if correct is not None:
         message = "this algorithm corrects whole gradients, which are never held: set it to false"
@@ -202,12 +207,19 @@ def _move(
     model: nn.Module,
     config: LocalConfig,
     optimizer: torch.optim.Optimizer,
+    fitting: MicroBatches,
     correct: Callable[[], None] | None,
     group: Sequence[Batch],
     tokens: int,
     check: _Check,
 ) -> float:
-    loss = _backward(model, group, tokens, config.precision)
+    restore = randomness(device_of(model))
+
+    def undo() -> None:
+        model.zero_grad()
+        restore()
+
+    loss = fitting.fit(lambda size: _backward(model, micro_batches(group, size), tokens, config.precision), undo)
     if correct is not None:
         correct()
     norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm or math.inf)
@@ -226,19 +238,20 @@ def _move_in_backward(
     check: _Check,
 ) -> float:
     (batch,) = group
-    nll = _nll(model, batch, config.precision)
-    loss = nll.item() / tokens
-    check(loss)
-    (nll / tokens).backward()
+    with memory_checked(f"steps in the backward pass cannot be made in parts, lower batch_size = {config.batch_size}"):
+        nll = _nll(model, batch, config.precision)
+        loss = nll.item() / tokens
+        check(loss)
+        (nll / tokens).backward()
     check(loss, float(torch.linalg.vector_norm(torch.stack(norms))))
     norms.clear()
     return loss
 
 
-def _backward(model: nn.Module, group: Sequence[Batch], tokens: int, precision: Precision) -> float:
-    """Accumulates the gradient of the group's mean loss per token, as one batch of all its sequences would have it."""
+def _backward(model: nn.Module, batches: Iterable[Batch], tokens: int, precision: Precision) -> float:
+    """Accumulates the gradient of the mean loss per token, as one batch of all the sequences would have it."""
     total = 0.0
-    for batch in group:
+    for batch in batches:
         nll = _nll(model, batch, precision)
         (nll / tokens).backward()
         total += nll.item()

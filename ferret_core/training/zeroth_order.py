@@ -20,6 +20,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ from ferret_core.protocol.spec import Strict
 from ferret_core.protocol.wire import Array
 from ferret_core.training.local import LocalMetrics
 from ferret_core.training.loss import count_targets, device_of, response_loss
+from ferret_core.training.micro_batches import MicroBatches, micro_batches
 
 
 class ZerothOrderConfig(Strict):
@@ -75,9 +77,10 @@ def descend(
     Works in evaluation mode, without dropout, for both losses must be of the same function; the mode then is as
     before. Needs no memory beyond a forward pass. The train loss is the mean of the losses looked at. ``on_step`` is
     called with the number of steps done after each; what it raises ends the training with the weights off their
-    place by ε. Raises ``training.non_finite``.
+    place by ε. A loss that runs out of memory is taken again with half as many sequences at once, and so are those
+    after it. Raises ``training.non_finite``, and ``memory.exhausted`` where not even one sequence fits.
     """
-    directions, walk = iter(seeds), _Walk(model)
+    directions, walk = iter(seeds), _Walk(model, MicroBatches(config.batch_size))
     losses: list[float] = []
     slopes: list[float] = []
     examples = tokens = 0
@@ -115,8 +118,9 @@ def move_along(model: nn.Module, steps: Mapping[int, float], rounding: int = 0) 
 class _Walk:
     """The model on its way. Moves are owed until the next look at the loss, for each pass over the weights costs."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, fitting: MicroBatches) -> None:
         self.model = model
+        self.fitting = fitting
         self._owed: defaultdict[int, float] = defaultdict(float)
 
     def owe(self, seed: int, step: float) -> None:
@@ -133,17 +137,17 @@ def _look(walk: _Walk, group: Sequence[Batch], seed: int, epsilon: float) -> tup
     """ℓ(w + εz) and ℓ(w − εz); the way back to w is owed."""
     walk.owe(seed, epsilon)
     walk.arrive()
-    above = _mean_loss(walk.model, group)
+    above = walk.fitting.fit(partial(_mean_loss, walk.model, group))
     walk.owe(seed, -2 * epsilon)
     walk.arrive()
-    below = _mean_loss(walk.model, group)
+    below = walk.fitting.fit(partial(_mean_loss, walk.model, group))
     walk.owe(seed, epsilon)
     return above, below
 
 
-def _mean_loss(model: nn.Module, group: Sequence[Batch]) -> float:
-    """The mean loss per response token, as one batch of all the group's sequences would have it."""
-    losses = [response_loss(model, batch) for batch in group]
+def _mean_loss(model: nn.Module, group: Sequence[Batch], size: int) -> float:
+    """The mean loss per response token, as one batch of all the group's sequences would have it; ``size`` at once."""
+    losses = [response_loss(model, batch) for batch in micro_batches(group, size)]
     return sum(loss.nll.item() for loss in losses) / sum(loss.tokens for loss in losses)
 
 

@@ -89,6 +89,23 @@ def test_the_same_task_gives_the_same_bytes_and_leaves_the_model_alone(replica: 
     assert model_digest(replica.model) == replica.digest
 
 
+def test_it_can_be_stopped_at_every_local_step_and_leaves_the_model_alone(
+    replica: Replica, data: FederatedData
+) -> None:
+    task, seen = _tasks(replica)[0], list[int]()
+    contribute(replica, Client(task, data.shard(task.participant), on_step=seen.append))
+    assert seen == list(range(1, len(seen) + 1))
+    assert len(seen) > 1
+
+    def stop(step: int) -> None:
+        if step == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        contribute(replica, Client(task, data.shard(task.participant), on_step=stop))
+    assert model_digest(replica.model) == replica.digest
+
+
 def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(replica: Replica, data: FederatedData) -> None:
     contribution = Contribution.decode(_contributions(replica, data)[0].encode())
     task = _tasks(replica)[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +34,7 @@ SHARED = "H"  # families whose columns depend on the participant's share of a se
 
 def toy() -> Basis:
     _, _, code = (inspect.getdoc(_base) or "").partition("held whole::\n")
-    names: dict[str, Any] = {"np": np, "torch": torch, "Moments": _base.Moments}
+    names: dict[str, Any] = {"math": math, "np": np, "torch": torch, "Moments": _base.Moments}
     exec(textwrap.dedent(code), names)
     return names["Basis"]()
 

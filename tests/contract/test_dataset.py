@@ -1,12 +1,11 @@
-"""What every dataset must do; a new file in ``ferret_core/datasets`` is tested here with its sample in ``SAMPLES``."""
+"""What every dataset must do; a new file in ``ferret_core/datasets`` is tested here with its ``dataset_sample``."""
 
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,82 +20,14 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
 
 DATASETS = "ferret_core.datasets"
+Sample = Any  # tests/conftest.py
 
 pytestmark = pytest.mark.parametrize("name", discovery.names(DATASETS))
 
 
-class Sample(NamedTuple):
-    """A small valid dataset: its options, the files its parts are read from, and which option an error is about."""
-
-    options: dict[str, Any]
-    train: Path
-    test: Path
-    blamed: str
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def _two_files(folder: Path, rows: list[dict[str, Any]]) -> Sample:
-    """Options ``train`` and ``test``: the rows, and their last fifth."""
-    train = _write(folder / "train", rows[: -len(rows) // 5])
-    test = _write(folder / "test", rows[-len(rows) // 5 :])
-    return Sample({"train": str(train), "test": str(test)}, train, test, "dataset.train")
-
-
-def _gsm8k(folder: Path) -> Sample:
-    return _two_files(folder, [{"question": f"{i} + {i}?", "answer": f"#### {2 * i}"} for i in range(20)])
-
-
-def _jsonl(folder: Path) -> Sample:
-    rows = [{"instruction": "Double.", "input": str(i), "output": str(2 * i), "label": "maths"} for i in range(20)]
-    return _two_files(folder, rows)
-
-
-def _dolly(folder: Path) -> Sample:
-    categories = ["brainstorming", "closed_qa", "summarization"]
-    rows = [
-        {"instruction": f"Say {i}.", "context": "", "response": str(i), "category": categories[i % 3]}
-        for i in range(20)
-    ]
-    path = _write(folder / "dolly.jsonl", rows)
-    return Sample({"path": str(path)}, path, path, "dataset.path")
-
-
-def _codealpaca(folder: Path) -> Sample:
-    languages = ["C", "C++", "Go", "X86-64 Assembly"]
-    rows = [{"instruction": f"Print {i}.", "input": languages[i % 4], "output": f"print({i})"} for i in range(40)]
-    path = _write(folder / "rosetta.jsonl", rows)
-    return Sample({"path": str(path), "languages": 3}, path, path, "dataset.path")
-
-
-def _natural_instructions(folder: Path) -> Sample:
-    for name, count in (("task1_a", 100), ("task2_b", 50), ("task3_c", 4)):
-        instances = [{"id": str(i), "input": f"{name} {i}", "output": [str(i), "none"]} for i in range(count)]
-        _write(folder / "tasks" / f"{name}.json", [{"Definition": [f"Do {name}."], "Instances": instances}])
-    for split, names in (("train", "task1_a\ntask2_b\n"), ("test", "task3_c\n")):
-        (folder / "splits" / "default").mkdir(parents=True, exist_ok=True)
-        (folder / "splits" / "default" / f"{split}_tasks.txt").write_text(names)
-    tasks = folder / "tasks"
-    return Sample({"tasks": str(folder)}, tasks / "task2_b.json", tasks / "task3_c.json", "dataset.tasks")
-
-
-SAMPLES: dict[str, Callable[[Path], Sample]] = {
-    "codealpaca": _codealpaca,
-    "dolly": _dolly,
-    "gsm8k": _gsm8k,
-    "jsonl": _jsonl,
-    "natural_instructions": _natural_instructions,
-}
-
-
 @pytest.fixture
-def sample(name: str, tmp_path: Path) -> Sample:
-    assert name in SAMPLES, f"add a sample of {name!r} to SAMPLES in tests/contract/test_dataset.py"
-    return SAMPLES[name](tmp_path)
+def sample(name: str, dataset_sample: Callable[[str, Path], Sample], tmp_path: Path) -> Sample:
+    return dataset_sample(name, tmp_path)
 
 
 @pytest.fixture

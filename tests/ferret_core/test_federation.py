@@ -23,9 +23,30 @@ def spec(fraction: float = 1.0, seed: int = 0, **others: object) -> ExperimentSp
     )
 
 
-def test_everybody_takes_part_in_name_order_when_the_fraction_is_one() -> None:
+def test_everybody_takes_part_when_the_fraction_is_one() -> None:
     names = federation.client_names(20)
-    assert federation.sample(spec(), 1, reversed(names)) == names
+    assert sorted(federation.sample(spec(), 1, reversed(names))) == names
+
+
+def test_over_selection_asks_more_and_those_first_that_are_asked_without_it() -> None:
+    names = federation.client_names(20)
+    drawn = federation.sample(spec(0.5), 3, names)
+    assert len(drawn) == federation.sample_size(spec(0.5), 20) == 10
+    for share, asked in ((0.0, 10), (0.01, 11), (0.1, 11), (0.3, 13), (1.0, 20), (10.0, 20)):
+        more = federation.sample(spec(0.5, round={"over_selection": share}), 3, names)
+        assert len(more) == asked
+        assert more[:10] == drawn
+
+
+def test_every_attempt_at_a_round_draws_anew_and_the_first_as_ever() -> None:
+    names = federation.client_names(20)
+    drawn = [federation.sample(spec(0.5), 3, names, attempt) for attempt in (1, 2, 3)]
+    assert len({tuple(sorted(names)) for names in drawn}) == 3
+    # Recorded when there were no attempts: digests of finished experiments depend on it.
+    assert sorted(federation.sample(spec(0.1, seed=7), 4, names)) == ["client-002", "client-010"]
+    (task,) = federation.round_tasks(spec(seed=7), "exp", 4, ["client-001"], "00" * 32)
+    recorded = (9098347135683174786, 7557967042256971090, 16918852953573894922)
+    assert (task.data_seed, task.seed, task.round_seed) == recorded
 
 
 def test_a_fraction_draws_each_client_about_equally_often() -> None:
@@ -57,6 +78,21 @@ def test_seeds_are_fresh_for_every_round_and_participant_but_shared_where_they_m
     assert len({task.seed for task in tasks} | {task.data_seed for task in tasks}) == 24
     assert len({task.round_seed for task in tasks}) == 3
     assert [task.rank for task in tasks] == [0, 1, 2, 3] * 3
+
+
+def test_every_attempt_at_a_round_has_seeds_of_its_own() -> None:
+    names = federation.client_names(3)
+    tasks = [
+        task
+        for attempt in (1, 2, 3)
+        for task in federation.round_tasks(spec(), "exp", 1, names, "00" * 32, attempt=attempt)
+    ]
+    assert len({seed for task in tasks for seed in (task.seed, task.data_seed, task.round_seed)}) == 9 + 9 + 3
+
+
+def test_ranks_follow_the_names_whatever_the_order() -> None:
+    tasks = federation.round_tasks(spec(), "exp", 1, ["c", "a", "b"], "00" * 32)
+    assert [(task.participant, task.rank) for task in tasks] == [("c", 2), ("a", 0), ("b", 1)]
 
 
 def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
-from ferret_core import checkpoint
+from ferret_core import checkpoint, federation
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import RoundResult, simulate
@@ -85,3 +85,31 @@ def test_a_round_says_what_it_cost(toy_spec: SpecFactory) -> None:
 def test_a_real_participant_cannot_be_simulated(toy_spec: SpecFactory) -> None:
     with pytest.raises(FerretError, match=r"participants\.edge"):
         simulate(toy_spec(participants={"simulated": 2, "edge": 1}))
+
+
+def test_over_selection_takes_those_drawn_first_and_the_next_in_the_place_of_the_rejected(
+    toy_spec: SpecFactory, one_bad_client: ExperimentSpec
+) -> None:
+    sampled = {"participants": {"simulated": 5, "fraction": 0.6}, "rounds": 2}
+    exactly, more = simulate(toy_spec(**sampled)), simulate(toy_spec(**sampled, round={"over_selection": 0.5}))
+    assert more.digest == exactly.digest
+    assert more.rounds[2].bytes_down == exactly.rounds[2].bytes_down * 5 // 3
+    three_of_four = one_bad_client.participants.model_copy(update={"fraction": 0.75})
+    spare = one_bad_client.round.model_copy(update={"over_selection": 1.0})
+    done = simulate(one_bad_client.model_copy(update={"participants": three_of_four, "round": spare})).rounds[1:]
+    assert [len(one.accepted) for one in done] == [3, 3]
+
+
+def test_a_missed_quorum_is_tried_again_with_others(one_bad_client: ExperimentSpec) -> None:
+    """One of four is asked in a round, and one of them always fails."""
+    one_of_four = one_bad_client.participants.model_copy(update={"fraction": 0.25})
+    patient = one_bad_client.round.model_copy(update={"attempts": 9})
+    spec = one_bad_client.model_copy(update={"participants": one_of_four, "round": patient, "rounds": 4})
+    drawn = [federation.sample(spec, number, federation.client_names(4)) for number in range(1, 5)]
+    accepted = [one.accepted for one in simulate(spec).rounds[1:]]
+    assert [len(names) for names in accepted] == [1] * 4
+    assert accepted != drawn, "the seed draws the one that fails"
+    once = one_bad_client.round.model_copy(update={"attempts": 1})
+    with pytest.raises(FerretError, match="attempt 1: 0 participants were accepted, 1 are needed; the") as caught:
+        simulate(spec.model_copy(update={"round": once}))
+    assert caught.value.code == "quorum.missed"

@@ -9,8 +9,9 @@ columns held whole::
         letter = "toy"
 
         def project_into(self, gamma, delta, block, start, seed, share=0):
-            rows = torch.arange(start, start + len(delta))
-            gamma += self.entries(rows, torch.arange(len(gamma)), block, len(gamma), seed).T @ delta / len(gamma)
+            rows, K = torch.arange(start, start + len(delta)), len(gamma)
+            terms = self.entries(rows, torch.arange(K), block, K, seed).T * delta
+            gamma += torch.tensor([math.fsum(column) for column in terms.tolist()]) / K
 
         def reconstruct(self, coefficients, count, block, start, seed, share=0):
             K = len(coefficients)

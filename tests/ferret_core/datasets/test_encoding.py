@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
@@ -8,6 +9,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import PreTrainedTokenizerFast
 
+from ferret_core.datasets import _encoding
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import encode_prompts, pad_id, shard_of
 from ferret_core.datasets._prompt import prompt_of
@@ -68,6 +70,25 @@ def test_examples_that_were_cut_are_counted(tiny_tokenizer: PreTrainedTokenizerF
     examples = [short, EXAMPLE, long_answer]
     limits = (2000, lengths[1], lengths[1] - 1, lengths[0] - 1)
     assert [shard_of(examples, tiny_tokenizer, limit).truncated for limit in limits] == [0, 1, 2, 3]
+
+
+def test_many_texts_are_tokenised_a_few_at_a_time(
+    tiny_tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = [Example("Count.", str(i), f"{i} and " * i + "end") for i in range(5)]
+    at_once = shard_of(examples, tiny_tokenizer, 1000).examples
+    together: list[int] = []
+    tokenise = type(tiny_tokenizer).__call__
+
+    def counted(tokenizer: Any, text: str | list[str], **options: Any) -> Any:
+        if isinstance(text, list):
+            together.append(len(text))
+        return tokenise(tokenizer, text, **options)
+
+    monkeypatch.setattr(type(tiny_tokenizer), "__call__", counted)
+    monkeypatch.setattr(_encoding, "TOGETHER", 2)
+    assert shard_of(examples, tiny_tokenizer, 1000).examples == at_once
+    assert together == [2, 2, 1] * 2
 
 
 @pytest.mark.parametrize("room", [1, 2, 7])

@@ -101,3 +101,24 @@ def test_more_new_tokens_than_context_is_refused(
 ) -> None:
     with pytest.raises(FerretError, match=r"evaluation\.max_new_tokens = 128: the model's context is 128 tokens"):
         evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC.model_copy(update={"max_new_tokens": 128}))
+
+
+def test_every_batch_is_announced_and_may_be_the_last(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    seen: list[int] = []
+
+    def count() -> None:
+        seen.append(len(seen))
+        if len(seen) == limit:
+            raise KeyboardInterrupt
+
+    limit = 1000
+    evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC, count)
+    assert len(seen) == 4 + 2  # 10 examples and 4 answers, 3 at once
+    for limit in (1, 5):
+        seen.clear()
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC, count)
+        assert len(seen) == limit
+    assert not tiny_model.training

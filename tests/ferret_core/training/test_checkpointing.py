@@ -35,7 +35,7 @@ def test_layers_are_computed_once_more(
 ) -> None:
     seen: list[nn.Module] = []
     tiny_model.model.layers[0].mlp.register_forward_pre_hook(lambda module, _: seen.append(module))
-    config = LocalConfig(steps=1, accumulation=1, activation_checkpointing=checkpointed)
+    config = LocalConfig(steps=1, batch_size=2, accumulation=1, activation_checkpointing=checkpointed)
     train(tiny_model, shard.batches(2, 5), config)
     assert len(seen) == passes
 

@@ -1,0 +1,99 @@
+"""Named moments at which a process can be made to die, so that tests see what a crash there leaves behind.
+
+Armed only by the environment: ``FERRET_FAILPOINT=storage.synced:3`` ends the process by SIGKILL when it comes to that
+moment for the third time. Unarmed, a point costs one look into an empty dictionary. The idea is FreeBSD's fail(9).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from ferret_core.protocol.errors import FerretError
+
+VARIABLE = "FERRET_FAILPOINT"
+
+NAMES = (
+    # a transaction (ferret_db/database.py): written but not committed; committed, its messages not sent; sent, but not
+    # noted as sent; noted
+    "database.written",
+    "database.committed",
+    "database.sent",
+    "database.noted",
+    # a stored file (ferret_core/storage/file.py): an empty draft; all bytes in it; on disk; under its name; in its
+    # folder on disk. Found there before, and so not written; all files of a folder but the last; removed
+    "storage.opened",
+    "storage.written",
+    "storage.synced",
+    "storage.renamed",
+    "storage.durable",
+    "storage.renewed",
+    "storage.unsealed",
+    "storage.deleted",
+    # a checkpoint (worker/checkpoints.py): saved without its manifest; with it; in the storage
+    "checkpoints.saved",
+    "checkpoints.sealed",
+    "checkpoints.stored",
+    # the tasks (worker/): what each has done so far
+    "coordinate.begun",
+    "coordinate.prepared",
+    "coordinate.started",
+    "train.leased",
+    "train.trained",
+    "train.stored",
+    "train.remembered",
+    "train.reported",
+    "aggregate.begun",
+    "aggregate.folded",
+    "aggregate.stored",
+    "aggregate.written",
+    "aggregate.committed",
+    "evaluate.begun",
+    "evaluate.measured",
+    "evaluate.recorded",
+    # repair and garbage collection (worker/repair.py, ferret_db/engine/collect.py)
+    "repair.rebuilt",
+    "collect.marked",
+    # an upload at the API (api/participants/upload.py)
+    "upload.stored",
+    "upload.accepted",
+    # a real participant (ferret_sdk/): trained; old memories dropped; its memory kept; its contribution on disk; sent
+    "participant.trained",
+    "memory.dropped",
+    "participant.kept",
+    "participant.spooled",
+    "participant.sent",
+    # backup and restore (ferret_cli/backup/)
+    "backup.copied",
+    "backup.written",
+    "restore.unpacked",
+    "restore.moved",
+)
+
+_left: dict[str, int] = {}
+
+
+def failpoint(name: str) -> None:
+    """The moment ``name``, one of :data:`NAMES`."""
+    if name in _left:
+        _count_down(name)
+
+
+def arm(setting: str) -> None:
+    """Arms one point by ``name:n``, or none by an empty text; ``settings.invalid`` for anything else."""
+    name, _, hit = setting.partition(":")
+    if setting and not (name in NAMES and hit.isdigit() and int(hit)):
+        message = f"is no point and hit, as in storage.synced:1; the points are {', '.join(NAMES)}"
+        raise FerretError.of_field("settings.invalid", VARIABLE, setting, message)
+    _left.clear()
+    if setting:
+        _left[name] = int(hit)
+
+
+def _count_down(name: str) -> None:
+    _left[name] -= 1
+    if _left[name] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+arm(os.environ.get(VARIABLE, ""))
