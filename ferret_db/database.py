@@ -7,13 +7,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
 from sqlite3 import Connection as SqliteConnection
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DataError
+from sqlalchemy.exc import ArgumentError, DataError, OperationalError
 from sqlalchemy.orm import Session
 
+from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
 from ferret_db import clock
@@ -23,6 +24,7 @@ from ferret_db.tables import OutboxMessage
 logger = logging.getLogger(__name__)
 
 Dispatch = Callable[[list[OutboxMessage]], None]
+R = TypeVar("R")
 
 BUSY_SECONDS = 30.0
 
@@ -37,19 +39,41 @@ class Database:
         self._engine = new_engine(url)
         self._dispatch = dispatch
         self._writer = self._engine.execution_options(ferret_begin="BEGIN IMMEDIATE")
+        self._hasty_writer = self._writer.execution_options(ferret_flush=False)
         self._reader = self._engine.execution_options(ferret_begin="BEGIN")
         if self._engine.dialect.name == "postgresql":
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     @contextmanager
-    def begin(self) -> Generator[Session]:
-        """One write transaction, committed at exit; then its outbox messages are sent."""
-        with _values_checked(), Session(self._writer, expire_on_commit=False) as s:
+    def begin(self, *, flush: bool = True) -> Generator[Session]:
+        """One write transaction, committed at exit; then its outbox messages are sent.
+
+        Without ``flush`` the commit does not wait for the disk. A process that dies loses nothing, a machine that does
+        may lose the last such commits, and none that came before one with ``flush``: for what can be done again.
+        """
+        writer = self._writer if flush else self._hasty_writer
+        with _values_checked(), Session(writer, expire_on_commit=False) as s:
             with s.begin():
                 yield s
+                failpoint("database.written")
             messages = outbox.added(s)
+        failpoint("database.committed")
         if messages and self._dispatch:
             self._send(messages, self._dispatch)
+
+    def transact(self, work: Callable[[Session], R], *, flush: bool = True) -> R:
+        """``work`` in one write transaction, and in another where the connection was lost or a deadlock ended it.
+
+        It may have been committed nevertheless: doing ``work`` twice must be as good as once. ``flush`` as in
+        :meth:`begin`.
+        """
+        try:
+            with self.begin(flush=flush) as s:
+                return work(s)
+        except OperationalError as error:
+            logger.warning("a transaction was lost and is tried once more: %s", error.orig)
+        with self.begin(flush=flush) as s:
+            return work(s)
 
     @contextmanager
     def read(self) -> Generator[Session]:
@@ -68,8 +92,10 @@ class Database:
     def _send(self, messages: list[OutboxMessage], dispatch: Dispatch) -> None:
         try:
             dispatch(messages)
-            with Session(self._writer) as s, s.begin():
+            failpoint("database.sent")
+            with Session(self._hasty_writer) as s, s.begin():
                 outbox.sent(s, [message.id for message in messages])
+            failpoint("database.noted")
         except Exception:
             # The change is committed: whatever happens now, the caller succeeded and the reconciler sends again.
             logger.exception("%d task messages stay in the outbox, to be sent again", len(messages))
@@ -78,6 +104,7 @@ class Database:
 def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
     """An engine whose transactions begin the way ``ferret_begin`` says (SQLite) and whose JSON refuses NaN.
 
+    Their commits wait for the disk unless ``ferret_flush`` is False.
     Raises ``settings.invalid`` for any database but an SQLite file or PostgreSQL. ``foreign_keys`` off is for
     migrations, which rebuild tables (https://www.sqlite.org/lang_altertable.html, section 7).
     """
@@ -85,6 +112,8 @@ def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _sqlite_connect(foreign_keys))
         event.listen(engine, "begin", _sqlite_begin)
+    else:
+        event.listen(engine, "begin", _postgresql_begin)
     return engine
 
 
@@ -128,7 +157,6 @@ def _sqlite_connect(foreign_keys: bool) -> Callable[[SqliteConnection, Any], Non
         # writer fails at once when another process writes; so it begins none, and _sqlite_begin does.
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA foreign_keys = {int(foreign_keys)}")
 
     return connect
@@ -137,4 +165,14 @@ def _sqlite_connect(foreign_keys: bool) -> Callable[[SqliteConnection, Any], Non
 def _sqlite_begin(connection: Connection) -> None:
     begin = connection.get_execution_options().get("ferret_begin", "BEGIN IMMEDIATE")
     connection.exec_driver_sql(f"PRAGMA query_only = {int(begin == 'BEGIN')}")
+    connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if _flushes(connection) else 'NORMAL'}")
     connection.exec_driver_sql(begin)
+
+
+def _postgresql_begin(connection: Connection) -> None:
+    if not _flushes(connection):
+        connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+
+
+def _flushes(connection: Connection) -> bool:
+    return connection.get_execution_options().get("ferret_flush", True)

@@ -22,8 +22,15 @@ _LOCK = 0x46455252  # any number, but the same in every process that migrates
 
 
 def upgrade(url: str) -> None:
-    """Migrates to :func:`head`, all or nothing, making a SQLite file's folder; processes at it at once take turns."""
+    """Migrates to :func:`head`, all or nothing, making a SQLite file's folder; processes at it at once take turns.
+
+    Raises ``server.not_ready`` for a database that a later version has migrated.
+    """
     with migrating(url) as config:
+        found = MigrationContext.configure(config.attributes["connection"]).get_current_revision()
+        if found is not None and not knows(found):
+            detail = f"{_shown(url)} is at revision {found}, which a later version of Ferret made"
+            raise FerretError("server.not_ready", f"{detail}; use that version, or another database")
         command.upgrade(config, "head")
 
 
@@ -42,6 +49,11 @@ def head() -> str:
     found = ScriptDirectory.from_config(_config()).get_current_head()
     assert found is not None, "the migrations package holds no revision"
     return found
+
+
+def knows(revision: str) -> bool:
+    """Whether this code can bring a database from ``revision`` to :func:`head`."""
+    return revision in {one.revision for one in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def check(url: str) -> None:

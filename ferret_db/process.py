@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable
 
 from ferret_core.protocol.errors import Exit, FerretError
-from ferret_db import migrate
+from ferret_db import logs, migrate
 from ferret_db.settings import ServiceSettings
 
 
@@ -25,6 +24,5 @@ def run(serve: Callable[[], None]) -> int:
 
 def prepare(settings: ServiceSettings) -> None:
     """Sets logging up and refuses to start on a database that is not at this version's schema."""
-    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # it speaks at every look at the schema
+    logs.configure(settings.log_level, settings.log_format)
     migrate.check(settings.database_url)

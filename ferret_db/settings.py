@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_db.logs import LogFormat, LogLevel
 
 PREFIX = "FERRET_"
 FROM_FILE = "from_file"
@@ -63,7 +64,8 @@ class ServiceSettings(BaseSettings):
         description="Where contributions and checkpoints are kept",
     )
     lease_seconds: float = Field(default=60, gt=0, description="Work without a heartbeat is redone after this long")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least level logged")
+    log_level: LogLevel = Field(default="info", description="Least level logged")
+    log_format: LogFormat = Field(default="text", description="Lines for people, or one JSON document per line")
 
     @classmethod
     def read(cls, **given: Any) -> Self:

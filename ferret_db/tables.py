@@ -14,7 +14,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_co
 from sqlalchemy.types import TypeEngine
 
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.clock import UtcDateTime, utcnow
 
 
@@ -47,6 +47,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
         dict[str, list[int]]: _DOCUMENT,
         **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind)},
         TaskName: _stored(TaskName),
+        Queue: _stored(Queue),
     }
 
 
@@ -66,7 +67,8 @@ ParticipantId = Annotated[str, mapped_column(ForeignKey("participants.id"))]
 
 
 class Experiment(Base, kw_only=True):
-    """``round`` is the last committed round (0: none yet) and ``digest`` its model's."""
+    """``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is only told: the
+    experiment it names may be gone."""
 
     __tablename__ = "experiments"
     __table_args__ = (Index(None, "created_at", "id"), Index(None, "state"))
@@ -88,13 +90,16 @@ class Experiment(Base, kw_only=True):
     digest: Mapped[str | None] = mapped_column(default=None)
     shapes: Mapped[dict[str, list[int]] | None] = mapped_column(default=None)
     event_seq: Mapped[int] = mapped_column(default=0)
+    cloned_from: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     started_at: Mapped[datetime | None] = mapped_column(default=None)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
+    archived_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class Round(Base, kw_only=True):
-    """``bytes_up`` and ``bytes_down`` are sums over the round's participants."""
+    """``bytes_up`` and ``bytes_down`` are sums over the round's participants. ``needed`` contributions close the round
+    early, where more were asked. ``seconds_left`` to the deadline are kept while the experiment is paused."""
 
     __tablename__ = "rounds"
     __table_args__ = (UniqueConstraint("experiment_id", "number", "attempt"), Index(None, "state"))
@@ -110,6 +115,8 @@ class Round(Base, kw_only=True):
     frozen_digest: Mapped[str | None] = mapped_column(default=None)
     opened_at: Mapped[datetime]
     deadline_at: Mapped[datetime]
+    seconds_left: Mapped[float | None] = mapped_column(default=None)
+    needed: Mapped[int | None] = mapped_column(default=None)
     frozen_at: Mapped[datetime | None] = mapped_column(default=None)
     committed_at: Mapped[datetime | None] = mapped_column(default=None)
     evaluated_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -149,14 +156,18 @@ class Assignment(Base, kw_only=True):
 
 
 class Contribution(Base, kw_only=True):
-    """An accepted upload; a refused one stands in its assignment's ``error``. The blob lies under ``digest``.
+    """An accepted upload; a refused one is a :class:`Rejection`. The blob lies under ``digest``.
 
     ``cost`` is a ``ferret_core.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until its next
     round; real participants keep it themselves.
     """
 
     __tablename__ = "contributions"
-    __table_args__ = (UniqueConstraint("assignment_id"), UniqueConstraint("round_id", "participant"))
+    __table_args__ = (
+        UniqueConstraint("assignment_id"),
+        UniqueConstraint("round_id", "participant"),
+        Index(None, "experiment_id", "participant"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("con"))
     experiment_id: Mapped[ExperimentId]
@@ -171,7 +182,25 @@ class Contribution(Base, kw_only=True):
     cost: Mapped[dict[str, Any] | None] = mapped_column(default=None)
     bytes_down: Mapped[int]
     memory_digest: Mapped[str | None] = mapped_column(default=None)
+    idempotency_key: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class Rejection(Base, kw_only=True):
+    """Uploads for one assignment that were refused for one reason: how many, and the last of them."""
+
+    __tablename__ = "rejections"
+    __table_args__ = (Index(None, "experiment_id", "round"),)
+
+    assignment_id: Mapped[AssignmentId] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+    experiment_id: Mapped[ExperimentId]
+    round: Mapped[int]
+    participant: Mapped[str]
+    detail: Mapped[str]
+    count: Mapped[int] = mapped_column(default=1)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    updated_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow(), onupdate=utcnow())
 
 
 class Metric(Base, kw_only=True):
@@ -242,6 +271,46 @@ class OutboxMessage(Base, kw_only=True):
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     sent_at: Mapped[datetime | None] = mapped_column(init=False, default=None)
     attempts: Mapped[int] = mapped_column(init=False, default=0)
+
+
+class TaskRun(Base, kw_only=True):
+    """A task that has begun and not yet ended well: counted before it runs, so that one that kills its worker counts.
+
+    ``worker`` is who has it in hand, empty after a failure. ``error`` says why it failed last, or stays empty where its
+    worker just vanished; after ``dead_at`` it is not run again. ``called_again``: another message for it has come
+    meanwhile, to be sent once more when it ends.
+    """
+
+    __tablename__ = "task_runs"
+    __table_args__ = (Index(None, "dead_at"),)
+
+    task: Mapped[TaskName] = mapped_column(primary_key=True)
+    argument: Mapped[str] = mapped_column(primary_key=True)
+    experiment_id: Mapped[str | None] = mapped_column(default=None)
+    attempts: Mapped[int] = mapped_column(default=1)
+    worker: Mapped[str | None] = mapped_column(default=None)
+    called_again: Mapped[bool] = mapped_column(default=False)
+    error: Mapped[dict[str, Any] | None] = mapped_column(default=None)
+    dead_at: Mapped[datetime | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    updated_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow(), onupdate=utcnow())
+
+
+class Worker(Base, kw_only=True):
+    """A worker process that said it is alive at ``seen_at``; ``subject`` is the id it works on."""
+
+    __tablename__ = "workers"
+    __table_args__ = (Index(None, "queue", "seen_at"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    queue: Mapped[Queue]
+    host: Mapped[str]
+    pid: Mapped[int]
+    device: Mapped[str]
+    task: Mapped[TaskName | None] = mapped_column(default=None)
+    subject: Mapped[str | None] = mapped_column(default=None)
+    started_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    seen_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 
 class Participant(Base, kw_only=True):

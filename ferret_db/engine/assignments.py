@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
 from ferret_core.cost import LocalCost
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import AssignmentState, RoundState
+from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
+from ferret_core.protocol.tasks import TaskName
 from ferret_core.protocol.wire import ContributionMeta
 from ferret_db import clock
-from ferret_db.engine.rounds import freeze_if_due
-from ferret_db.repositories import assignments, contributions, events, experiments, rounds
+from ferret_db.engine.rounds import close_if_due
+from ferret_db.repositories import assignments, contributions, events, experiments, outbox, rejections, rounds
 from ferret_db.repositories._swap import swap
-from ferret_db.tables import Assignment, Contribution, Round
+from ferret_db.repositories.events import EventType
+from ferret_db.tables import Assignment, Contribution, Experiment, Round
 
 
 def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:
     """The assignment, ours for ``seconds`` under a new fence; None if there is nothing to do.
 
-    That is when it is finished, leased by someone alive, or its round is no longer open.
+    That is when it is finished, leased by someone alive, its round no longer open, or the experiment paused.
     """
     assignment = assignments.get(s, assignment_id)
-    if rounds.get(s, assignment.round_id).state != RoundState.OPEN:
+    if not rounds.gives_work(s, assignment.round_id):
         return None
     now = clock.now(s)
-    free = release(s, assignment, now) if assignment.state == AssignmentState.LEASED else assignment
+    free = _released(s, assignment, now) if assignment.state == AssignmentState.LEASED else assignment
     if free is None or free.state != AssignmentState.PENDING:
         return None
     return swap(
@@ -48,19 +51,36 @@ def lease_next(s: Session, participant_id: str, seconds: float) -> Assignment | 
     return None if waiting is None else lease(s, waiting.id, seconds)
 
 
-def release(s: Session, assignment: Assignment, now: datetime) -> Assignment | None:
-    """leased → pending once the lease has run out; None if its holder still has time."""
-    if assignment.lease_until is None or assignment.lease_until > now:
-        return None
-    return swap(s, assignment, AssignmentState.PENDING, lease_until=None)
-
-
 def heartbeat(s: Session, assignment_id: str, fence: int, seconds: float) -> datetime:
-    """Prolongs the lease and returns its new end; ``lease.lost`` means stop, e.g. after a cancellation."""
+    """Prolongs the lease and returns its new end; ``lease.lost`` means stop, e.g. after a cancellation or a pause."""
     until = clock.now(s) + timedelta(seconds=seconds)
     if not assignments.extend(s, assignment_id, fence, until):
         raise _lost(assignments.get(s, assignment_id), fence)
     return until
+
+
+def give_back(s: Session, assignment_id: str, fence: int) -> None:
+    """leased → pending at once, with a new message for another worker; ``lease.lost`` if ``fence`` does not hold it."""
+    assignment = assignments.get(s, assignment_id, lock=True)
+    _check_held(assignment, fence, clock.now(s))
+    if swap(s, assignment, AssignmentState.PENDING, lease_until=None) is None:
+        raise _lost(assignment, fence)
+    if assignment.kind == ParticipantKind.SIMULATED:
+        outbox.add(s, TaskName.TRAIN, assignment_id)
+
+
+def check(
+    s: Session,
+    assignment_id: str,
+    fence: int,
+    *,
+    digest: str,
+    meta: ContributionMeta,
+    idempotency_key: str | None = None,
+) -> None:
+    """Raises what :func:`accept` would for a contribution that it has not taken yet: none is stored in vain."""
+    assignment = assignments.get(s, assignment_id)
+    _check(s, assignment, rounds.get(s, assignment.round_id), fence, digest, meta, idempotency_key)
 
 
 def accept(
@@ -73,28 +93,46 @@ def accept(
     meta: ContributionMeta,
     cost: LocalCost,
     memory_digest: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Contribution:
-    """Stores the contribution and freezes the round if that was the last one; ``size`` in bytes.
+    """Stores the contribution and freezes the round if that was the last one needed; ``size`` in bytes.
 
     ``memory_digest`` names what a simulated client keeps, which counts from the round's commit on.
 
-    The same ``digest`` again returns what is stored. Raises ``contribution.duplicate`` for another digest,
-    ``round.closed``, ``lease.lost``, ``contribution.malformed`` when ``meta`` speaks of another task, and
-    ``contribution.wrong_base``.
+    The same ``digest`` again returns what is stored. Raises ``idempotency.conflict`` where the participant used the key
+    for another one, ``contribution.duplicate`` for another digest, ``round.closed``, ``lease.lost``,
+    ``contribution.malformed`` when ``meta`` speaks of another task, and ``contribution.wrong_base``. What is refused
+    is noted by :func:`refuse`.
     """
-    assignment, round_ = _locked(s, assignment_id)
+    experiment, assignment, round_ = _locked(s, assignment_id)
     stored = contributions.of_assignment(s, assignment_id)
-    if stored is not None:
-        return _repeated(stored, digest)
-    _check_open(round_)
-    _check_held(assignment, fence)
-    _check_meta(assignment, round_, meta)
+    if stored is not None and stored.digest == digest:
+        return stored
+    _check(s, assignment, round_, fence, digest, meta, idempotency_key)
     if swap(s, assignment, AssignmentState.ACCEPTED, lease_until=None, seconds=cost.seconds) is None:
         raise _lost(assignment, fence)
-    contribution = contributions.add(s, _contribution(s, assignment, round_, digest, size, meta, cost, memory_digest))
-    rounds.count_bytes_up(s, round_.id, size)
-    _tell(s, assignment, digest, size)
-    freeze_if_due(s, round_.id)
+    counts = assignments.count_of_round(s, round_.id)
+    contribution = contributions.add(
+        s,
+        Contribution(
+            experiment_id=experiment.id,
+            round_id=round_.id,
+            round=round_.number,
+            participant=assignment.participant,
+            assignment_id=assignment.id,
+            digest=digest,
+            size=size,
+            examples=meta.examples,
+            metrics=dict(meta.metrics),
+            cost=cost._asdict(),
+            bytes_down=round_.bytes_down // sum(counts.values()),
+            memory_digest=memory_digest,
+            idempotency_key=idempotency_key,
+        ),
+    )
+    rounds.count_bytes_up(s, round_, size)
+    _tell(s, assignment, "contribution.accepted", digest=digest, size=size)
+    close_if_due(s, experiment, round_, counts)
     return contribution
 
 
@@ -103,41 +141,99 @@ def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
 
     Raises ``round.closed`` and ``lease.lost``.
     """
-    assignment, round_ = _locked(s, assignment_id)
+    experiment, assignment, round_ = _locked(s, assignment_id)
     if assignment.state == AssignmentState.REJECTED and assignment.fence == fence:
         return
-    _check_open(round_)
-    _check_held(assignment, fence)
-    problem = error.to_json()
-    if swap(s, assignment, AssignmentState.REJECTED, lease_until=None, error=problem) is None:
+    _check_open(s, round_)
+    _check_held(assignment, fence, clock.now(s))
+    if swap(s, assignment, AssignmentState.REJECTED, lease_until=None, error=error.to_json()) is None:
         raise _lost(assignment, fence)
-    data = {"participant": assignment.participant, "kind": assignment.kind, "code": error.code, "detail": error.detail}
-    events.add(s, assignment.experiment_id, "contribution.rejected", round=assignment.round, data=data)
-    freeze_if_due(s, round_.id)
+    _tell(s, assignment, "contribution.rejected", code=error.code, detail=error.detail)
+    close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id))
 
 
-def _locked(s: Session, assignment_id: str) -> tuple[Assignment, Round]:
-    """The assignment and its round as they stand once the experiment is locked."""
-    experiments.lock(s, assignments.get(s, assignment_id).experiment_id)
+def refuse(s: Session, assignment_id: str, error: FerretError) -> None:
+    """Notes that an upload for the assignment was refused and why; moves nothing.
+
+    ``error`` has undone the transaction that it came from: this needs one of its own.
+    """
     assignment = assignments.get(s, assignment_id)
-    return assignment, rounds.get(s, assignment.round_id)
+    experiments.lock(s, assignment.experiment_id)
+    rejections.record(s, assignment, error)
 
 
-def _repeated(stored: Contribution, digest: str) -> Contribution:
-    if stored.digest != digest:
+class _Locked(NamedTuple):
+    """An assignment with all that a result for it moves, as it stands once the experiment is locked."""
+
+    experiment: Experiment
+    assignment: Assignment
+    round: Round
+
+
+def _locked(s: Session, assignment_id: str) -> _Locked:
+    experiment = experiments.lock(s, assignments.get(s, assignment_id).experiment_id)
+    assignment = assignments.get(s, assignment_id, lock=True)
+    return _Locked(experiment, assignment, rounds.get(s, assignment.round_id))
+
+
+def _released(s: Session, assignment: Assignment, now: datetime) -> Assignment | None:
+    """leased → pending once the lease has run out; None if its holder still has time."""
+    if assignment.lease_until is None or assignment.lease_until > now:
+        return None
+    return swap(s, assignment, AssignmentState.PENDING, lease_until=None)
+
+
+def _check(
+    s: Session,
+    assignment: Assignment,
+    round_: Round,
+    fence: int,
+    digest: str,
+    meta: ContributionMeta,
+    key: str | None,
+) -> None:
+    """All that may be wrong with a contribution that is none of those stored."""
+    _check_key(s, assignment, digest, key)
+    _check_first(s, assignment, digest)
+    _check_open(s, round_)
+    _check_held(assignment, fence, clock.now(s))
+    _check_meta(assignment, round_, meta)
+
+
+def _check_key(s: Session, assignment: Assignment, digest: str, key: str | None) -> None:
+    if key is None:
+        return
+    keyed = contributions.by_idempotency_key(s, assignment.experiment_id, assignment.participant, key)
+    if keyed is not None:
+        message = f"came with {keyed.digest} for round {keyed.round} and now with {digest}; use a new key for each"
+        raise FerretError.of_field("idempotency.conflict", "Idempotency-Key", key, message)
+
+
+def _check_first(s: Session, assignment: Assignment, digest: str) -> None:
+    stored = contributions.of_assignment(s, assignment.id)
+    if stored is not None:
         message = f"{stored.participant} already delivered {stored.digest} for round {stored.round}"
         raise FerretError.of_field("contribution.duplicate", "digest", digest, message)
-    return stored
 
 
-def _check_open(round_: Round) -> None:
-    if round_.state != RoundState.OPEN:
-        raise FerretError("round.closed", f"round {round_.number} is {round_.state}; ask for the next assignment")
+def _check_open(s: Session, round_: Round) -> None:
+    if round_.state == RoundState.OPEN:
+        return
+    current = experiments.current_round(experiments.get(s, round_.experiment_id))
+    now = f"the current round is {current}; ask for the next assignment" if current else "there will be no other"
+    raise FerretError(
+        "round.closed",
+        f"round {round_.number}, attempt {round_.attempt}, is {round_.state}; {now}",
+        members={"current_round": current},
+    )
 
 
-def _check_held(assignment: Assignment, fence: int) -> None:
+def _check_held(assignment: Assignment, fence: int, now: datetime) -> None:
     if assignment.state != AssignmentState.LEASED or assignment.fence != fence:
         raise _lost(assignment, fence)
+    if assignment.lease_until is not None and assignment.lease_until <= now:
+        message = f"the lease on {assignment.id} ran out at {assignment.lease_until.isoformat()}"
+        raise FerretError("lease.lost", f"{message}; drop this work and ask for the next assignment")
 
 
 def _check_meta(assignment: Assignment, round_: Round, meta: ContributionMeta) -> None:
@@ -146,39 +242,13 @@ def _check_meta(assignment: Assignment, round_: Round, meta: ContributionMeta) -
         if given != expected:
             raise FerretError.of_field("contribution.malformed", field, given, f"the assignment says {expected!r}")
     if meta.base_digest != round_.base_digest:
-        message = f"round {round_.number} starts from {round_.base_digest}; rebuild the model from the ledger"
+        message = f"round {round_.number} starts from {round_.base_digest}: resync, rebuild the model from the ledger"
         raise FerretError.of_field("contribution.wrong_base", "base_digest", meta.base_digest, message)
 
 
-def _contribution(
-    s: Session,
-    assignment: Assignment,
-    round_: Round,
-    digest: str,
-    size: int,
-    meta: ContributionMeta,
-    cost: LocalCost,
-    memory_digest: str | None,
-) -> Contribution:
-    return Contribution(
-        experiment_id=assignment.experiment_id,
-        round_id=round_.id,
-        round=round_.number,
-        participant=assignment.participant,
-        assignment_id=assignment.id,
-        digest=digest,
-        size=size,
-        examples=meta.examples,
-        metrics=dict(meta.metrics),
-        cost=cost._asdict(),
-        bytes_down=round_.bytes_down // sum(assignments.count_of_round(s, round_.id).values()),
-        memory_digest=memory_digest,
-    )
-
-
-def _tell(s: Session, assignment: Assignment, digest: str, size: int) -> None:
-    data = {"participant": assignment.participant, "kind": assignment.kind, "digest": digest, "size": size}
-    events.add(s, assignment.experiment_id, "contribution.accepted", round=assignment.round, data=data)
+def _tell(s: Session, assignment: Assignment, type_: EventType, **data: str | int) -> None:
+    who = {"participant": assignment.participant, "kind": assignment.kind}
+    events.add(s, assignment.experiment_id, type_, round=assignment.round, data=who | data)
 
 
 def _lost(assignment: Assignment, fence: int) -> FerretError:

@@ -1,4 +1,4 @@
-"""The files of a written-out model, noted beside the round they belong to."""
+"""The files of a written-out model, noted beside the round they belong to, as long as they are kept."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_db.repositories import artifacts, events
-from ferret_db.tables import Artifact
+from ferret_db.repositories import artifacts, events, experiments, metrics, rounds
+from ferret_db.repositories.events import EventType
+from ferret_db.repositories.experiments import spec_of
+from ferret_db.tables import Artifact, Experiment
 
 CHECKPOINT = "checkpoint"
+BEST_BY = "eval_loss"
 
 
 class ArtifactFile(NamedTuple):
@@ -23,9 +26,56 @@ class ArtifactFile(NamedTuple):
 
 
 def add(s: Session, experiment_id: str, number: int, files: Sequence[ArtifactFile]) -> None:
-    """Notes the checkpoint of round ``number``; 0 is the base model."""
-    artifacts.add_all(
-        s, [Artifact(experiment_id=experiment_id, round=number, kind=CHECKPOINT, **file._asdict()) for file in files]
-    )
+    """Notes the checkpoint of round ``number``, 0 being the base model, and lets go of those that need not be kept."""
+    artifacts.add_all(s, [_artifact(experiment_id, number, file) for file in files])
+    _tell(s, experiment_id, number, files, "checkpoint.written")
+    prune(s, experiments.get(s, experiment_id))
+
+
+def rebuilt(s: Session, experiment_id: str, number: int, files: Sequence[ArtifactFile]) -> None:
+    """Notes that the files of round ``number`` were made anew; nothing if the round's checkpoint is kept no longer.
+
+    The model in them is the same. Other libraries than those of the first time may have written it in other bytes.
+    """
+    experiments.lock(s, experiment_id)
+    known = {one.name: one for one in artifacts.of_round(s, experiment_id, number)}
+    if not known:
+        return
+    for file in files:
+        if file.name in known:
+            one = known.pop(file.name)
+            one.size, one.digest, one.location = file.size, file.digest, file.location
+        else:
+            artifacts.add_all(s, [_artifact(experiment_id, number, file)])
+    artifacts.drop(s, experiment_id, [number], list(known))
+    _tell(s, experiment_id, number, files, "checkpoint.rebuilt")
+
+
+def prune(s: Session, experiment: Experiment) -> None:
+    """Lets go of the checkpoints that ``checkpoint.keep`` does not ask for; garbage collection removes their files.
+
+    The base model, the newest ``keep`` and the best are kept, and what may turn out to be the best once it is
+    evaluated. The ledger rebuilds any other round.
+    """
+    spec = spec_of(experiment)
+    if spec.checkpoint.keep is not None:
+        written = artifacts.rounds_of(s, experiment.id)
+        kept = {0, *written[-spec.checkpoint.keep :], *_best(s, experiment.id, written)}
+        kept.update(one.number for one in rounds.unevaluated(s, experiment))
+        artifacts.drop(s, experiment.id, [number for number in written if number not in kept])
+
+
+def _best(s: Session, experiment_id: str, written: Sequence[int]) -> list[int]:
+    """The round of the least held-out loss among those, the first of equals; none before any evaluation."""
+    values = metrics.by_round(s, experiment_id, written)
+    losses = [(found[BEST_BY], number) for number, found in values.items() if BEST_BY in found]
+    return [number for _, number in sorted(losses)[:1]]
+
+
+def _artifact(experiment_id: str, number: int, file: ArtifactFile) -> Artifact:
+    return Artifact(experiment_id=experiment_id, round=number, kind=CHECKPOINT, **file._asdict())
+
+
+def _tell(s: Session, experiment_id: str, number: int, files: Sequence[ArtifactFile], type_: EventType) -> None:
     data = {"files": len(files), "bytes": sum(file.size for file in files)}
-    events.add(s, experiment_id, "checkpoint.written", round=number, data=data)
+    events.add(s, experiment_id, type_, round=number, data=data)

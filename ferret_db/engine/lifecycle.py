@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec import MAX_ROUNDS, ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState, may_move
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.clock import utcnow
@@ -28,17 +28,23 @@ _FINAL_EVENTS: dict[ExperimentState, EventType] = {
 }
 
 
-def submit(s: Session, spec: ExperimentSpec, *, idempotency_key: str | None = None) -> tuple[Experiment, bool]:
+_EXTENSIBLE = frozenset({ExperimentState.RUNNING, ExperimentState.PAUSED, ExperimentState.COMPLETED})
+
+
+def submit(
+    s: Session, spec: ExperimentSpec, *, idempotency_key: str | None = None, cloned_from: str | None = None
+) -> tuple[Experiment, bool]:
     """A queued experiment, and whether this call made it.
 
     The same key with the same spec finds the first call's experiment; with another it is ``idempotency.conflict``.
+    ``cloned_from`` is the id of the experiment that the specification comes from.
     """
     digest = digest_json(spec.model_dump(mode="json"))
     if idempotency_key is None:
-        return _queue(s, spec), True
+        return _queue(s, spec, cloned_from), True
     try:
         with s.begin_nested():
-            return _queue(s, spec, idempotency_key=idempotency_key, idempotency_digest=digest), True
+            return _queue(s, spec, cloned_from, idempotency_key=idempotency_key, idempotency_digest=digest), True
     except IntegrityError:
         return _repeated(s, idempotency_key, digest), False
 
@@ -48,10 +54,10 @@ def start(
 ) -> Experiment:
     """queued → running: the base model is stored as round 0's checkpoint, its digest and what is tuned are known.
 
-    Calls for its evaluation. A running experiment stays as it is; ``experiment.conflict`` if it is over.
+    Calls for its evaluation. An experiment that is not queued any more stays as it is.
     """
     experiment = experiments.lock(s, experiment_id)
-    if experiment.state == ExperimentState.RUNNING:
+    if experiment.state != ExperimentState.QUEUED:
         return experiment
     running = _move(
         s,
@@ -66,6 +72,57 @@ def start(
     checkpoints.add(s, experiment_id, 0, base)
     outbox.add(s, TaskName.EVALUATE, experiment_id)
     return running
+
+
+def pause(s: Session, experiment_id: str) -> Experiment:
+    """running → paused: no round opens or closes, leases are taken back. Pausing twice is once.
+
+    An open round keeps what it has accepted and the time to its deadline; a frozen one may still be committed.
+    """
+    experiment = experiments.lock(s, experiment_id)
+    if experiment.state == ExperimentState.PAUSED:
+        return experiment
+    paused = _move(s, experiment, ExperimentState.PAUSED)
+    for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN):
+        rounds.stop_clock(s, round_)
+        assignments.take_back(s, round_.id)
+    events.add(s, experiment_id, "experiment.paused")
+    return paused
+
+
+def resume(s: Session, experiment_id: str) -> Experiment:
+    """paused → running: the open round goes on with the time it had left. Resuming twice is once."""
+    experiment = experiments.lock(s, experiment_id)
+    if experiment.state == ExperimentState.RUNNING:
+        return experiment
+    if experiment.state != ExperimentState.PAUSED:
+        raise _conflict(experiment, "only a paused experiment can be resumed")
+    resumed = _move(s, experiment, ExperimentState.RUNNING)
+    for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN):
+        rounds.start_clock(s, round_)
+        outbox.add_all(s, TaskName.TRAIN, assignments.waiting_simulated(s, round_.id))
+    events.add(s, experiment_id, "experiment.resumed")
+    outbox.add(s, TaskName.COORDINATE, experiment_id)
+    return resumed
+
+
+def extend(s: Session, experiment_id: str, more: int) -> Experiment:
+    """Adds ``more`` rounds; a completed experiment runs again.
+
+    Raises ``extension.refused`` where the rounds so far would have been others with so many, and
+    ``experiment.conflict`` unless the experiment is running, paused or completed.
+    """
+    experiment = experiments.lock(s, experiment_id)
+    if experiment.state not in _EXTENSIBLE:
+        raise _conflict(experiment, "clone it with more rounds")
+    total = _extended(experiment, more)
+    values = {"rounds": total, "spec": {**experiment.spec, "rounds": total}}
+    if experiment.state == ExperimentState.COMPLETED:
+        _move(s, experiment, ExperimentState.RUNNING, finished_at=None, archived_at=None)
+    extended = experiments.change(s, experiment_id, **values)
+    events.add(s, experiment_id, "experiment.extended", data={"rounds": total})
+    outbox.add(s, TaskName.COORDINATE, experiment_id)
+    return extended
 
 
 def complete(s: Session, experiment_id: str) -> Experiment:
@@ -83,6 +140,26 @@ def fail(s: Session, experiment_id: str, error: FerretError) -> Experiment:
     return _finish(s, experiment_id, ExperimentState.FAILED, error.to_json())
 
 
+def archive(s: Session, experiment_id: str) -> Experiment:
+    """Leaves the finished experiment out of lists; doing it twice is once. ``experiment.conflict`` if it goes on."""
+    experiment = _finished(s, experiment_id, "archived")
+    if experiment.archived_at is not None:
+        return experiment
+    return experiments.change(s, experiment_id, archived_at=utcnow())
+
+
+def unarchive(s: Session, experiment_id: str) -> Experiment:
+    """Lists the finished experiment again."""
+    _finished(s, experiment_id, "archived")
+    return experiments.change(s, experiment_id, archived_at=None)
+
+
+def delete(s: Session, experiment_id: str) -> None:
+    """Deletes every row of the finished experiment; garbage collection removes its files."""
+    _finished(s, experiment_id, "deleted")
+    experiments.delete(s, experiment_id)
+
+
 def abandon_round(s: Session, round_: Round, error: dict[str, Any] | None) -> None:
     """open or frozen → abandoned; the caller has locked the experiment."""
     if swap(s, round_, RoundState.ABANDONED, error=error) is None:
@@ -92,8 +169,8 @@ def abandon_round(s: Session, round_: Round, error: dict[str, Any] | None) -> No
     events.add(s, round_.experiment_id, "round.abandoned", round=round_.number, data=data)
 
 
-def _queue(s: Session, spec: ExperimentSpec, **idempotency: str) -> Experiment:
-    experiment = experiments.add(s, spec, **idempotency)
+def _queue(s: Session, spec: ExperimentSpec, cloned_from: str | None, **idempotency: str) -> Experiment:
+    experiment = experiments.add(s, spec, cloned_from=cloned_from, **idempotency)
     events.add(s, experiment.id, "experiment.queued", data={"name": spec.name})
     outbox.add(s, TaskName.COORDINATE, experiment.id)
     return experiment
@@ -120,10 +197,32 @@ def _finish(s: Session, experiment_id: str, state: ExperimentState, error: dict[
     return finished
 
 
+def _extended(experiment: Experiment, more: int) -> int:
+    """The experiment's rounds with ``more``; raises ``extension.refused``."""
+    schedule = experiments.spec_of(experiment).server.schedule
+    if schedule != "constant":
+        message = "follows the number of rounds, and those so far followed another: clone it with more rounds"
+        raise FerretError.of_field("extension.refused", "server.schedule", schedule, message)
+    total = experiment.rounds + more
+    if more < 1 or total > MAX_ROUNDS:
+        message = f"an experiment of {experiment.rounds} rounds takes 1 to {MAX_ROUNDS - experiment.rounds} more"
+        raise FerretError.of_field("extension.refused", "rounds", more, message)
+    return total
+
+
+def _finished(s: Session, experiment_id: str, done: str) -> Experiment:
+    experiment = experiments.lock(s, experiment_id)
+    if not experiment.state.finished:
+        raise _conflict(experiment, f"only a finished experiment can be {done}: cancel it first")
+    return experiment
+
+
 def _move(s: Session, experiment: Experiment, after: ExperimentState, **values: Any) -> Experiment:
     moved = swap(s, experiment, after, **values) if may_move(experiment.state, after) else None
     if moved is None:
-        raise FerretError(
-            "experiment.conflict", f"{experiment.id} is {experiment.state} and cannot become {after}; look at it again"
-        )
+        raise _conflict(experiment, f"it cannot become {after}; look at it again")
     return moved
+
+
+def _conflict(experiment: Experiment, reason: str) -> FerretError:
+    return FerretError("experiment.conflict", f"{experiment.id} is {experiment.state}: {reason}")

@@ -6,74 +6,95 @@ transaction has locked is left to that one.
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ferret_core import federation
-from ferret_core.protocol.states import ParticipantKind, RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.states import ExperimentState, RoundState
+from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db import clock
-from ferret_db.engine.assignments import release
+from ferret_db.engine import tasks
 from ferret_db.engine.rounds import freeze_if_due
-from ferret_db.repositories import assignments, experiments, metrics, outbox, rounds
-from ferret_db.repositories.experiments import spec_of
+from ferret_db.repositories import assignments, experiments, metrics, outbox, rounds, task_runs, workers
 from ferret_db.tables import Experiment, Round
 
+logger = logging.getLogger(__name__)
+
 UNSENT_SECONDS = 2.0
-IDLE_SECONDS = 15.0
-STUCK_SECONDS = 30.0
 SENT_KEPT_SECONDS = 3600.0
+WORKERS_KEPT_SECONDS = 24 * 3600.0
 
 
-def reconcile(s: Session) -> None:
-    """One sweep over everything unfinished."""
+class Patience(NamedTuple):
+    """Seconds after which a message counts as lost, an experiment as forgotten, and a silent worker as gone."""
+
+    lost: float
+    forgotten: float
+    gone: float
+
+
+def reconcile(s: Session, lease_seconds: float = 60.0) -> None:
+    """One sweep over everything unfinished. What nobody has in hand is called for again after half a lease.
+
+    An experiment that cannot be looked after, say for a specification of another version, does not keep the others.
+    """
+    patience = Patience(lease_seconds / 2, lease_seconds / 4, workers.gone_after(lease_seconds))
     outbox.forget(s, SENT_KEPT_SECONDS)
+    workers.forget(s, WORKERS_KEPT_SECONDS)
     outbox.resend(s, UNSENT_SECONDS)
+    tasks.recover(s, patience.gone)
     for experiment in experiments.lock_unfinished(s):
+        try:
+            with outbox.savepoint(s):
+                _tend(s, experiment, patience)
+        except SQLAlchemyError:
+            raise
+        except Exception:
+            logger.exception("%s could not be looked after; it is tried again", experiment.id)
+
+
+def _tend(s: Session, experiment: Experiment, patience: Patience) -> None:
+    if experiment.state == ExperimentState.RUNNING:
         for round_ in rounds.in_states(s, experiment.id, RoundState.OPEN):
-            _tend(s, round_)
-        _repeat_lost_tasks(s, experiment)
+            _tend_round(s, round_, patience)
+    experiment = experiments.get(s, experiment.id)
+    if not experiment.state.finished:
+        _repeat_lost_tasks(s, experiment, patience)
 
 
-def _tend(s: Session, round_: Round) -> None:
-    """An open round: takes lost leases back and closes it at its deadline; an idle queue gets its work again."""
-    now = clock.now(s)
-    for assignment in assignments.lost(s, round_.id):
-        free = release(s, assignment, now)
-        if free is not None and free.kind == ParticipantKind.SIMULATED:
-            outbox.add(s, TaskName.TRAIN, free.id)
-    if now >= round_.deadline_at:
-        freeze_if_due(s, round_.id)
-    elif not assignments.workers_busy(s):
-        # While workers are busy the queue is alive and pending work merely waits its turn.
-        for assignment in assignments.pending_simulated(s, round_.id):
-            _repeat(s, TaskName.TRAIN, assignment.id, STUCK_SECONDS)
-
-
-def _repeat_lost_tasks(s: Session, experiment: Experiment) -> None:
-    """Between rounds the experiment is coordinated again; frozen rounds are aggregated, due ones evaluated again."""
-    if experiments.get(s, experiment.id).state.finished:
+def _tend_round(s: Session, round_: Round, patience: Patience) -> None:
+    """An open round: closed if that is due, else lost leases are taken back and an idle queue gets its work again."""
+    if freeze_if_due(s, round_.id) or rounds.get(s, round_.id).state != RoundState.OPEN:
         return
-    stuck_since = clock.now(s) - timedelta(seconds=STUCK_SECONDS)
-    open_rounds = rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN)
-    if not open_rounds:
-        _repeat(s, TaskName.COORDINATE, experiment.id, IDLE_SECONDS)
-    for round_ in open_rounds:
-        if _before(round_.frozen_at, stuck_since):
-            _repeat(s, TaskName.AGGREGATE, round_.id, STUCK_SECONDS)
-    if _before(experiment.started_at, stuck_since) and not metrics.by_round(s, experiment.id, [0]):
-        _repeat(s, TaskName.EVALUATE, experiment.id, STUCK_SECONDS)
-    for round_ in rounds.unevaluated(s, experiment.id):
-        if _before(round_.committed_at, stuck_since) and federation.evaluation_due(spec_of(experiment), round_.number):
-            _repeat(s, TaskName.EVALUATE, round_.id, STUCK_SECONDS)
+    outbox.add_all(s, TaskName.TRAIN, assignments.release_lost(s, round_.id))
+    # While all workers are busy the queue is alive and pending work merely waits its turn.
+    if not assignments.workers_busy(s) or workers.idle(s, Queue.TRAIN, patience.gone):
+        outbox.add_all(s, TaskName.TRAIN, assignments.uncalled(s, round_.id, patience.lost))
+
+
+def _repeat_lost_tasks(s: Session, experiment: Experiment, patience: Patience) -> None:
+    """Between rounds the experiment is coordinated again; frozen rounds are aggregated, due ones evaluated again."""
+    lost_since = clock.now(s) - timedelta(seconds=patience.lost)
+    under_way = rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN)
+    if not under_way and experiment.state != ExperimentState.PAUSED:
+        _repeat(s, TaskName.COORDINATE, experiment.id, patience.forgotten, patience.gone)
+    lost = [(TaskName.AGGREGATE, one.id) for one in under_way if _before(one.frozen_at, lost_since)]
+    if _before(experiment.started_at, lost_since) and not metrics.by_round(s, experiment.id, [0]):
+        lost.append((TaskName.EVALUATE, experiment.id))
+    unevaluated = rounds.unevaluated(s, experiment)
+    lost += [(TaskName.EVALUATE, one.id) for one in unevaluated if _before(one.committed_at, lost_since)]
+    for task, argument in lost:
+        _repeat(s, task, argument, patience.lost, patience.gone)
 
 
 def _before(moment: datetime | None, limit: datetime) -> bool:
     return moment is not None and moment < limit
 
 
-def _repeat(s: Session, task: TaskName, argument: str, seconds: float) -> None:
-    """Sends the task again unless its message still waits or is younger than ``seconds``."""
-    if not outbox.waiting(s, task, argument, seconds):
+def _repeat(s: Session, task: TaskName, argument: str, seconds: float, gone: float) -> None:
+    """Sends the task again unless a worker has it in hand, or a message for it waits or is younger than ``seconds``."""
+    if task_runs.held(s, task, argument, gone) is None and not outbox.waiting(s, task, argument, seconds):
         outbox.add(s, task, argument)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from collections.abc import Sequence
+
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
@@ -33,3 +35,17 @@ def of_round(s: Session, experiment_id: str, round: int) -> list[Artifact]:
     """The files written after ``round``, by name; none if its model was not written out."""
     query = select(Artifact).where(Artifact.experiment_id == experiment_id, Artifact.round == round)
     return list(s.scalars(query.order_by(Artifact.name)))
+
+
+def rounds_of(s: Session, experiment_id: str) -> list[int]:
+    """The rounds whose model is written out, in order."""
+    query = select(Artifact.round).where(Artifact.experiment_id == experiment_id).distinct().order_by(Artifact.round)
+    return list(s.scalars(query))
+
+
+def drop(s: Session, experiment_id: str, rounds: Sequence[int], names: Sequence[str] | None = None) -> None:
+    """Forgets the files written after those rounds, all or those of the names; garbage collection removes them."""
+    query = delete(Artifact).where(Artifact.experiment_id == experiment_id, Artifact.round.in_(rounds))
+    if names is not None:
+        query = query.where(Artifact.name.in_(names))
+    s.execute(query, execution_options={"synchronize_session": False})

@@ -6,26 +6,33 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.tasks import TaskName
 from ferret_db.clock import utcnow
-from ferret_db.tables import Assignment, Round
+from ferret_db.repositories import outbox
+from ferret_db.tables import Assignment, Experiment, Round
 
 _FRESH: dict[str, Any] = {"populate_existing": True}
+_UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 _UNFINISHED = [state for state in AssignmentState if not state.finished]
 
 
-def add_all(s: Session, rows: Sequence[Assignment]) -> None:
-    s.add_all(rows)
-    s.flush()
+def add_all(s: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Inserts rows given as columns by name: a thousand as objects would take several times as long."""
+    s.execute(insert(Assignment), rows)
 
 
-def get(s: Session, assignment_id: str) -> Assignment:
-    """The assignment, or ``assignment.not_found``."""
-    found = s.get(Assignment, assignment_id, populate_existing=True)
+def get(s: Session, assignment_id: str, *, lock: bool = False) -> Assignment:
+    """The assignment, on request ours until the transaction ends, or ``assignment.not_found``.
+
+    A heartbeat moves a row's version without the experiment's lock: what must not lose against one locks the row too.
+    """
+    locking = {"key_share": True} if lock else None
+    found = s.get(Assignment, assignment_id, populate_existing=True, with_for_update=locking)
     if found is None:
         raise FerretError.of_field("assignment.not_found", "assignment", assignment_id, "unknown; ask for a new one")
     return found
@@ -48,11 +55,13 @@ def count_by_state(s: Session) -> dict[AssignmentState, int]:
 
 
 def next_for(s: Session, participant_id: str) -> Assignment | None:
-    """What the real participant could lease now: in an open round, pending or with a lease that ran out."""
+    """What the real participant could lease now, if the experiment runs: pending, or with a lease that ran out."""
     query = (
         select(Assignment)
         .join(Round, Round.id == Assignment.round_id)
-        .where(Assignment.participant_id == participant_id, Round.state == RoundState.OPEN, _free())
+        .join(Experiment, Experiment.id == Round.experiment_id)
+        .where(Assignment.participant_id == participant_id, _free())
+        .where(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
         .order_by(Assignment.round)
         .limit(1)
     )
@@ -67,46 +76,89 @@ def extend(s: Session, assignment_id: str, fence: int, until: datetime) -> bool:
         .where(*held)
         .values(lease_until=until, version=Assignment.version + 1)
         .returning(Assignment.id),
-        execution_options={"synchronize_session": False},
+        execution_options=_UNSYNCHRONISED,
     )
     return extended.one_or_none() is not None
 
 
 def expire(s: Session, round_id: str) -> None:
     """Ends the round's unfinished assignments; their holders' fences no longer fit."""
-    s.execute(
+    _take_from_holders(s, round_id, AssignmentState.EXPIRED)
+
+
+def take_back(s: Session, round_id: str) -> None:
+    """The round's unfinished assignments wait for somebody again; their holders' fences no longer fit.
+
+    Those that wait already move on too: a lease that is being taken at this moment is taken back or not given.
+    """
+    _take_from_holders(s, round_id, AssignmentState.PENDING)
+
+
+def release_lost(s: Session, round_id: str) -> list[str]:
+    """leased → pending where the lease ran out; returns the ids of those that our own workers train."""
+    released = s.execute(
         update(Assignment)
-        .where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
-        .values(
-            state=AssignmentState.EXPIRED,
-            version=Assignment.version + 1,
-            fence=Assignment.fence + 1,
-            lease_until=None,
-        ),
-        execution_options={"synchronize_session": False},
+        .where(Assignment.round_id == round_id, _ran_out())
+        .values(state=AssignmentState.PENDING, version=Assignment.version + 1, lease_until=None)
+        .returning(Assignment.id, Assignment.kind),
+        execution_options=_UNSYNCHRONISED,
     )
+    return sorted(id for id, kind in released if kind == ParticipantKind.SIMULATED)
 
 
-def lost(s: Session, round_id: str) -> list[Assignment]:
-    """The round's leased assignments whose lease ran out."""
-    query = select(Assignment).where(Assignment.round_id == round_id, _ran_out())
-    return list(s.scalars(query, execution_options=_FRESH))
+def waiting_simulated(s: Session, round_id: str) -> list[str]:
+    """The ids of what the round has waiting for our own workers."""
+    return list(s.scalars(select(Assignment.id).where(_waiting_simulated(round_id)).order_by(Assignment.id)))
 
 
-def pending_simulated(s: Session, round_id: str) -> list[Assignment]:
-    """What the round has waiting for our own workers."""
-    query = select(Assignment).where(
-        Assignment.round_id == round_id,
-        Assignment.state == AssignmentState.PENDING,
-        Assignment.kind == ParticipantKind.SIMULATED,
+def uncalled(s: Session, round_id: str, seconds: float) -> list[str]:
+    """Of these, the ones with no message that is unsent or younger than ``seconds``."""
+    called = outbox.called(s, TaskName.TRAIN, Assignment.id, seconds)
+    query = select(Assignment.id).where(_waiting_simulated(round_id), ~called)
+    return list(s.scalars(query.order_by(Assignment.id)))
+
+
+def untrained_since(s: Session, experiment_id: str) -> datetime | None:
+    """When the open round was opened that has work for our own workers in nobody's hands; None without such work."""
+    query = (
+        select(Round.opened_at)
+        .join(Assignment, Assignment.round_id == Round.id)
+        .where(Round.experiment_id == experiment_id, Round.state == RoundState.OPEN)
+        .where(Assignment.kind == ParticipantKind.SIMULATED, _free())
+        .limit(1)
     )
-    return list(s.scalars(query, execution_options=_FRESH))
+    return s.scalars(query).one_or_none()
+
+
+def first_error(s: Session, round_id: str) -> dict[str, Any] | None:
+    """Why the first of the round's rejected assignments was rejected."""
+    query = (
+        select(Assignment.error)
+        .where(Assignment.round_id == round_id, Assignment.state == AssignmentState.REJECTED)
+        .order_by(Assignment.updated_at, Assignment.id)
+        .limit(1)
+    )
+    return s.scalars(query).one_or_none()
 
 
 def workers_busy(s: Session) -> bool:
     """Whether some worker trains a simulated client right now."""
     leased = and_(Assignment.state == AssignmentState.LEASED, Assignment.lease_until > utcnow())
     return bool(s.scalar(select(exists().where(leased, Assignment.kind == ParticipantKind.SIMULATED))))
+
+
+def _take_from_holders(s: Session, round_id: str, after: AssignmentState) -> None:
+    s.execute(
+        update(Assignment)
+        .where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
+        .values(state=after, version=Assignment.version + 1, fence=Assignment.fence + 1, lease_until=None),
+        execution_options=_UNSYNCHRONISED,
+    )
+
+
+def _waiting_simulated(round_id: str) -> ColumnElement[bool]:
+    waiting = and_(Assignment.state == AssignmentState.PENDING, Assignment.kind == ParticipantKind.SIMULATED)
+    return and_(Assignment.round_id == round_id, waiting)
 
 
 def _ran_out() -> ColumnElement[bool]:

@@ -13,9 +13,10 @@ from ferret_db.tables import Assignment, Contribution, Round
 
 
 class Report(NamedTuple):
-    """An assignment and what was accepted for it, if anything was."""
+    """An assignment, which attempt at its round it belongs to, and what was accepted for it, if anything was."""
 
     assignment: Assignment
+    attempt: int
     contribution: Contribution | None
 
 
@@ -29,19 +30,35 @@ def of_assignment(s: Session, assignment_id: str) -> Contribution | None:
     return s.scalars(select(Contribution).where(Contribution.assignment_id == assignment_id)).one_or_none()
 
 
+def by_idempotency_key(s: Session, experiment_id: str, participant: str, key: str) -> Contribution | None:
+    """What was accepted from the participant under ``key``."""
+    query = select(Contribution).where(
+        Contribution.experiment_id == experiment_id,
+        Contribution.participant == participant,
+        Contribution.idempotency_key == key,
+    )
+    return s.scalars(query.order_by(Contribution.round.desc()).limit(1)).one_or_none()
+
+
 def of_round(s: Session, round_id: str) -> list[Contribution]:
     """The accepted contributions of a round in participant order: once frozen, the set that is aggregated."""
     query = select(Contribution).where(Contribution.round_id == round_id).order_by(Contribution.participant)
     return list(s.scalars(query))
 
 
-def memory_of(s: Session, experiment_id: str, participant: str) -> str | None:
-    """The digest of what a simulated client kept from the last of its rounds that was committed."""
+def of_experiment(s: Session, experiment_id: str) -> list[Contribution]:
+    """All that were accepted, by round."""
+    query = select(Contribution).where(Contribution.experiment_id == experiment_id)
+    return list(s.scalars(query.order_by(Contribution.round, Contribution.participant)))
+
+
+def memory_of(s: Session, experiment_id: str, participant: str, before: int) -> str | None:
+    """The digest of what a simulated client kept from the last of its rounds that was committed ``before`` a round."""
     query = (
         select(Contribution.memory_digest)
         .join(Round, Round.id == Contribution.round_id)
         .where(Contribution.experiment_id == experiment_id, Contribution.participant == participant)
-        .where(Round.state == RoundState.COMMITTED)
+        .where(Round.state == RoundState.COMMITTED, Contribution.round < before)
         .order_by(Contribution.round.desc())
         .limit(1)
     )
@@ -51,14 +68,15 @@ def memory_of(s: Session, experiment_id: str, participant: str) -> str | None:
 def list_page(
     s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, round: int | None = None
 ) -> Page[Report]:
-    """One row per assignment, so that leased and rejected ones show too; by round, then participant."""
+    """One row per assignment, so that leased and rejected ones show too; by round, attempt, then participant."""
     query = (
-        select(Assignment, Contribution)
+        select(Assignment, Round.attempt, Contribution)
+        .join(Round, Round.id == Assignment.round_id)
         .outerjoin(Contribution, Contribution.assignment_id == Assignment.id)
         .where(Assignment.experiment_id == experiment_id)
     )
     if round is not None:
         query = query.where(Assignment.round == round)
-    columns = (Assignment.round, Assignment.participant, Assignment.id)
+    columns = (Assignment.round, Round.attempt, Assignment.participant)
     rows = [Report(*row) for row in s.execute(seek(query, columns, cursor, limit))]
-    return page(rows, limit, lambda row: (row.assignment.round, row.assignment.participant, row.assignment.id))
+    return page(rows, limit, lambda row: (row.assignment.round, row.attempt, row.assignment.participant))

@@ -12,6 +12,9 @@ from ferret_db.tables import Event, Experiment
 EventType = Literal[
     "experiment.queued",
     "experiment.running",
+    "experiment.paused",
+    "experiment.resumed",
+    "experiment.extended",
     "experiment.completed",
     "experiment.failed",
     "experiment.cancelled",
@@ -23,7 +26,9 @@ EventType = Literal[
     "round.abandoned",
     "contribution.accepted",
     "contribution.rejected",
+    "evaluation.failed",
     "checkpoint.written",
+    "checkpoint.rebuilt",
 ]
 
 

@@ -1,34 +1,43 @@
-"""Experiments: stored, found, listed, locked."""
+"""Experiments: stored, found, listed, locked, deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.pagination import Page, page, seek
-from ferret_db.tables import Experiment
+from ferret_db.tables import Assignment, Base, Experiment, OutboxMessage, Round
 
 _FRESH = {"populate_existing": True}
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
 
 
 class ExperimentFilter(NamedTuple):
-    """What to list; ``name`` is any part of the name, in any case, and no states means all."""
+    """What to list; ``name`` is any part of the name, in any case, and no states means all.
+
+    ``archived`` asks for those that were put away, instead of all others.
+    """
 
     states: Sequence[ExperimentState] = ()
     algorithm: str | None = None
     dataset: str | None = None
     name: str | None = None
+    archived: bool = False
 
 
 def add(
-    s: Session, spec: ExperimentSpec, *, idempotency_key: str | None = None, idempotency_digest: str | None = None
+    s: Session,
+    spec: ExperimentSpec,
+    *,
+    cloned_from: str | None = None,
+    idempotency_key: str | None = None,
+    idempotency_digest: str | None = None,
 ) -> Experiment:
     """A queued experiment."""
     experiment = Experiment(
@@ -38,6 +47,7 @@ def add(
         dataset=spec.dataset.name,
         rounds=spec.rounds,
         participants=spec.participants.simulated + spec.participants.edge,
+        cloned_from=cloned_from,
         idempotency_key=idempotency_key,
         idempotency_digest=idempotency_digest,
     )
@@ -59,6 +69,12 @@ def spec_of(experiment: Experiment) -> ExperimentSpec:
     return ExperimentSpec.model_validate(experiment.spec)
 
 
+def current_round(experiment: Experiment) -> int | None:
+    """The number of the round under way or next; None if there will be none."""
+    over = experiment.state.finished or experiment.round >= experiment.rounds
+    return None if over else experiment.round + 1
+
+
 def lock(s: Session, experiment_id: str) -> Experiment:
     """The experiment, ours alone until the transaction ends: transitions of one experiment follow each other.
 
@@ -71,6 +87,12 @@ def lock(s: Session, experiment_id: str) -> Experiment:
     if found is None:
         raise _unknown(experiment_id)
     return found
+
+
+def unfinished(s: Session) -> list[Experiment]:
+    """All unfinished experiments, the oldest first."""
+    query = select(Experiment).where(Experiment.state.in_(_UNFINISHED))
+    return list(s.scalars(query.order_by(Experiment.created_at, Experiment.id)))
 
 
 def lock_unfinished(s: Session) -> list[Experiment]:
@@ -93,17 +115,35 @@ def by_idempotency_key(s: Session, key: str) -> Experiment:
 
 def advance(s: Session, experiment_id: str, number: int, digest: str) -> None:
     """Notes the last committed round and its model."""
-    s.execute(
+    change(s, experiment_id, round=number, digest=digest)
+
+
+def change(s: Session, experiment_id: str, **values: Any) -> Experiment:
+    """The experiment, which the caller has locked, with other values; its state is changed by ``swap`` alone."""
+    return s.scalars(
         update(Experiment)
         .where(Experiment.id == experiment_id)
-        .values(round=number, digest=digest, version=Experiment.version + 1),
-        execution_options={"synchronize_session": False},
-    )
+        .values(version=Experiment.version + 1, **values)
+        .returning(Experiment),
+        execution_options={"synchronize_session": False, "populate_existing": True},
+    ).one()
+
+
+def delete(s: Session, experiment_id: str) -> None:
+    """Deletes the experiment, which the caller has locked, and every row that belongs to it."""
+    messages = Base.metadata.tables[OutboxMessage.__tablename__]
+    s.execute(messages.delete().where(_concerns(messages.c.argument, experiment_id)))
+    for table in reversed(Base.metadata.sorted_tables):
+        if "experiment_id" in table.c:
+            s.execute(table.delete().where(table.c.experiment_id == experiment_id))
+    experiment = Base.metadata.tables[Experiment.__tablename__]
+    s.execute(experiment.delete().where(experiment.c.id == experiment_id))
 
 
 def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | None = None) -> Page[Experiment]:
     """Experiments, newest first."""
-    query = select(Experiment)
+    archived = Experiment.archived_at
+    query = select(Experiment).where(archived.is_not(None) if wanted.archived else archived.is_(None))
     if wanted.states:
         query = query.where(Experiment.state.in_(wanted.states))
     if wanted.algorithm:
@@ -120,6 +160,13 @@ def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | No
 def count_by_state(s: Session) -> dict[ExperimentState, int]:
     query = select(Experiment.state, func.count()).group_by(Experiment.state)
     return dict(s.execute(query).all())
+
+
+def _concerns(argument: ColumnElement[str], experiment_id: str) -> ColumnElement[bool]:
+    """Whether a task's argument is the experiment, or one of its rounds or assignments."""
+    its_rounds = select(Round.id).where(Round.experiment_id == experiment_id)
+    its_assignments = select(Assignment.id).where(Assignment.experiment_id == experiment_id)
+    return or_(argument == experiment_id, argument.in_(its_rounds), argument.in_(its_assignments))
 
 
 def _unknown(experiment_id: str) -> FerretError:

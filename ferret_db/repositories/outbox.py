@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import cast
 
-from sqlalchemy import delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, SQLColumnExpression, delete, exists, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.tasks import TaskName
@@ -16,12 +17,19 @@ from ferret_db.tables import OutboxMessage
 _ADDED = "ferret_outbox"
 
 
-def add(s: Session, task: TaskName, argument: str) -> OutboxMessage:
+def add(s: Session, task: TaskName, argument: str) -> None:
     """Stores a message; ``Database.begin`` sends it after the commit."""
-    message = OutboxMessage(task=task, argument=argument)
-    s.add(message)
-    _hand_over(s, [message])
-    return message
+    add_all(s, task, [argument])
+
+
+def add_all(s: Session, task: TaskName, arguments: Sequence[str]) -> None:
+    """Stores a message for each argument, to be sent in their order."""
+    if not arguments:
+        return
+    # An attempt counts before it is made, so that one which kills its process counts too.
+    rows = [{"task": task, "argument": argument, "attempts": 1} for argument in arguments]
+    stored = {message.argument: message for message in s.scalars(insert(OutboxMessage).returning(OutboxMessage), rows)}
+    _hand_over(s, [stored[argument] for argument in arguments])
 
 
 def added(s: Session) -> list[OutboxMessage]:
@@ -29,16 +37,33 @@ def added(s: Session) -> list[OutboxMessage]:
     return list(cast(list[OutboxMessage], s.info.get(_ADDED, [])))
 
 
-def resend(s: Session, older_than: float) -> list[OutboxMessage]:
+@contextmanager
+def savepoint(s: Session) -> Generator[None]:
+    """A savepoint for the block; undone by an exception, it takes the block's messages back too."""
+    before = added(s)
+    try:
+        with s.begin_nested():
+            yield
+    except BaseException:
+        s.info[_ADDED] = before
+        raise
+
+
+def resend(s: Session, older_than: float) -> None:
     """Hands over again what was not sent within ``older_than`` seconds; skips what another process has in hand."""
-    unsent = s.scalars(
-        select(OutboxMessage)
+    unsent = (
+        select(OutboxMessage.id)
         .where(OutboxMessage.sent_at.is_(None), OutboxMessage.created_at < clock.now(s) - timedelta(seconds=older_than))
-        .order_by(OutboxMessage.id)
         .with_for_update(skip_locked=True)
-    ).all()
-    _hand_over(s, unsent)
-    return list(unsent)
+    )
+    again = s.scalars(
+        update(OutboxMessage)
+        .where(OutboxMessage.id.in_(unsent))
+        .values(attempts=OutboxMessage.attempts + 1)
+        .returning(OutboxMessage),
+        execution_options={"synchronize_session": False, "populate_existing": True},
+    )
+    _hand_over(s, sorted(again, key=lambda message: message.id))
 
 
 def sent(s: Session, ids: Sequence[int]) -> None:
@@ -51,27 +76,25 @@ def sent(s: Session, ids: Sequence[int]) -> None:
 
 def waiting(s: Session, task: TaskName, argument: str, seconds: float) -> bool:
     """Whether such a message is still unsent, or was added within the last ``seconds``."""
+    return bool(s.scalar(select(called(s, task, argument, seconds))))
+
+
+def called(s: Session, task: TaskName, argument: str | SQLColumnExpression[str], seconds: float) -> ColumnElement[bool]:
+    """The same as a condition, for an ``argument`` that may be another table's column."""
     recent = OutboxMessage.created_at > clock.now(s) - timedelta(seconds=seconds)
     same = OutboxMessage.argument == argument, OutboxMessage.task == task
-    return bool(s.scalar(select(exists().where(*same, or_(OutboxMessage.sent_at.is_(None), recent)))))
+    return exists().where(*same, or_(OutboxMessage.sent_at.is_(None), recent))
 
 
 def forget(s: Session, older_than: float) -> None:
-    """Deletes what was sent more than ``older_than`` seconds ago."""
-    s.execute(
-        delete(OutboxMessage).where(OutboxMessage.sent_at < clock.now(s) - timedelta(seconds=older_than)),
-        execution_options={"synchronize_session": False},
+    """Deletes what was sent more than ``older_than`` seconds ago; what another process deletes is left to it."""
+    old = (
+        select(OutboxMessage.id)
+        .where(OutboxMessage.sent_at < clock.now(s) - timedelta(seconds=older_than))
+        .with_for_update(skip_locked=True)
     )
-
-
-def unsent(s: Session) -> int:
-    """How many messages wait."""
-    return s.scalars(select(func.count()).where(OutboxMessage.sent_at.is_(None))).one()
+    s.execute(delete(OutboxMessage).where(OutboxMessage.id.in_(old)), execution_options={"synchronize_session": False})
 
 
 def _hand_over(s: Session, messages: Sequence[OutboxMessage]) -> None:
-    """An attempt counts before it is made, so that one which kills its process counts too."""
-    for message in messages:
-        message.attempts += 1
-    s.flush()
     cast(list[OutboxMessage], s.info.setdefault(_ADDED, [])).extend(messages)

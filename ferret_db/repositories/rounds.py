@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from datetime import timedelta
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, func, select, update
+from sqlalchemy import ColumnElement, Row, Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import AssignmentState, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import metrics
-from ferret_db.tables import Assignment, Round
+from ferret_db.repositories.experiments import spec_of
+from ferret_db.tables import Assignment, Experiment, Round
 
 
 class RoundSummary(NamedTuple):
@@ -56,6 +58,22 @@ def latest(s: Session, experiment_id: str, number: int | None = None) -> Round |
     return s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
 
 
+def next_attempt(s: Session, experiment_id: str, number: int) -> int:
+    """The number that the next attempt at the round gets; the first is 1."""
+    last = latest(s, experiment_id, number)
+    return 1 if last is None else last.attempt + 1
+
+
+def gives_work(s: Session, round_id: str) -> bool:
+    """Whether the round is open and its experiment goes on, so that assignments may be leased."""
+    query = (
+        select(Round.id)
+        .join(Experiment, Experiment.id == Round.experiment_id)
+        .where(Round.id == round_id, Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
+    )
+    return s.scalars(query).one_or_none() is not None
+
+
 def in_states(s: Session, experiment_id: str, *states: RoundState) -> list[Round]:
     """The experiment's rounds in one of the states, in order."""
     return list(
@@ -68,17 +86,28 @@ def in_states(s: Session, experiment_id: str, *states: RoundState) -> list[Round
     )
 
 
-def unevaluated(s: Session, experiment_id: str) -> list[Round]:
-    """The committed rounds without an evaluation, in order."""
-    return [row for row in in_states(s, experiment_id, RoundState.COMMITTED) if row.evaluated_at is None]
+def unevaluated(s: Session, experiment: Experiment) -> list[Round]:
+    """The committed rounds whose evaluation is due (``federation.evaluation_due``) and still missing, in order."""
+    due = or_(Round.number % spec_of(experiment).evaluation.every == 0, Round.number == experiment.rounds)
+    missing = Round.state == RoundState.COMMITTED, Round.evaluated_at.is_(None)
+    query = select(Round).where(Round.experiment_id == experiment.id, *missing, due).order_by(Round.number)
+    return list(s.scalars(query, execution_options={"populate_existing": True}))
 
 
-def count_bytes_up(s: Session, round_id: str, size: int) -> None:
+def stop_clock(s: Session, round_: Round) -> None:
+    """Keeps the time that is left to the open round's deadline."""
+    _change(s, round_, seconds_left=(round_.deadline_at - clock.now(s)).total_seconds())
+
+
+def start_clock(s: Session, round_: Round) -> None:
+    """Sets the open round's deadline to when the time that was left will be over."""
+    deadline_at = clock.now(s) + timedelta(seconds=round_.seconds_left or 0)
+    _change(s, round_, deadline_at=deadline_at, seconds_left=None)
+
+
+def count_bytes_up(s: Session, round_: Round, size: int) -> None:
     """Adds an upload to the round's sum."""
-    s.execute(
-        update(Round).where(Round.id == round_id).values(bytes_up=Round.bytes_up + size),
-        execution_options={"synchronize_session": False},
-    )
+    _change(s, round_, bytes_up=Round.bytes_up + size)
 
 
 def evaluated(s: Session, experiment_id: str, number: int) -> None:
@@ -122,6 +151,14 @@ def bytes_by_experiment(s: Session, experiment_ids: Sequence[str]) -> dict[str, 
 def count_by_state(s: Session) -> dict[RoundState, int]:
     query = select(Round.state, func.count()).group_by(Round.state)
     return dict(s.execute(query).all())
+
+
+def _change(s: Session, round_: Round, **values: Any) -> None:
+    """Sets columns beside the state of the round, whose experiment the caller has locked."""
+    s.execute(
+        update(Round).where(Round.id == round_.id).values(**values),
+        execution_options={"synchronize_session": False},
+    )
 
 
 def _counted() -> Select[Round, int, int, int]:

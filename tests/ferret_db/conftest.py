@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 from sqlalchemy import update
+from sqlalchemy.orm import Session
 
 from ferret_core.cost import LocalCost
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import ContributionMeta
@@ -22,6 +24,7 @@ from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
+from ferret_db.repositories import events as event_rows
 from ferret_db.tables import Assignment, Base, Contribution, Experiment, OutboxMessage, Round
 
 BACKENDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
@@ -128,12 +131,19 @@ class Lab:
             population=3,
         )
 
-    def open(self, experiment: Experiment, participants: int = 3, deadline: float = 60, number: int = 1) -> Round:
+    def open(
+        self,
+        experiment: Experiment,
+        participants: int = 3,
+        deadline: float = 60,
+        number: int = 1,
+        needed: int | None = None,
+    ) -> Round:
         tasks = [
             (self.task(experiment, number, f"client-{i}"), ParticipantKind.SIMULATED, None) for i in range(participants)
         ]
         with self.database.begin() as s:
-            return rounds.open_round(s, experiment.id, number, tasks, deadline, bytes_down_each=100)
+            return rounds.open_round(s, experiment.id, number, tasks, deadline, bytes_down_each=100, needed=needed)
 
     def assignments(self, round_: Round) -> list[Assignment]:
         with self.database.read() as s:
@@ -164,6 +174,10 @@ class Lab:
         """Leases and accepts; the digest is the participant's."""
         return self.accept(self.lease(assignment), digest=f"{assignment.participant}:{assignment.round}")
 
+    def reject(self, leased: Assignment, code: str = "training.non_finite") -> None:
+        with self.database.begin() as s:
+            assignments.reject(s, leased.id, leased.fence, FerretError(code, "the loss is nan"))
+
     def freeze(self, experiment: Experiment, number: int = 1) -> Round:
         round_ = self.open(experiment, number=number)
         for assignment in self.assignments(round_):
@@ -172,17 +186,25 @@ class Lab:
 
     def commit(self, round_: Round, digest: str = "dd" * 32, **metrics: float) -> bool:
         with self.database.begin() as s:
-            return rounds.commit_round(
-                s,
-                round_.id,
-                digest=digest,
-                record={"round": round_.number, "scale": 1e16},
-                record_hash="ab" * 32,
-                update_digest="cd" * 32,
-                update_size=40,
-                artifacts=[self.file(round_.number)],
-                metrics=metrics,
-            )
+            return self.commit_in(s, round_, digest, **metrics)
+
+    def commit_in(self, s: Session, round_: Round, digest: str, **metrics: float) -> bool:
+        return rounds.commit_round(
+            s,
+            round_.id,
+            digest=digest,
+            record={"round": round_.number, "scale": 1e16},
+            record_hash="ab" * 32,
+            update_digest="cd" * 32,
+            update_size=40,
+            artifacts=[self.file(round_.number)],
+            metrics=metrics,
+        )
+
+    def events(self, experiment_id: str) -> list[str]:
+        """The types of all that happened."""
+        with self.database.read() as s:
+            return [event.type for event in event_rows.after(s, experiment_id, 0, 10_000)]
 
     def get(self, row: Any) -> Any:
         """The row as the database has it now."""

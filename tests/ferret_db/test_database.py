@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, StatementError
+from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.tasks import TaskName
@@ -55,6 +57,22 @@ def test_messages_are_sent_after_the_commit(url: str) -> None:
         assert seen == []
     assert seen == [True, True]
     assert [(message.sent_at is not None, message.attempts) for message in messages(database)] == [(True, 1)] * 2
+    database.dispose()
+
+
+def test_a_commit_waits_for_the_disk_unless_told_otherwise(url: str) -> None:
+    of_sqlite = url.startswith("sqlite")
+    asks = "PRAGMA synchronous" if of_sqlite else "SHOW synchronous_commit"
+    waits, hurries = (2, 1) if of_sqlite else ("on", "off")
+    if not of_sqlite:  # where the test server's default is off
+        url = make_url(url).update_query_dict({"options": "-csynchronous_commit=on"}).render_as_string(False)
+    database = Database(url)
+    for flush in (True, False, True):
+        with database.begin(flush=flush) as s:
+            assert s.scalar(text(asks)) == (waits if flush else hurries)
+        assert database.transact(lambda s: s.scalar(text(asks)), flush=flush) == (waits if flush else hurries)
+    with database.begin() as s:
+        assert s.scalar(text(asks)) == waits
     database.dispose()
 
 
@@ -169,3 +187,34 @@ def test_a_nul_character_which_postgresql_cannot_take_is_the_callers_error(datab
     with refused, database.read() as s:
         found = experiments.list_page(s, ExperimentFilter(name="a\0b"), 10).items
     assert found == []
+
+
+@pytest.mark.parametrize("url", [pytest.param("postgresql", marks=pytest.mark.postgresql)], indirect=True)
+def test_a_transaction_whose_connection_was_cut_is_made_once_more(database: Database, lab: Any) -> None:
+    tries: list[str] = []
+
+    def work(s: Session) -> str:
+        tries.append(experiments.add(s, lab.spec()).id)
+        if len(tries) == 1:
+            with database.begin() as other:
+                cut = text("SELECT pg_terminate_backend(:pid)")
+                other.execute(cut, {"pid": s.scalar(text("SELECT pg_backend_pid()"))})
+        return experiments.add(s, lab.spec()).id
+
+    last = database.transact(work)
+    with database.read() as s:
+        kept = {row.id for row in experiments.list_page(s, ExperimentFilter(), 10).items}
+    assert kept == {tries[1], last}
+    assert len(tries) == 2
+
+
+def test_any_other_error_ends_a_transaction_at_once(database: Database) -> None:
+    tries: list[int] = []
+
+    def work(s: Session) -> None:
+        tries.append(1)
+        raise FerretError("round.closed", "too late")
+
+    with pytest.raises(FerretError):
+        database.transact(work)
+    assert tries == [1]

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
+from ferret_core.cost import LocalCost
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
-from ferret_db.repositories import contributions, events, participants
+from ferret_db.repositories import contributions, events, participants, rejections
 from ferret_db.tables import Assignment
 
 
 def lease(database: Database, assignment: Assignment, seconds: float = 60) -> Assignment | None:
     with database.begin() as s:
         return assignments.lease(s, assignment.id, seconds)
-
-
-def reject(database: Database, leased: Assignment, code: str = "training.non_finite") -> None:
-    with database.begin() as s:
-        assignments.reject(s, leased.id, leased.fence, FerretError(code, "the loss is nan"))
 
 
 @pytest.fixture
@@ -55,7 +52,7 @@ def test_a_lease_that_ran_out_is_taken_over(database: Database, lab: Any, assign
     old = lab.lease(assignment, seconds=-1)
     new = lab.lease(assignment)
     assert (new.fence, new.attempt) == (old.fence + 1, 2)
-    for late in (lambda: lab.accept(old), lambda: reject(database, old)):
+    for late in (lambda: lab.accept(old), lambda: lab.reject(old)):
         with pytest.raises(FerretError, match="fence 1 does not hold") as caught:
             late()
         assert caught.value.code == "lease.lost"
@@ -69,6 +66,52 @@ def test_threads_take_over_a_lost_lease_once(database: Database, lab: Any, assig
     lab.lease(assignment, seconds=-1)
     taken = [leased for leased in lab.race(lambda _: lease(database, assignment)) if leased is not None]
     assert [leased.fence for leased in taken] == [2]
+
+
+def test_a_lease_that_ran_out_is_lost_though_nobody_took_it_over(lab: Any, assignment: Assignment) -> None:
+    late = lab.lease(assignment, seconds=-1)
+    for act in (lambda: lab.accept(late), lambda: lab.reject(late)):
+        with pytest.raises(FerretError, match=f"the lease on {late.id} ran out at") as caught:
+            act()
+        assert caught.value.code == "lease.lost"
+    assert lab.get(assignment).state == AssignmentState.LEASED
+
+
+def test_work_that_is_given_back_waits_for_another_at_once(
+    database: Database, lab: Any, assignment: Assignment, sent: list[Any]
+) -> None:
+    old = lab.lease(assignment)
+    sent.clear()
+    with database.begin() as s:
+        assignments.give_back(s, old.id, old.fence)
+    assert sent == [("ferret.train", assignment.id)]
+    new = lab.lease(assignment)
+    assert (new.fence, new.attempt) == (2, 2)
+    with pytest.raises(FerretError) as caught, database.begin() as s:
+        assignments.give_back(s, old.id, old.fence)
+    assert caught.value.code == "lease.lost"
+    assert lab.get(assignment).state == AssignmentState.LEASED
+
+
+def test_heartbeats_beside_it_keep_no_work_from_being_given_back(database: Database, lab: Any) -> None:
+    """A heartbeat moves the row's version; only what was taken away for good may be refused."""
+
+    def act(held: Assignment, thread: int) -> str:
+        try:
+            with database.begin() as s:
+                if thread == 0:
+                    assignments.give_back(s, held.id, held.fence)
+                else:
+                    assignments.heartbeat(s, held.id, held.fence, 60)
+        except FerretError as error:
+            return error.code
+        return "done"
+
+    for row in lab.assignments(lab.open(lab.start(), participants=6)):
+        gave_back, *beats = lab.race(partial(act, lab.lease(row)), threads=4)
+        assert gave_back == "done"
+        assert set(beats) <= {"done", "lease.lost"}
+        assert lab.get(row).state == AssignmentState.PENDING
 
 
 def test_heartbeats_prolong_the_lease(database: Database, lab: Any, assignment: Assignment) -> None:
@@ -128,6 +171,34 @@ def test_the_same_contribution_again_is_welcome_after_the_commit(lab: Any) -> No
     assert lab.get(round_).bytes_up == 50
 
 
+def test_the_same_key_with_another_contribution_is_a_conflict(database: Database, lab: Any) -> None:
+    experiment = lab.start(rounds=2)
+
+    def deliver(leased: Assignment, digest: str, key: str | None) -> Any:
+        with database.begin() as s:
+            meta = lab.meta(leased)
+            return assignments.accept(
+                s, leased.id, leased.fence, digest=digest, size=5, meta=meta, cost=LocalCost(1.0), idempotency_key=key
+            )
+
+    round_ = lab.open(experiment, participants=1)
+    leased = lab.lease(lab.assignments(round_)[0])
+    first = deliver(leased, "c1", "key")
+    assert first.idempotency_key == "key"
+    assert deliver(leased, "c1", "key").id == first.id
+    assert deliver(leased, "c1", None).id == first.id
+    lab.commit(round_)
+    following = lab.lease(lab.assignments(lab.open(lab.get(experiment), participants=1, number=2))[0])
+    for late in (lambda: deliver(leased, "c2", "key"), lambda: deliver(following, "c3", "key")):
+        with pytest.raises(FerretError, match="came with c1 for round 1") as caught:
+            late()
+        assert caught.value.code == "idempotency.conflict"
+    with pytest.raises(FerretError) as caught:
+        deliver(leased, "c2", "another")
+    assert caught.value.code == "contribution.duplicate"
+    assert deliver(following, "c3", "another").round == 2
+
+
 def test_threads_accept_once(lab: Any, assignment: Assignment) -> None:
     leased = lab.lease(assignment)
     assert len({stored.id for stored in lab.race(lambda _: lab.accept(leased))}) == 1
@@ -163,15 +234,71 @@ def test_a_late_contribution_hears_that_the_round_is_closed(lab: Any) -> None:
     prompt, late, _ = [lab.lease(row) for row in lab.assignments(round_)]
     lab.accept(prompt)
     assert lab.get(round_).state == RoundState.FROZEN
-    with pytest.raises(FerretError, match="round 1 is frozen") as caught:
+    with pytest.raises(FerretError, match="round 1, attempt 1, is frozen") as caught:
         lab.accept(late)
     assert caught.value.code == "round.closed"
 
 
+def test_a_closed_round_names_the_current_one(database: Database, lab: Any) -> None:
+    experiment = lab.start(rounds=2)
+    round_ = lab.open(experiment, participants=2, needed=1)
+    prompt, late = [lab.lease(row) for row in lab.assignments(round_)]
+    lab.accept(prompt)
+    lab.commit(round_)
+    with pytest.raises(FerretError, match="is committed; the current round is 2") as caught:
+        lab.accept(late)
+    assert caught.value.members == {"current_round": 2}
+    with database.begin() as s:
+        lifecycle.cancel(s, experiment.id)
+    with pytest.raises(FerretError, match="there will be no other") as caught:
+        lab.accept(late)
+    assert caught.value.members == {"current_round": None}
+
+
+def test_another_base_model_means_resync(lab: Any, assignment: Assignment) -> None:
+    with pytest.raises(FerretError, match="resync") as caught:
+        lab.accept(lab.lease(assignment), base_digest="ff" * 32)
+    assert (caught.value.code, caught.value.problem.status) == ("contribution.wrong_base", 409)
+
+
+def test_refused_uploads_are_counted_by_reason_and_move_nothing(
+    database: Database, lab: Any, assignment: Assignment, sent: list[Any]
+) -> None:
+    def refuse(code: str, detail: str) -> None:
+        with database.begin() as s:
+            assignments.refuse(s, assignment.id, FerretError(code, detail))
+
+    leased, happened = lab.lease(assignment), lab.events(assignment.experiment_id)
+    sent.clear()
+    refuse("contribution.wrong_base", "resync")
+    refuse("contribution.non_finite", "a NaN")
+    refuse("contribution.wrong_base", "resync, please")
+    with database.read() as s:
+        noted = rejections.list_page(s, assignment.experiment_id, 10).items
+    assert [(row.code, row.count, row.detail) for row in noted] == [
+        ("contribution.non_finite", 1, "a NaN"),
+        ("contribution.wrong_base", 2, "resync, please"),
+    ]
+    assert {(row.participant, row.round, row.assignment_id) for row in noted} == {("client-0", 1, assignment.id)}
+    assert lab.get(assignment).version == leased.version
+    assert (lab.events(assignment.experiment_id), sent) == (happened, [])
+    assert lab.accept(leased).participant == "client-0"
+
+
+def test_threads_count_every_refusal(database: Database, lab: Any, assignment: Assignment) -> None:
+    def refuse(thread: int) -> None:
+        with database.begin() as s:
+            assignments.refuse(s, assignment.id, FerretError("contribution.malformed", f"{thread}"))
+
+    lab.race(refuse)
+    with database.read() as s:
+        assert [row.count for row in rejections.list_page(s, assignment.experiment_id, 10).items] == [8]
+
+
 def test_rejecting_keeps_the_reason(database: Database, lab: Any, assignment: Assignment) -> None:
     leased = lab.lease(assignment)
-    reject(database, leased)
-    reject(database, leased)
+    lab.reject(leased)
+    lab.reject(leased)
     kept = lab.get(assignment)
     assert (kept.state, kept.error["code"]) == (AssignmentState.REJECTED, "training.non_finite")
     with database.read() as s:

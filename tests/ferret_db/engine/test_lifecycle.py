@@ -148,5 +148,5 @@ def test_an_end_is_final(database: Database, lab: Any, first: str, then: str) ->
 
 
 def test_a_queued_experiment_cannot_complete(database: Database, lab: Any) -> None:
-    with pytest.raises(FerretError, match="is queued and cannot become completed"):
+    with pytest.raises(FerretError, match="is queued: it cannot become completed"):
         finish(database, "complete", lab.submit().id)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Engine, event, select, update
 
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import gauges, outbox
-from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round
+from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, TaskRun, Worker
 
 Sweep = Callable[[], list[tuple[str, str]]]
 
@@ -43,7 +43,7 @@ def later(lab: Any, seconds: float = 40) -> None:
 
 def unsent(database: Database) -> int:
     with database.read() as s:
-        return gauges.read(s).outbox_unsent
+        return sum(gauges.read(s).unsent.values())
 
 
 def test_a_message_is_sent_once_the_broker_is_back(url: str, lab: Any) -> None:
@@ -101,7 +101,7 @@ def test_work_whose_messages_the_broker_lost_is_sent_again(lab: Any, sweep: Swee
 
 
 def test_a_round_past_its_deadline_closes(database: Database, lab: Any, sweep: Sweep) -> None:
-    quorate, short = lab.start(round={"quorum": 0.3}), lab.start()
+    quorate, short = lab.start(round={"quorum": 0.3}), lab.start(round={"attempts": 1})
     for experiment in (quorate, short):
         lab.deliver(lab.assignments(lab.open(experiment))[0])
     lab.age(Round, "deadline_at", 1)
@@ -159,7 +159,7 @@ def test_a_due_evaluation_is_called_for_again(database: Database, lab: Any, swee
 
 
 def test_a_finished_experiment_is_left_alone(database: Database, lab: Any, sweep: Sweep) -> None:
-    lab.open(lab.start(), deadline=-1)
+    lab.open(lab.start(round={"attempts": 1}), deadline=-1)
     sweep()  # the quorum is missed
     later(lab)
     assert sweep() == []
@@ -188,3 +188,102 @@ def test_reconcilers_at_once_do_the_work_once(database: Database, lab: Any, sent
 
     lab.race(run)
     assert sorted(sent) == sorted(("ferret.train", row.id) for row in rows)
+
+
+def test_half_a_lease_decides_when_work_is_lost(database: Database, lab: Any, sent: list[Any]) -> None:
+    round_ = lab.freeze(lab.start())
+    later(lab, 4)
+    for lease_seconds, called in ((10.0, []), (6.0, [("ferret.aggregate", round_.id)])):
+        sent.clear()
+        with database.begin() as s:
+            reconcile(s, lease_seconds)
+        assert [message for message in sent if message[0] == "ferret.aggregate"] == called
+
+
+def test_a_missed_quorum_is_tried_again(lab: Any, sweep: Sweep) -> None:
+    experiment = lab.start()
+    lab.open(experiment, deadline=-1)
+    assert ("ferret.coordinate", experiment.id) in sweep()
+    assert lab.open(experiment).attempt == 2
+
+
+def test_work_lost_by_the_broker_is_called_for_though_others_are_busy(
+    database: Database, lab: Any, sweep: Sweep
+) -> None:
+    def trained() -> list[str]:
+        return sorted(argument for task, argument in sweep() if task == "ferret.train")
+
+    held, *waiting = lab.assignments(lab.open(lab.start()))
+    lab.lease(held)
+    later(lab)
+    assert trained() == []  # all that is known to live is busy
+    with database.begin() as s:
+        s.add(Worker(id="train-host-1", queue=Queue.TRAIN, host="host", pid=1, device="cpu"))
+    assert trained() == sorted(row.id for row in waiting)
+    assert trained() == []
+
+
+def test_what_a_worker_has_in_hand_is_not_called_for(database: Database, lab: Any, sweep: Sweep) -> None:
+    round_ = lab.freeze(lab.start())
+    with database.begin() as s:
+        about = {"task": TaskName.AGGREGATE, "subject": round_.id}
+        s.add(Worker(id="aggregate-1", queue=Queue.AGGREGATE, host="host", pid=1, device="cpu", **about))
+        s.add(TaskRun(task=TaskName.AGGREGATE, argument=round_.id, worker="aggregate-1"))
+    later(lab)
+    assert ("ferret.aggregate", round_.id) not in sweep()
+    lab.age(Worker, "seen_at", 100)
+    assert ("ferret.aggregate", round_.id) in sweep()
+
+
+def test_an_experiment_that_cannot_be_read_does_not_keep_the_others(
+    database: Database, lab: Any, sweep: Sweep, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, *others = [lab.start(round={"attempts": 1}) for _ in range(3)]
+    for experiment in (broken, *others):
+        lab.open(experiment, deadline=-1)
+    with database.begin() as s:
+        s.execute(update(Experiment).where(Experiment.id == broken.id).values(spec={"from": "another version"}))
+    sweep()
+    assert [lab.get(experiment).state for experiment in (broken, *others)] == ["running", "failed", "failed"]
+    assert f"{broken.id} could not be looked after" in caplog.text
+
+
+def test_workers_that_were_not_seen_for_a_day_are_forgotten(database: Database, lab: Any, sweep: Sweep) -> None:
+    with database.begin() as s:
+        for pid in (1, 2):
+            s.add(Worker(id=f"train-host-{pid}", queue=Queue.TRAIN, host="host", pid=pid, device="cpu"))
+    lab.age(Worker, "seen_at", 86_500, Worker.pid == 1)
+    sweep()
+    with database.read() as s:
+        assert [row.pid for row in s.scalars(select(Worker))] == [2]
+
+
+def test_a_sweep_takes_as_many_statements_for_a_thousand_assignments_as_for_three(lab: Any, sweep: Sweep) -> None:
+    def statements(participants: int) -> list[int]:
+        rows = lab.assignments(lab.open(lab.start(), participants))
+        later(lab)
+        counts = [counted(sweep)]  # no message is on its way
+        for row in rows[: participants // 2]:
+            lab.lease(row, seconds=-1)
+        counts.append(counted(sweep))  # and half the leases are lost
+        with lab.database.begin() as s:
+            lifecycle.cancel(s, rows[0].experiment_id)
+        return counts
+
+    few, many = statements(3), statements(1000)
+    assert all(more <= less + 10 for less, more in zip(few, many, strict=True)), (few, many)
+
+
+def counted(act: Callable[[], Any]) -> int:
+    """How many statements it takes."""
+    statements: list[str] = []
+
+    def count(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", count)
+    try:
+        act()
+    finally:
+        event.remove(Engine, "before_cursor_execute", count)
+    return len(statements)

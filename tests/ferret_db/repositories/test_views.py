@@ -163,4 +163,8 @@ def test_gauges_count_every_state(database: Database, experiment: Experiment) ->
     assert len(found.experiments) == 6
     assert found.rounds == {"open": 1, "frozen": 0, "committed": 2, "abandoned": 0}
     assert found.assignments == {"pending": 1, "leased": 0, "accepted": 7, "rejected": 1, "expired": 0}
-    assert found.outbox_unsent == 0
+    assert found.leases == {"held": 0, "expired": 0}
+    assert found.waiting == {"ferret.train": 1, "ferret.aggregate": 0}
+    assert set(found.unsent.values()) == set(found.dead.values()) == set(found.workers.values()) == {0}
+    assert found.rejected == {}
+    assert set(found.round_seconds) == {experiment.id}

@@ -1,0 +1,81 @@
+"""Whether anything can move an experiment on: computed when asked, from who was seen last, and never stored."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.tasks import Queue
+from ferret_db import clock
+from ferret_db.engine.tasks import TRANSIENT
+from ferret_db.repositories import assignments, participants, rounds, task_runs, workers
+from ferret_db.repositories.experiments import spec_of
+from ferret_db.repositories.workers import GONE_SECONDS
+from ferret_db.tables import Experiment
+
+
+class Stall(NamedTuple):
+    """Why an experiment stands still, what to do about it, and since when."""
+
+    code: str
+    detail: str
+    since: datetime
+
+
+def stall(s: Session, experiment: Experiment) -> Stall | None:
+    """What a queued or running experiment waits for in vain; None while something can move it."""
+    if experiment.state not in {ExperimentState.QUEUED, ExperimentState.RUNNING}:
+        return None
+    return (
+        _no_aggregation_worker(s, experiment)
+        or _no_training_worker(s, experiment)
+        or _participants_missing(s, experiment)
+        or _held_up(s, experiment)
+    )
+
+
+def _no_aggregation_worker(s: Session, experiment: Experiment) -> Stall | None:
+    since = _missing_since(s, Queue.AGGREGATE, experiment.created_at)
+    if since is None:
+        return None
+    detail = "no aggregation worker is running; start one with ferret worker aggregate, or all with ferret serve"
+    return Stall("aggregation_worker.missing", detail, since)
+
+
+def _no_training_worker(s: Session, experiment: Experiment) -> Stall | None:
+    opened_at = assignments.untrained_since(s, experiment.id)
+    since = None if opened_at is None else _missing_since(s, Queue.TRAIN, opened_at)
+    if since is None:
+        return None
+    detail = "simulated clients wait and no training worker is running; start one with ferret worker train"
+    return Stall("training_worker.missing", detail, since)
+
+
+def _participants_missing(s: Session, experiment: Experiment) -> Stall | None:
+    wanted = spec_of(experiment).participants.edge
+    if not wanted or experiment.started_at is None or rounds.latest(s, experiment.id) is not None:
+        return None
+    joined = participants.of_experiment(s, experiment.id)
+    if len(joined) >= wanted:
+        return None
+    so_far = f"{len(joined)} of {wanted} real participants have joined and round 1 waits for all"
+    detail = f"{so_far}; invite the others with ferret experiment enrol {experiment.id}"
+    since = max([experiment.started_at, *(one.created_at for one in joined)])
+    return Stall("participants.missing", detail, since)
+
+
+def _held_up(s: Session, experiment: Experiment) -> Stall | None:
+    """A task that its surroundings, a full disk, do not let end well."""
+    for run in task_runs.failing(s, experiment.id):
+        if run.error is not None and run.error["code"] in TRANSIENT:
+            return Stall(run.error["code"], run.error["detail"], run.created_at)
+    return None
+
+
+def _missing_since(s: Session, queue: Queue, wanted_at: datetime) -> datetime | None:
+    """Since when the queue lacks the worker that was wanted at ``wanted_at``; None if one was seen just now."""
+    since = max(wanted_at, workers.last_seen(s, queue) or wanted_at)
+    return since if (clock.now(s) - since).total_seconds() > GONE_SECONDS else None

@@ -1,0 +1,246 @@
+"""A task's attempts, counted before they run: one that kills its workers is dead after so many, and the rest goes on.
+
+A worker that vanishes leaves its count behind. A task that ends well takes its counts away; one that is given back, or
+that fails for a reason which is not its own (a full disk), takes back the one. At most one worker has a task in hand;
+a message that comes meanwhile is sent again when that one ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import AssignmentState, RoundState
+from ferret_core.protocol.tasks import TaskName
+from ferret_db import clock
+from ferret_db.engine import assignments, lifecycle
+from ferret_db.repositories import assignments as assignment_rows
+from ferret_db.repositories import events, experiments, metrics, outbox, rounds, task_runs, workers
+from ferret_db.repositories.workers import GONE_SECONDS, Identity
+from ferret_db.tables import TaskRun
+
+logger = logging.getLogger(__name__)
+
+REFUSED = frozenset({"lease.lost", "round.closed", "experiment.conflict", "worker.stopping"})
+"""Ends that nobody is to blame for: the world has moved on, or the work was given back."""
+TRANSIENT = frozenset({"storage.full"})
+"""Errors of the surroundings: the same task can succeed once they are mended."""
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_BURIAL_SECONDS = 60.0
+
+
+class Subject(NamedTuple):
+    """What a task is about, as far as it is about one."""
+
+    experiment: str
+    round: int | None = None
+    participant: str | None = None
+
+
+def subject_of(s: Session, task: TaskName, argument: str) -> Subject:
+    """What the task's id stands for; raises the ``….not_found`` of it."""
+    match task:
+        case TaskName.TRAIN:
+            assignment = assignment_rows.get(s, argument)
+            return Subject(assignment.experiment_id, assignment.round, assignment.participant)
+        case TaskName.AGGREGATE | TaskName.EVALUATE if argument.startswith("rnd_"):
+            round_ = rounds.get(s, argument)
+            return Subject(round_.experiment_id, round_.number)
+        case _:
+            return Subject(experiments.get(s, argument).id)
+
+
+def begin(
+    s: Session, task: TaskName, argument: str, who: Identity, *, strikes: int, gone: float = GONE_SECONDS
+) -> Subject | None:
+    """Counts an attempt at the task and gives it into the worker's hands; what it is about, or None not to run it.
+
+    It is not run when it is about nothing any more, when another worker has it in hand, and after ``strikes`` attempts
+    that did not end well: then it is dead, and what waits for it is told. A worker that has not been seen for ``gone``
+    seconds has nothing in hand.
+    """
+    try:
+        subject = subject_of(s, task, argument)
+    except FerretError as error:
+        logger.info("%s is about nothing: %s", task, error.detail)
+        return None
+    run = task_runs.get(s, task, argument)
+    if _in_other_hands(s, task, argument, who, gone):
+        if run is not None:
+            task_runs.change(s, run, called_again=True)
+        return None
+    if run is not None and (run.dead_at or (run.attempts >= strikes and run.worker != who.id)):
+        _bury(s, run, subject)
+        return None
+    if not _taken(s, run, task, argument, subject, who):
+        return begin(s, task, argument, who, strikes=strikes, gone=gone)
+    workers.seen(s, who, task, argument)
+    return subject
+
+
+def _taken(s: Session, run: TaskRun | None, task: TaskName, argument: str, subject: Subject, who: Identity) -> bool:
+    """Whether the attempt is ours; False if another worker took it this very moment."""
+    if run is None:
+        return task_runs.add(s, task, argument, subject.experiment, who.id)
+    # What this very process began and could not note the end of has killed nobody: it is not counted twice.
+    return run.worker == who.id or task_runs.take(s, run, who.id)
+
+
+def done(s: Session, task: TaskName, argument: str, who: Identity) -> None:
+    """The task has ended well: nothing is held against it any more."""
+    workers.seen(s, who)
+    run = task_runs.get(s, task, argument, lock=True)
+    if run is None:
+        return
+    if run.worker != who.id:  # which was taken for dead: another has begun
+        task_runs.change(s, run, attempts=run.attempts - 1)
+        return
+    task_runs.drop(s, run)
+    if run.called_again:
+        outbox.add(s, task, argument)
+
+
+def released(s: Session, task: TaskName, argument: str, who: Identity, *, again: bool = False) -> None:
+    """The task was given back or refused, which is no strike; earlier ones stay. ``again``: it is sent once more."""
+    workers.seen(s, who)
+    run = task_runs.get(s, task, argument, lock=True)
+    if run is None:
+        return
+    mine = run.worker == who.id
+    if mine and run.attempts <= 1 and run.error is None:
+        task_runs.drop(s, run)
+    else:
+        _let_go(s, run, who, attempts=run.attempts - 1)
+    if again or (mine and run.called_again):
+        outbox.add(s, task, argument)
+
+
+def failed(s: Session, task: TaskName, argument: str, who: Identity, error: FerretError, *, strike: bool) -> None:
+    """The task ended in ``error``, which is kept; the reconciler has it tried again. Only a ``strike`` counts."""
+    workers.seen(s, who)
+    run = task_runs.get(s, task, argument, lock=True)
+    if run is not None:
+        _let_go(s, run, who, attempts=run.attempts - (not strike), error=error.to_json())
+
+
+def recover(s: Session, gone: float = GONE_SECONDS) -> None:
+    """What workers had in hand that have not been seen for ``gone`` seconds is called for again at once."""
+    for run in task_runs.orphaned(s, gone):
+        if not task_runs.let_go(s, run):
+            continue
+        if run.task == TaskName.TRAIN:
+            _end_lease(s, run.argument)
+        else:
+            outbox.add(s, run.task, run.argument)
+
+
+def _end_lease(s: Session, assignment_id: str) -> None:
+    """Makes the assignment free for others, and calls them."""
+    assignment = assignment_rows.get(s, assignment_id)
+    if assignment.state == AssignmentState.PENDING:  # its worker died before it could lease it
+        outbox.add(s, TaskName.TRAIN, assignment_id)
+    elif assignment.state == AssignmentState.LEASED:
+        with suppress(FerretError):  # whose lease has run out, which is seen to elsewhere
+            assignments.give_back(s, assignment_id, assignment.fence)
+
+
+def described(error: BaseException) -> FerretError:
+    """The error as one of the catalog's."""
+    if isinstance(error, FerretError):
+        return error
+    if _no_room(error):
+        return FerretError("storage.full", f"{error}: make room, it is tried again")
+    return FerretError("internal", f"{type(error).__name__}: {error}")
+
+
+def _no_room(error: BaseException) -> bool:
+    """Whether a disk was full for Python, or for Rust, in which safetensors writes."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_ROOM
+    return any(f"(os error {number})" in str(error) for number in _NO_ROOM)
+
+
+def is_strike(error: BaseException) -> bool:
+    """Whether the task may be to blame, rather than a full disk or a database that went away."""
+    return described(error).code not in TRANSIENT and not isinstance(error, OperationalError | InterfaceError)
+
+
+def _in_other_hands(s: Session, task: TaskName, argument: str, who: Identity, gone: float) -> bool:
+    """Whether another worker is on it. For an assignment its lease says so, which is quicker to end."""
+    if task == TaskName.TRAIN:
+        assignment = assignment_rows.get(s, argument)
+        until = assignment.lease_until
+        return assignment.state == AssignmentState.LEASED and until is not None and until > clock.now(s)
+    held = task_runs.held(s, task, argument, gone)
+    return held is not None and held.worker != who.id
+
+
+def _let_go(s: Session, run: TaskRun, who: Identity, **values: Any) -> None:
+    """The run with other ``values``, and out of the worker's hands unless another has it already."""
+    if run.worker == who.id:
+        values |= {"worker": None, "called_again": False}
+    task_runs.change(s, run, **values)
+
+
+def _bury(s: Session, run: TaskRun, subject: Subject) -> None:
+    """Marks the task dead and tells what waits for it; again, where it could not be told before."""
+    experiment = experiments.lock(s, subject.experiment)
+    if run.dead_at is None:
+        logger.error("%s %s is dead after %d attempts", run.task, run.argument, run.attempts)
+        task_runs.change(s, run, dead_at=clock.utcnow(), worker=None, error=_cause(run).to_json())
+        run = task_runs.get(s, run.task, run.argument) or run
+    if experiment.state.finished or not _still_due(s, run, subject):
+        return
+    error = FerretError("task.dead", str((run.error or {}).get("detail")))
+    match run.task:
+        case TaskName.TRAIN:
+            _reject(s, run.argument, error)
+        case TaskName.EVALUATE if subject.round is not None:
+            _leave_unevaluated(s, subject.experiment, subject.round, error)
+        case _:
+            lifecycle.fail(s, experiment.id, error)
+
+
+def _still_due(s: Session, run: TaskRun, subject: Subject) -> bool:
+    """Whether it was not done after all, by one whose sign of that got lost."""
+    match run.task:
+        case TaskName.AGGREGATE:
+            return rounds.get(s, run.argument).state == RoundState.FROZEN
+        case TaskName.EVALUATE if subject.round is not None:
+            return rounds.get(s, run.argument).evaluated_at is None
+        case TaskName.EVALUATE:
+            return not metrics.by_round(s, subject.experiment, [0])
+        case TaskName.REPAIR:
+            return False
+        case _:
+            return True
+
+
+def _cause(run: TaskRun) -> FerretError:
+    last = f"the last time: {run.error['detail']}" if run.error else "each time its worker vanished"
+    name = run.task.removeprefix("ferret.")
+    return FerretError(
+        "task.dead",
+        f"{name} of {run.argument} was begun {run.attempts} times and never ended well, {last}; look for "
+        f"{run.argument} in the workers' logs, mend the cause and clone the experiment",
+    )
+
+
+def _reject(s: Session, assignment_id: str, error: FerretError) -> None:
+    leased = assignments.lease(s, assignment_id, _BURIAL_SECONDS)
+    if leased is not None:
+        assignments.reject(s, leased.id, leased.fence, error)
+
+
+def _leave_unevaluated(s: Session, experiment_id: str, number: int, error: FerretError) -> None:
+    """The round counts as evaluated, so that the experiment goes on without its figures."""
+    rounds.evaluated(s, experiment_id, number)
+    data = {"code": error.code, "detail": error.detail}
+    events.add(s, experiment_id, "evaluation.failed", round=number, data=data)
+    outbox.add(s, TaskName.COORDINATE, experiment_id)

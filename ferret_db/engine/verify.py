@@ -1,0 +1,48 @@
+"""Stored files against the digests that the database has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.tasks import TaskName
+from ferret_core.storage import Storage
+from ferret_db.repositories import outbox
+from ferret_db.repositories.references import Reference
+
+DAMAGE = frozenset({"storage.corrupt", "storage.missing"})
+"""The errors of a file that is not what it was."""
+
+
+REPAIR_SECONDS = 60.0
+
+
+def call_for_repair(s: Session, experiment_id: str) -> None:
+    """Has a worker check the experiment's files and rebuild the damaged ones, unless one was told so a minute ago."""
+    if not outbox.waiting(s, TaskName.REPAIR, experiment_id, REPAIR_SECONDS):
+        outbox.add(s, TaskName.REPAIR, experiment_id)
+
+
+def damaged(storage: Storage, files: Iterable[Reference]) -> list[Reference]:
+    """Those of the files that are missing or do not match their digest; one that several name is read once."""
+    known: dict[str, bool] = {}
+    found: list[Reference] = []
+    for file in files:
+        if file.location not in known:
+            known[file.location] = is_intact(storage, file.location, file.digest)
+        if not known[file.location]:
+            found.append(file)
+    return found
+
+
+def is_intact(storage: Storage, location: str, digest: str) -> bool:
+    """Whether the file is there with that digest."""
+    try:
+        storage.verify(location, digest)
+    except FerretError as error:
+        if error.code not in DAMAGE:
+            raise
+        return False
+    return True

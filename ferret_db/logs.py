@@ -1,0 +1,59 @@
+"""Structured logs: one line for each thing that happened, as text or as JSON, with the ids of what it happened to.
+
+The ids are bound to the context (``contextvars``), so that every line that is logged inside carries them, whichever
+library it comes from::
+
+    with logs.bound(experiment="exp_5f0c9f6a3b1d2e47", round=3):
+        logger.info("aggregated")
+
+They are called ``experiment``, ``round``, ``participant``, ``task``, ``worker`` and ``request``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal
+
+import structlog
+from structlog.typing import Processor
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+TALKATIVE = {"absl": "WARNING", "alembic": "WARNING"}
+"""Libraries that speak at every evaluation and at every look at the schema."""
+
+bound = structlog.contextvars.bound_contextvars
+
+
+def configure(level: LogLevel, format: LogFormat) -> None:
+    """Everything that is logged in this process goes to stderr in one form, whoever logs it; warnings are logged."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_formatter(format))
+    # By hand: logging.config would close every handler there is, also those of the program that this one runs in.
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name, least in TALKATIVE.items():
+        logging.getLogger(name).setLevel(least)
+    logging.captureWarnings(True)
+
+
+def _formatter(format: LogFormat) -> structlog.stdlib.ProcessorFormatter:
+    before: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=before,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(format)],
+    )
+
+
+def _rendering(format: LogFormat) -> list[Processor]:
+    if format == "json":
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=True)]
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, pad_level=False, exception_formatter=plain)]

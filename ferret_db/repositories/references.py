@@ -1,0 +1,103 @@
+"""The stored files that the database names: what garbage collection keeps, a check reads and a backup takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from ferret_core.protocol.states import ExperimentState, RoundState
+from ferret_core.storage import blob_location
+from ferret_db.tables import Artifact, Contribution, Experiment, LedgerEntry, Round
+
+
+class FileKind(StrEnum):
+    """What a stored file is; also the folder of the storage that it lies in."""
+
+    CHECKPOINT = "checkpoints"
+    CONTRIBUTION = "contributions"
+    MEMORY = "memories"
+    UPDATE = "updates"
+
+
+class Reference(NamedTuple):
+    """A stored file and whose it is; ``name`` is the file's in its checkpoint, the participant's, or empty.
+
+    ``needed`` says whether the experiment cannot go on without it, or cannot be rebuilt from what is left: it can do
+    without later checkpoints than the base model, and without contributions that are in the model.
+    """
+
+    kind: FileKind
+    experiment_id: str
+    round: int
+    name: str
+    digest: str
+    location: str
+    needed: bool
+
+
+def of_all(s: Session, experiment_id: str | None = None) -> Iterator[Reference]:
+    """Every reference, or those of one experiment; a file may be named by several.
+
+    Of what simulated clients kept only that counts which they may yet be given: from the last of their committed
+    rounds, and from rounds that may still be committed.
+    """
+    yield from _checkpoints(s, experiment_id)
+    yield from _updates(s, experiment_id)
+    yield from _contributions(s, experiment_id)
+    yield from _memories(s, experiment_id)
+
+
+def _checkpoints(s: Session, experiment_id: str | None) -> Iterator[Reference]:
+    query = select(Artifact.experiment_id, Artifact.round, Artifact.name, Artifact.digest, Artifact.location)
+    for experiment, number, *file in s.execute(query.where(_within(Artifact.experiment_id, experiment_id))):
+        yield Reference(FileKind.CHECKPOINT, experiment, number, *file, needed=number == 0)
+
+
+def _updates(s: Session, experiment_id: str | None) -> Iterator[Reference]:
+    query = select(LedgerEntry.experiment_id, LedgerEntry.round, LedgerEntry.update_digest)
+    for experiment, number, digest in s.execute(query.where(_within(LedgerEntry.experiment_id, experiment_id))):
+        yield _blob(FileKind.UPDATE, experiment, number, "", digest)
+
+
+def _contributions(s: Session, experiment_id: str | None) -> Iterator[Reference]:
+    one = Contribution
+    query = (
+        select(one.experiment_id, one.round, one.participant, one.digest, one.round > Experiment.round)
+        .join(Experiment, Experiment.id == one.experiment_id)
+        .where(_within(one.experiment_id, experiment_id))
+    )
+    for experiment, number, participant, digest, needed in s.execute(query):
+        yield _blob(FileKind.CONTRIBUTION, experiment, number, participant, digest, bool(needed))
+
+
+def _memories(s: Session, experiment_id: str | None) -> Iterator[Reference]:
+    later, later_round = aliased(Contribution), aliased(Round)
+    newer = (
+        select(later.id)
+        .join(later_round, later_round.id == later.round_id)
+        .where(later_round.state == RoundState.COMMITTED, later.experiment_id == Contribution.experiment_id)
+        .where(later.participant == Contribution.participant, later.round > Contribution.round)
+    )
+    last = and_(Round.state == RoundState.COMMITTED, ~newer.exists())
+    query = (
+        select(Contribution.experiment_id, Contribution.round, Contribution.participant, Contribution.memory_digest)
+        .join(Round, Round.id == Contribution.round_id)
+        .join(Experiment, Experiment.id == Contribution.experiment_id)
+        .where(_within(Contribution.experiment_id, experiment_id), Contribution.memory_digest.is_not(None))
+        .where(Experiment.state.not_in([ExperimentState.FAILED, ExperimentState.CANCELLED]))
+        .where(or_(last, Round.state.in_([RoundState.OPEN, RoundState.FROZEN])))
+    )
+    for experiment, number, participant, digest in s.execute(query):
+        yield _blob(FileKind.MEMORY, experiment, number, participant, str(digest))
+
+
+def _within(column: SQLColumnExpression[str], experiment_id: str | None) -> ColumnElement[bool]:
+    return column == experiment_id if experiment_id is not None else column.is_not(None)
+
+
+def _blob(kind: FileKind, experiment_id: str, number: int, name: str, digest: str, needed: bool = True) -> Reference:
+    return Reference(kind, experiment_id, number, name, digest, blob_location(kind, digest), needed)

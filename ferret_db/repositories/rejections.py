@@ -1,0 +1,55 @@
+"""Refused uploads, counted by assignment and reason, so that many of them take no more room than one."""
+
+from __future__ import annotations
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.pagination import Page, page, seek
+from ferret_db.tables import Assignment, Rejection
+
+DETAIL_LENGTH = 1000
+
+
+def record(s: Session, assignment: Assignment, error: FerretError) -> None:
+    """Counts an upload for the assignment, whose experiment the caller has locked, that ``error`` refused."""
+    detail = _plain(error.detail)
+    counted = s.execute(
+        update(Rejection)
+        .where(Rejection.assignment_id == assignment.id, Rejection.code == error.code)
+        .values(count=Rejection.count + 1, detail=detail)
+        .returning(Rejection.count),
+        execution_options={"synchronize_session": False},
+    )
+    if counted.one_or_none() is None:
+        s.add(_first(assignment, error.code, detail))
+        s.flush()
+
+
+def list_page(
+    s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, round: int | None = None
+) -> Page[Rejection]:
+    """By round, then participant; one row for each assignment and reason."""
+    query = select(Rejection).where(Rejection.experiment_id == experiment_id)
+    if round is not None:
+        query = query.where(Rejection.round == round)
+    columns = (Rejection.round, Rejection.participant, Rejection.assignment_id, Rejection.code)
+    rows = s.scalars(seek(query, columns, cursor, limit)).all()
+    return page(rows, limit, lambda row: (row.round, row.participant, row.assignment_id, row.code))
+
+
+def _first(assignment: Assignment, code: str, detail: str) -> Rejection:
+    return Rejection(
+        assignment_id=assignment.id,
+        code=code,
+        experiment_id=assignment.experiment_id,
+        round=assignment.round,
+        participant=assignment.participant,
+        detail=detail,
+    )
+
+
+def _plain(text: str) -> str:
+    """What every database takes: parts of it came with the upload, and may be anything and of any length."""
+    return "".join(character if character.isprintable() else "�" for character in text[:DETAIL_LENGTH])

@@ -1,0 +1,28 @@
+"""A consistent copy of the embedded database, made while other processes write."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from ferret_core.protocol.errors import FerretError
+
+
+def snapshot(url: str, target: Path) -> None:
+    """Writes what is committed in the SQLite database at ``url`` to the file ``target``.
+
+    One step of SQLite's backup API (https://www.sqlite.org/backup.html) copies all pages as of one moment, and writers
+    go on meanwhile. Raises ``settings.invalid`` for PostgreSQL, which has tools of its own.
+    """
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        reason = "is no SQLite database: back PostgreSQL up with pg_dump, and the storage beside it"
+        raise FerretError.of_field("settings.invalid", "FERRET_DATABASE_URL", parsed.render_as_string(), reason)
+    with (
+        closing(sqlite3.connect(f"{Path(str(parsed.database)).as_uri()}?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        source.backup(copy)
