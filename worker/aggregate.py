@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from functools import partial
+
+from sqlalchemy.orm import Session
 
 from ferret_core import federation
 from ferret_core.cost import LocalCost, numbers_sent, round_cost
+from ferret_core.failpoints import failpoint
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
@@ -16,41 +20,69 @@ from ferret_core.storage import Storage, blob_location
 from ferret_db import tables
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
-from ferret_db.repositories import contributions, ledger, rounds
+from ferret_db.engine.tasks import REFUSED, TRANSIENT
+from ferret_db.engine.verify import is_intact
+from ferret_db.repositories import contributions, experiments, ledger, rounds
 from worker import checkpoints
 from worker.context import Bench, Context
+from worker.coordinate import advance
+from worker.repair import mended
 
 logger = logging.getLogger(__name__)
 
 
 def aggregate(context: Context, round_id: str) -> None:
-    """Reconstructs, moves and stores the model, then commits; does nothing unless the round is frozen."""
+    """Reconstructs, moves and stores the model, then commits; does nothing unless the round is frozen.
+
+    What follows from the frozen set fails the experiment; with a set that is damaged for good the round is tried again.
+    Raises what may pass: a full disk, a bug. A round that another has committed meanwhile is no error.
+    """
     with context.database.read() as s:
         round_ = rounds.get(s, round_id)
         frozen = contributions.of_round(s, round_id)
     if round_.state != RoundState.FROZEN:
         return
+    failpoint("aggregate.begun")
+    current = False
     try:
-        bench = context.bench(round_.experiment_id, round_.number - 1)
-        _fold_and_commit(context, bench, round_, frozen)
+        current = mended(context, round_.experiment_id, lambda: _fold_and_commit(context, round_, frozen))
     except FerretError as error:
-        context.drop(round_.experiment_id)
+        if error.code in REFUSED | TRANSIENT:
+            raise
+        end = round_engine.give_up if _is_lost(context.storage, frozen) else _fail
+        context.database.transact(partial(end, round_id=round_id, error=error))
+    finally:
+        if not current:  # half moved, or moved to a model that is not the one that was committed
+            context.drop(round_.experiment_id)
+
+
+def _is_lost(storage: Storage, frozen: list[tables.Contribution]) -> bool:
+    """Whether a contribution is damaged, which by now means that it cannot be had again."""
+    return not all(is_intact(storage, blob_location("contributions", one.digest), one.digest) for one in frozen)
+
+
+def _fail(s: Session, round_id: str, error: FerretError) -> None:
+    experiments.lock(s, rounds.get(s, round_id).experiment_id)
+    round_ = rounds.get(s, round_id)
+    if round_.state == RoundState.FROZEN:
         logger.warning("round %d of %s failed: %s", round_.number, round_.experiment_id, error.detail)
-        with context.database.begin() as s:
-            lifecycle.fail(s, round_.experiment_id, error)
-    except BaseException:
-        context.drop(round_.experiment_id)
-        raise
+        lifecycle.fail(s, round_.experiment_id, error)
 
 
-def _fold_and_commit(context: Context, bench: Bench, round_: tables.Round, frozen: list[tables.Contribution]) -> None:
+def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
+    """Whether the kept model is the round's now, whoever committed it."""
+    bench = context.bench(round_.experiment_id, round_.number - 1)
     replica, experiment_id = bench.replica, round_.experiment_id
     record, update, cost = _fold(context, bench, round_, frozen)
+    failpoint("aggregate.folded")
     stored = context.storage.put_bytes(update, "updates")
+    failpoint("aggregate.stored")
     due = federation.checkpoint_due(replica.spec, round_.number)
     files = checkpoints.store(context.storage, replica, experiment_id) if due else []
-    with context.database.begin() as s:
-        round_engine.commit_round(
+    failpoint("aggregate.written")
+
+    def commit(s: Session) -> bool:
+        committed = round_engine.commit_round(
             s,
             round_.id,
             digest=record.digest,
@@ -61,6 +93,13 @@ def _fold_and_commit(context: Context, bench: Bench, round_: tables.Round, froze
             artifacts=files,
             metrics=federation.mean_metrics({one.participant: one.metrics for one in frozen}) | cost,
         )
+        if committed:
+            advance(s, experiment_id)  # the next round opens at once, and need not wait for a message
+        return committed
+
+    committed = context.database.transact(commit)
+    failpoint("aggregate.committed")
+    return committed or _committed_digest(context, round_.id) == record.digest
 
 
 def _fold(
@@ -80,6 +119,11 @@ def _fold(
     seconds = time.perf_counter() - begin
     local = [LocalCost(**one.cost) for one in frozen if one.cost is not None]
     return record, update, round_cost(local, seconds, up, down)
+
+
+def _committed_digest(context: Context, round_id: str) -> str | None:
+    with context.database.read() as s:
+        return rounds.get(s, round_id).digest
 
 
 def _previous_hash(context: Context, experiment_id: str, number: int) -> str:

@@ -6,7 +6,10 @@ Redis hand it out again in seconds instead of minutes. Leases in the database de
 
 from __future__ import annotations
 
+from typing import Any
+
 from celery import Celery
+from celery.worker import request
 
 from ferret_core.protocol.tasks import QUEUE_OF
 from worker.settings import WorkerSettings
@@ -25,8 +28,10 @@ def create_celery(settings: WorkerSettings) -> Celery:
         worker_prefetch_multiplier=1,
         worker_enable_remote_control=False,
         worker_hijack_root_logger=False,
-        worker_cancel_long_running_tasks_on_connection_loss=False,
+        # A solo worker notices a lost connection between two tasks, so that this cancels none; unset, Celery warns.
+        worker_cancel_long_running_tasks_on_connection_loss=True,
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # whatever the outage, it works on afterwards
         broker_transport_options={
             "visibility_timeout": settings.task_limit_seconds + 60,
             "unacked_restore_interval": 2,
@@ -37,3 +42,15 @@ def create_celery(settings: WorkerSettings) -> Celery:
         },
     )
     return app
+
+
+class Request(request.Request):
+    """A received message whose acknowledgement can fail.
+
+    Celery logs a connection that is lost at this moment and goes on. Its books then say for ever that the message is
+    being worked on, and with prefetch 1 it takes no other. Raised instead, the loss makes it connect anew.
+    """
+
+    def __init__(self, message: Any, **options: Any) -> None:
+        options["connection_errors"] = ()
+        super().__init__(message, **options)

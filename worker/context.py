@@ -10,10 +10,12 @@ import torch
 from ferret_core.federated_data import FederatedData
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
 from ferret_core.storage import Storage, blob_location
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments, ledger
+from worker.repair import mended
 from worker.settings import WorkerSettings
 
 
@@ -29,12 +31,18 @@ class Bench:
 
 
 class Context:
-    """The process-wide state of one worker."""
+    """The process-wide state of one worker.
+
+    ``stopping`` once it was told to end and to give its work back; ``device_lost`` once a kernel has failed on the GPU,
+    which leaves the whole process unable to use it (CUDA's "sticky" errors).
+    """
 
     def __init__(self, settings: WorkerSettings, database: Database, storage: Storage) -> None:
         self.settings = settings
         self.database = database
         self.storage = storage
+        self.stopping = False
+        self.device_lost = False
         self._benches: OrderedDict[str, Bench] = OrderedDict()
 
     @property
@@ -57,10 +65,28 @@ class Context:
         self._benches.pop(experiment_id, None)
 
     def bench(self, experiment_id: str, round_number: int) -> Bench:
-        """The experiment's model at the end of ``round_number``, advanced by the ledger where it was kept."""
+        """The experiment's model at the end of ``round_number``, advanced by the ledger where it was kept.
+
+        Damaged files on the way are rebuilt.
+        """
+        return mended(self, experiment_id, lambda: self._bench(experiment_id, round_number))
+
+    def load_base(self, experiment_id: str) -> Replica:
+        """A replica at round 0, from the stored base model, whose every file is checked first."""
+        with self.database.read() as s:
+            experiment = experiments.get(s, experiment_id)
+            base = artifacts.of_round(s, experiment_id, 0)
+        for file in base:
+            self.storage.verify(file.location, file.digest)
+        replica = Replica.load(experiments.spec_of(experiment), self.storage.path(base[0].location).parent)
+        if replica.digest != experiment.base_digest:
+            raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
+        return replica
+
+    def _bench(self, experiment_id: str, round_number: int) -> Bench:
         bench = self._benches.get(experiment_id)
-        if bench is None or bench.replica.round > round_number:
-            bench = self.keep(experiment_id, self._load(experiment_id))
+        if bench is None or bench.replica.round > round_number or bench.replica.spec != self._spec(experiment_id):
+            bench = self.keep(experiment_id, self.load_base(experiment_id))
         self._benches.move_to_end(experiment_id)
         try:
             self._catch_up(experiment_id, bench.replica, round_number)
@@ -69,14 +95,10 @@ class Context:
             raise
         return bench
 
-    def _load(self, experiment_id: str) -> Replica:
+    def _spec(self, experiment_id: str) -> ExperimentSpec:
+        """The specification in force: an experiment may have been given more rounds."""
         with self.database.read() as s:
-            experiment = experiments.get(s, experiment_id)
-            base = artifacts.of_round(s, experiment_id, 0)
-        replica = Replica.load(experiments.spec_of(experiment), self.storage.path(base[0].location).parent)
-        if replica.digest != experiment.base_digest:
-            raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
-        return replica
+            return experiments.spec_of(experiments.get(s, experiment_id))
 
     def _catch_up(self, experiment_id: str, replica: Replica, round_number: int) -> None:
         with self.database.read() as s:

@@ -6,19 +6,25 @@ import logging
 import threading
 
 from ferret_db.engine import reconcile as engine
+from ferret_db.engine.collect import EVERY_SECONDS, collect
 from worker.context import Context
 
 logger = logging.getLogger(__name__)
 
 
-def reconcile(context: Context, subject: str = "") -> None:
-    """One sweep; as a task it takes an id like every other and needs none."""
+def reconcile(context: Context) -> None:
+    """One sweep."""
     with context.database.begin() as s:
-        engine.reconcile(s)
+        engine.reconcile(s, context.settings.lease_seconds)
+
+
+def collect_daily(context: Context) -> None:
+    """Collects the garbage of the storage, if nobody has done so for a day."""
+    collect(context.database, context.storage, every=EVERY_SECONDS)
 
 
 class Reconciler(threading.Thread):
-    """Reconciles every ``reconcile_seconds`` beside the tasks: a long task must not delay it."""
+    """Reconciles every ``reconcile_seconds``, and collects garbage daily, beside the tasks, however long these are."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(name="reconciler", daemon=True)
@@ -27,11 +33,13 @@ class Reconciler(threading.Thread):
 
     def run(self) -> None:
         while not self._stopped.wait(self._context.settings.reconcile_seconds):
-            try:
-                reconcile(self._context)
-            except Exception:
-                logger.exception("reconciling failed; it is tried again")
+            for act in (reconcile, collect_daily):
+                try:
+                    act(self._context)
+                except Exception:
+                    logger.exception("%s failed; it is tried again", act.__name__)
 
     def stop(self) -> None:
         self._stopped.set()
-        self.join()
+        if self.is_alive():
+            self.join()

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from ferret_db.repositories.workers import gone_after
 from ferret_db.settings import ServiceSettings
 
 
@@ -16,4 +17,10 @@ class WorkerSettings(ServiceSettings):
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where models live; auto: a GPU if any")
     reconcile_seconds: float = Field(default=5, gt=0, description="How often lost work is looked for")
     kept_models: int = Field(default=2, ge=1, description="Experiments whose model a worker keeps between tasks")
+    task_strikes: int = Field(default=3, ge=1, description="Attempts at a task that may fail before it is dead")
     task_limit_seconds: int = Field(default=6 * 3600, gt=0, description="A message is redelivered after this long")
+
+    @property
+    def gone_seconds(self) -> float:
+        """A worker that was not seen for so long is taken for dead."""
+        return gone_after(self.lease_seconds)

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Column, ColumnElement, Interval, func, literal, update
+from sqlalchemy.orm import Session
 
 from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_core.storage import open_storage
 from ferret_db import migrate
+from ferret_db.clock import UtcDateTime
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle
+from ferret_db.engine import lifecycle, tasks
 from ferret_db.repositories import experiments
-from ferret_db.tables import Experiment, OutboxMessage
-from worker.app import TASKS
+from ferret_db.tables import Assignment, Base, Experiment, OutboxMessage, Worker
 from worker.context import Context
+from worker.perform import perform
+from worker.presence import Presence, identity
+from worker.reconcile import reconcile
 from worker.settings import WorkerSettings
 
 
@@ -31,10 +38,15 @@ class Service:
         migrate.upgrade(self.settings.database_url)
         self.database = Database(self.settings.database_url, self.messages.extend)
         self.context = self.new_context()
+        self.presence = self.new_presence()
 
     def new_context(self) -> Context:
         """What a freshly started worker holds."""
         return Context(self.settings, self.database, open_storage(self.settings.storage_url))
+
+    def new_presence(self) -> Presence:
+        """Another process, as the others see it; it says something only when a task begins or ends."""
+        return Presence(self.database, identity(Queue.AGGREGATE, "cpu"), seconds=5)
 
     def submit(self, spec: ExperimentSpec) -> str:
         with self.database.begin() as s:
@@ -43,8 +55,12 @@ class Service:
     def step(self) -> OutboxMessage:
         """Runs the oldest message's task."""
         message = self.messages.popleft()
-        TASKS[message.task](self.context, message.argument)
+        self.perform(message.task, message.argument)
         return message
+
+    def perform(self, task: TaskName, argument: str) -> None:
+        """What a worker does on a message."""
+        perform(self.context, self.presence, task, argument)
 
     def run(self, until: Callable[[OutboxMessage], bool] = lambda message: False) -> None:
         """Runs tasks until none is left, or one that matches has run."""
@@ -52,9 +68,38 @@ class Service:
             if until(self.step()):
                 return
 
+    def lose_worker(self) -> None:
+        """All workers that are at a task have not been seen for long, and a reconciler calls for what they had."""
+        with self.database.begin() as s:
+            long_ago = self.database.now(s) - timedelta(seconds=60)
+            s.execute(update(Worker).where(Worker.task.is_not(None)).values(seen_at=long_ago))
+        with self.database.begin() as s:
+            tasks.recover(s)
+
+    def lose_lease(self, assignment_id: str) -> None:
+        """The lease has run out."""
+        with self.database.begin() as s:
+            ended = self.database.now(s) - timedelta(seconds=1)
+            s.execute(update(Assignment).where(Assignment.id == assignment_id).values(lease_until=ended))
+
+    def later(self, seconds: float = 120) -> None:
+        """So much time has passed: every moment in the database lies as much further back. Then all is reconciled."""
+        with self.database.begin() as s:
+            for table in Base.metadata.sorted_tables:
+                times = [column for column in table.columns if isinstance(column.type, UtcDateTime)]
+                if times:
+                    s.execute(update(table).values({column: _earlier(s, column, seconds) for column in times}))
+        reconcile(self.context)
+
     def experiment(self, experiment_id: str) -> Experiment:
         with self.database.read() as s:
             return experiments.get(s, experiment_id)
+
+
+def _earlier(s: Session, column: Column[Any], seconds: float) -> ColumnElement[Any]:
+    if s.get_bind().dialect.name == "sqlite":
+        return func.strftime("%Y-%m-%d %H:%M:%f000", column, f"-{seconds} seconds", type_=column.type)
+    return column - literal(timedelta(seconds=seconds), Interval())
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])

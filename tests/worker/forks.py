@@ -1,0 +1,197 @@
+"""A process that has everything imported and forks a child per run, so that a run costs no more than its work.
+
+Reads one request per line, after a first line with the kind of experiment there will be, and answers it with one: what
+the child found, or that it was killed. It has one thread and keeps nothing, so its children are as good as fresh
+processes.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+from conftest import Service
+
+from api.admin_token import AdminToken
+from api.app import create_app
+from api.context import Context
+from api.server import Server, listen
+from api.settings import ApiSettings
+from ferret_core import catalog, checkpoint, failpoints
+from ferret_core.federated_data import FederatedData
+from ferret_core.models.load import context_of, load
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_db.engine import verify
+from ferret_db.engine.collect import collect
+from ferret_db.repositories import artifacts, assignments, contributions, events, ledger, metrics, participants
+from ferret_db.repositories import references as reference_rows
+from ferret_db.repositories import rounds as round_rows
+from ferret_db.repositories.references import Reference
+from ferret_sdk.membership import Membership
+from ferret_sdk.participant import Participant
+from worker.settings import WorkerSettings
+
+CLINIC = "clinic"
+TURNS = 40
+
+Request = dict[str, Any]
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    warm_up(ExperimentSpec.model_validate_json(sys.stdin.readline()))
+    gc.freeze()  # else every collection in a child copies what it looks at
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(in_child(json.loads(line))) + "\n")
+        sys.stdout.flush()
+
+
+def warm_up(spec: ExperimentSpec) -> None:
+    """Everything that imports or compiles at its first use, and starts no thread, as a digest of many bytes would."""
+    loaded = load(spec.model)
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint.save(loaded, Path(folder))
+        service = Service(WorkerSettings(home=Path(folder)))
+        service.submit(spec)
+        service.later()
+        service.database.dispose()
+    tokens = torch.tensor([[1, 2, 3]])
+    loaded.model(input_ids=tokens, labels=tokens).loss.backward()
+    torch.optim.SGD(loaded.model.parameters()).step()
+    catalog.algorithm(spec.algorithm)
+    FederatedData(spec, loaded.tokenizer, context_of(loaded.model))
+
+
+def in_child(request: Request) -> dict[str, Any]:
+    """What the request's work gave, how it failed, or the signal that ended it."""
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, "a fork takes one thread along, and the locks of all"
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        with os.fdopen(writing, "w") as answer:
+            json.dump(_run(request), answer)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        told = answer.read()
+    _, status = os.waitpid(child, 0)
+    return json.loads(told) if os.WIFEXITED(status) else {"signal": os.WTERMSIG(status)}
+
+
+def _run(request: Request) -> dict[str, Any]:
+    try:
+        failpoints.arm(request["failpoint"])
+        service = Service(WorkerSettings(home=Path(request["home"]), database_url=request["database_url"]))
+        return {"result": WORKS[request["work"]](service, request)}
+    except BaseException:
+        return {"error": traceback.format_exc()}
+
+
+def submit(service: Service, request: Request) -> dict[str, str]:
+    """The experiment of ``spec``; where that asks for a real participant, with one."""
+    spec = ExperimentSpec.model_validate(request["spec"])
+    experiment = service.submit(spec)
+    if not spec.participants.edge:
+        return {"experiment": experiment}
+    with service.database.begin() as s:
+        _, code = participants.create_enrolment(s, experiment, 60)
+        row, token = participants.enrol(s, code, CLINIC)
+        return {"experiment": experiment, "participant": row.id, "token": token}
+
+
+def finish(service: Service, request: Request) -> dict[str, Any]:
+    """Goes on from whatever the processes before have left, to the experiment's end."""
+    service.later()
+    if "participant" in request:
+        _with_a_participant(service, request)
+    for _ in range(TURNS):
+        service.run()
+        if service.experiment(request["experiment"]).state.finished:
+            return look(service, request)
+        service.later()
+    raise TimeoutError("nothing moves the experiment any more")
+
+
+def _with_a_participant(service: Service, request: Request) -> None:
+    """The API, its worker and the participant, each in a thread; they live until the experiment's end."""
+    settings = ApiSettings(home=service.settings.home, poll_seconds=0.02)
+    context = Context(
+        settings=settings,
+        admin=AdminToken("of-no-use"),
+        broker=None,  # type: ignore[arg-type]
+        database=service.database,
+        storage=service.context.storage,
+    )
+    with listen("127.0.0.1", 0) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        serving = threading.Thread(
+            target=Server(create_app(settings, context), context).run, args=([listener],), daemon=True
+        )
+        serving.start()
+        member = Membership(url, request["experiment"], request["participant"], CLINIC, request["token"], "")
+        taking_part = threading.Thread(
+            target=Participant(member, service.settings.home).run, args=(Path(request["examples"]),), daemon=True
+        )
+        taking_part.start()
+        while taking_part.is_alive():
+            service.run()
+            time.sleep(0.01)
+
+
+def sweep(service: Service, request: Request) -> list[int]:
+    """Collects all garbage, however young."""
+    return list(collect(service.database, service.context.storage, grace=0) or [])
+
+
+def repair(service: Service, request: Request) -> None:
+    """Damages nothing itself: rebuilds what it finds."""
+    from worker.repair import repair
+
+    repair(service.context, request["experiment"])
+
+
+def look(service: Service, request: Request) -> dict[str, Any]:
+    """Everything that an experiment comes to, but times; the storage holds what it needs, whole, and nothing else."""
+    experiment = service.experiment(request["experiment"])
+    sweep(service, request)
+    with service.database.read() as s:
+        references: list[Reference] = list(reference_rows.of_all(s))
+        tried = [one.round for one in round_rows.list_page(s, experiment.id, 100).items]
+        reports = [one for round_ in tried for one in assignments.of_round(s, round_.id)]
+        accepted = contributions.of_experiment(s, experiment.id)
+        losses = {one.name: [point.value for point in one.points] for one in metrics.series(s, experiment.id)}
+        return {
+            "state": [experiment.state, experiment.digest, experiment.error],
+            "ledger": [[one.round, one.hash, one.update_digest] for one in ledger.after(s, experiment.id, 0, 100)],
+            "rounds": [[one.number, one.attempt, one.state, one.frozen_digest, one.bytes_up] for one in tried],
+            "assignments": [[one.round, one.participant, one.state] for one in reports],
+            "contributions": [[one.round, one.participant, one.digest, one.memory_digest] for one in accepted],
+            "artifacts": [[one.round, one.name, one.digest] for one in artifacts.of_experiment(s, experiment.id)],
+            "losses": {name: losses[name] for name in ("eval_loss", "train_loss")},
+            "events": sorted(
+                [one.type, one.round or 0, one.data.get("participant", "")]
+                for one in events.after(s, experiment.id, 0, 1000)
+                if one.type != "checkpoint.rebuilt"
+            ),
+            "damaged": verify.damaged(service.context.storage, references),
+            "unnamed": sorted(
+                {one.location for one in service.context.storage.list()} ^ {one.location for one in references}
+            ),
+        }
+
+
+WORKS = {"submit": submit, "finish": finish, "collect": sweep, "repair": repair, "look": look}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Real workers on a real broker: killed by their work, told to stop, and cut off from what carries their messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import AssignmentState, ExperimentState
+from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.simulate import simulate
+from ferret_db.engine import lifecycle
+from ferret_db.repositories import assignments, rounds, task_runs
+from ferret_db.tables import Assignment
+
+pytestmark = [pytest.mark.redis, pytest.mark.timeout(1200)]  # each starts several processes that load torch
+SpecFactory = Callable[..., ExperimentSpec]
+Fleet = Any  # tests/worker/processes/conftest.py
+
+POISONED = """
+import os, signal
+from ferret_core.protocol.tasks import TaskName
+from ferret_db.repositories import assignments
+from worker import perform
+from worker.__main__ import main
+
+train = perform.TASKS[TaskName.TRAIN]
+
+def poisoned(context, assignment_id):
+    with context.database.read() as s:
+        participant = assignments.get(s, assignment_id).participant
+    if participant == "client-002":
+        os.kill(os.getpid(), signal.SIGKILL)
+    train(context, assignment_id)
+
+perform.TASKS[TaskName.TRAIN] = poisoned
+"""
+DEAF = """
+import time
+from ferret_core.protocol.tasks import TaskName
+from worker import perform
+from worker.__main__ import main
+
+def deaf(context, assignment_id):
+    while True:
+        time.sleep(0.05)
+
+perform.TASKS[TaskName.TRAIN] = deaf
+"""
+ENDLESS = {"steps": 10**6, "learning_rate": 1e-6, "batch_size": 1, "accumulation": 1}
+LONG = {"steps": 60, "learning_rate": 1e-4, "batch_size": 1, "accumulation": 1}
+LOST = """
+from ferret_core.protocol.tasks import TaskName
+from worker import perform
+from worker.__main__ import main
+
+def lost(context, assignment_id):
+    raise RuntimeError("CUDA error: device-side assert triggered")
+
+perform.TASKS[TaskName.TRAIN] = lost
+"""
+QUICK = {"examples": 2, "generate": 0}
+sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+
+
+def of_round(fleet: Fleet, experiment_id: str) -> list[Assignment]:
+    """The assignments of the last round; none before the first."""
+    with fleet.database.read() as s:
+        last = rounds.latest(s, experiment_id)
+        return assignments.of_round(s, last.id) if last else []
+
+
+def leased(fleet: Fleet, experiment_id: str) -> list[Assignment]:
+    return [one for one in of_round(fleet, experiment_id) if one.state == AssignmentState.LEASED]
+
+
+def at_work(fleet: Fleet, queue: Queue, task: TaskName) -> bool:
+    return any((row.queue, row.task) == (queue, task) for row in fleet.workers().values())
+
+
+def test_a_poison_task_is_dead_after_three_workers_and_the_rest_goes_on(fleet: Fleet, toy_spec: SpecFactory) -> None:
+    fleet.start(Queue.AGGREGATE)
+    fleet.start(Queue.TRAIN, POISONED)
+    experiment = fleet.until_finished(
+        fleet.submit(toy_spec("fedavg", rounds=1, round={"quorum": 0.5}, evaluation=QUICK))
+    )
+    assert (experiment.state, experiment.round) == (ExperimentState.COMPLETED, 1)
+    found = {one.participant: one for one in of_round(fleet, experiment.id)}
+    assert (found["client-002"].state, found["client-002"].error["code"]) == (AssignmentState.REJECTED, "task.dead")
+    with fleet.database.read() as s:
+        run = task_runs.get(s, TaskName.TRAIN, found["client-002"].id)
+    assert run is not None
+    assert run.attempts == 3
+    assert [one.state for one in found.values()].count(AssignmentState.ACCEPTED) == 2
+
+
+@sqlite
+def test_told_to_stop_a_worker_gives_its_work_back_and_told_twice_it_is_gone(
+    fleet: Fleet, toy_spec: SpecFactory
+) -> None:
+    fleet.start(Queue.AGGREGATE)
+    first = fleet.start(Queue.TRAIN)
+    experiment_id = fleet.submit(toy_spec("fedavg", options={"local": ENDLESS}, evaluation=QUICK))
+    fleet.until(lambda: bool(leased(fleet, experiment_id)))
+    (held,) = leased(fleet, experiment_id)
+    fleet.terminate(first)
+    fleet.until(lambda: first.exit_code is not None)
+    assert first.exit_code == 0, first.last_lines()
+    (given_back,) = [one for one in of_round(fleet, experiment_id) if one.id == held.id]
+    assert (given_back.state, given_back.lease_until) == (AssignmentState.PENDING, None)
+    assert first.pid not in fleet.workers()
+
+    deaf = fleet.start(Queue.TRAIN, DEAF)
+    fleet.until(lambda: at_work(fleet, Queue.TRAIN, TaskName.TRAIN))
+    fleet.terminate(deaf)
+    fleet.until(lambda: "Warm shutdown" in deaf.last_lines())
+    assert deaf.exit_code is None
+    fleet.terminate(deaf)
+    fleet.until(lambda: deaf.exit_code is not None)
+    assert deaf.exit_code == 1
+
+    blind = fleet.start(Queue.TRAIN, LOST)
+    fleet.until(lambda: blind.exit_code is not None)
+    assert blind.exit_code == 1
+    with fleet.database.read() as s:
+        (failing,) = task_runs.failing(s, experiment_id)
+    assert "device-side assert" in failing.error["detail"]
+
+    third = fleet.start(Queue.TRAIN)
+    fleet.until(lambda: bool(leased(fleet, experiment_id)))
+    with fleet.database.begin() as s:
+        lifecycle.cancel(s, experiment_id)
+    fleet.until(lambda: third.pid in fleet.workers() and fleet.workers()[third.pid].task is None)
+    fleet.terminate(third)
+    fleet.until(lambda: third.exit_code is not None)
+    assert third.exit_code == 0
+
+    # Celery itself says on stdout that it shuts down; all else is logged, whoever logs it, and one document per line.
+    said = [line for line in third.log.read_text().splitlines() if line and not line.startswith("worker: ")]
+    lines = [json.loads(line) for line in said]
+    assert all({"event", "level", "logger", "timestamp"} <= line.keys() for line in lines)
+    assert any(line["logger"].startswith("celery.") for line in lines)
+    (taken_away,) = [line for line in lines if line["logger"] == "worker.perform"]
+    assert (taken_away["experiment"], taken_away["round"], taken_away["task"]) == (experiment_id, 1, "ferret.train")
+
+
+@sqlite
+def test_a_broker_that_dies_before_a_task_is_acknowledged_is_connected_to_anew(
+    fleet: Fleet, toy_spec: SpecFactory
+) -> None:
+    """The worker must not go on believing that it still works on that message, and wait for ever."""
+    spec = toy_spec("fedavg", rounds=1, options={"local": LONG}, evaluation=QUICK)
+    workers = [fleet.start(Queue.AGGREGATE), fleet.start(Queue.TRAIN)]
+    experiment_id = fleet.submit(spec)
+    fleet.until(lambda: bool(leased(fleet, experiment_id)))
+    fleet.lose_broker()
+    fleet.until(lambda: all("Cannot connect" in worker.log.read_text() for worker in workers))
+    fleet.broker.child.start()
+    experiment = fleet.until_finished(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    assert [worker.exit_code for worker in workers] == [None, None], fleet.last_lines()

@@ -1,0 +1,93 @@
+"""Rounds that are asked of more than needed, tried again, interrupted or added later end as the simulation does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState, RoundState
+from ferret_core.protocol.tasks import TaskName
+from ferret_core.simulate import simulate
+from ferret_db.engine import lifecycle
+from ferret_db.repositories import contributions, rounds
+
+SpecFactory = Callable[..., ExperimentSpec]
+Service = Any  # tests/worker/conftest.py
+
+
+def move(service: Service, act: Callable[..., Any], *args: Any) -> None:
+    with service.database.begin() as s:
+        act(s, *args)
+
+
+def ended(service: Service, experiment_id: str) -> tuple[ExperimentState, str]:
+    experiment = service.experiment(experiment_id)
+    return experiment.state, experiment.digest
+
+
+def test_an_over_selected_round_is_closed_by_those_drawn_first(service: Service, toy_spec: SpecFactory) -> None:
+    spec = toy_spec(participants={"simulated": 5, "fraction": 0.6}, round={"over_selection": 0.5}, rounds=2)
+    experiment_id = service.submit(spec)
+    service.run()
+    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    with service.database.read() as s:
+        (first, second) = rounds.in_states(s, experiment_id, RoundState.COMMITTED)
+        assert (first.needed, rounds.summary(s, experiment_id, 1).participants) == (3, 5)
+        assert len(contributions.of_round(s, second.id)) == 3
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "topk"])
+def test_a_missed_quorum_is_tried_again_with_others(
+    service: Service, one_bad_client: ExperimentSpec, algorithm: str
+) -> None:
+    """What a client kept from an attempt that did not count must not count either: topk keeps what it did not send."""
+    changes = {
+        "participants": one_bad_client.participants.model_copy(update={"fraction": 0.5}),
+        "round": one_bad_client.round.model_copy(update={"quorum": 1.0, "attempts": 9}),
+        "rounds": 3,
+        "algorithm": one_bad_client.algorithm.model_copy(update={"name": algorithm}),
+    }
+    spec = one_bad_client.model_copy(update=changes)
+    experiment_id = service.submit(spec)
+    service.run()
+    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    with service.database.read() as s:
+        assert rounds.in_states(s, experiment_id, RoundState.ABANDONED)
+        assert len(rounds.in_states(s, experiment_id, RoundState.COMMITTED)) == 3
+
+
+def test_an_experiment_that_was_paused_mid_round_ends_with_the_same_model(
+    service: Service, toy_spec: SpecFactory
+) -> None:
+    spec = toy_spec(rounds=2)
+    experiment_id = service.submit(spec)
+    service.run(until=lambda message: message.task == TaskName.TRAIN)
+    move(service, lifecycle.pause, experiment_id)
+    service.run()
+    assert service.experiment(experiment_id).state == ExperimentState.PAUSED
+    assert service.experiment(experiment_id).round == 0
+    move(service, lifecycle.resume, experiment_id)
+    service.run()
+    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
+
+
+def test_an_extended_experiment_ends_with_the_model_of_all_rounds_at_once(
+    service: Service, toy_spec: SpecFactory
+) -> None:
+    experiment_id = service.submit(toy_spec(rounds=2))
+    service.run()
+    move(service, lifecycle.extend, experiment_id, 2)
+    service.run()
+    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(toy_spec(rounds=4)).digest)
+
+
+def test_a_task_for_a_deleted_experiment_is_left_alone(service: Service, toy_spec: SpecFactory) -> None:
+    experiment_id = service.submit(toy_spec())
+    service.run(until=lambda message: message.task == TaskName.TRAIN)
+    move(service, lifecycle.cancel, experiment_id)
+    move(service, lifecycle.delete, experiment_id)
+    service.run()
+    assert not service.messages

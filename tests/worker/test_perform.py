@@ -1,0 +1,232 @@
+"""Every task passes one wrapper: what a bug, a crash, a full disk and a stop leave behind, and how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from structlog.contextvars import get_contextvars
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import AssignmentState, ExperimentState
+from ferret_core.protocol.tasks import TaskName
+from ferret_core.simulate import simulate
+from ferret_db.engine import lifecycle
+from ferret_db.repositories import assignments, events, metrics, rounds, task_runs
+from ferret_db.tables import TaskRun, Worker
+from worker import perform as performing
+
+SpecFactory = Callable[..., ExperimentSpec]
+Service = Any  # tests/worker/conftest.py
+
+
+class Killed(BaseException):
+    """What no task catches, as none survives SIGKILL."""
+
+
+@pytest.fixture
+def replace(monkeypatch: pytest.MonkeyPatch) -> Callable[[TaskName, Callable[..., None]], None]:
+    """``replace(task, work)``: what a message of that task calls from now on."""
+
+    def run(task: TaskName, work: Callable[..., None]) -> None:
+        monkeypatch.setitem(performing.TASKS, task, work)
+
+    return run
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    def work(*_: object) -> None:
+        raise error
+
+    return work
+
+
+def runs(service: Service) -> list[TaskRun]:
+    with service.database.read() as s:
+        return list(s.scalars(select(TaskRun)))
+
+
+def test_nothing_is_left_of_tasks_that_ended_well(service: Service, toy_spec: SpecFactory) -> None:
+    service.submit(toy_spec(rounds=1))
+    service.run()
+    assert runs(service) == []
+    with service.database.read() as s:
+        (worker,) = s.scalars(select(Worker)).all()
+    assert (worker.id, worker.task, worker.subject) == (service.presence.who.id, None, None)
+
+
+def test_a_bug_is_tried_three_times_and_told(
+    service: Service, toy_spec: SpecFactory, replace: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    experiment_id = service.submit(toy_spec())
+    replace(TaskName.COORDINATE, raising(KeyError("w")))
+    for attempt in (1, 2, 3):
+        service.perform(TaskName.COORDINATE, experiment_id)
+        assert [(run.attempts, run.worker) for run in runs(service)] == [(attempt, None)]
+        assert service.experiment(experiment_id).state == ExperimentState.QUEUED
+    assert "Traceback" in caplog.text
+    service.perform(TaskName.COORDINATE, experiment_id)
+    error = service.experiment(experiment_id).error
+    assert error["code"] == "task.dead"
+    assert "KeyError: 'w'" in error["detail"]
+
+
+def test_a_task_that_kills_its_workers_is_dead_and_the_rest_goes_on(
+    service: Service, toy_spec: SpecFactory, replace: Any
+) -> None:
+    """One client's training kills three workers; the others' contributions make the rounds."""
+    train = performing.TASKS[TaskName.TRAIN]
+
+    def poisoned(context: Any, assignment_id: str) -> None:
+        with context.database.read() as s:
+            participant = assignments.get(s, assignment_id).participant
+        if participant == "client-002":
+            raise Killed
+        train(context, assignment_id)
+
+    replace(TaskName.TRAIN, poisoned)
+    experiment_id = service.submit(toy_spec(rounds=1, round={"quorum": 0.5}))
+    killed = 0
+    while service.messages:
+        try:
+            service.step()
+        except Killed:
+            killed += 1
+            service.presence = service.new_presence()
+            service.lose_worker()
+    assert killed == 3
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.round) == (ExperimentState.COMPLETED, 1)
+    with service.database.read() as s:
+        found = {one.participant: one for one in assignments.of_round(s, rounds.latest(s, experiment_id).id)}
+    assert found["client-002"].state == AssignmentState.REJECTED
+    assert found["client-002"].error["code"] == "task.dead"
+    assert [one.state for one in found.values()].count(AssignmentState.ACCEPTED) == 2
+
+
+def test_a_poison_evaluation_is_left_out_and_the_run_completes(
+    service: Service, toy_spec: SpecFactory, replace: Any
+) -> None:
+    evaluate = performing.TASKS[TaskName.EVALUATE]
+
+    def poisoned(context: Any, subject: str) -> None:
+        if subject.startswith("rnd_"):
+            raise Killed
+        evaluate(context, subject)
+
+    replace(TaskName.EVALUATE, poisoned)
+    spec = toy_spec(rounds=1)
+    experiment_id = service.submit(spec)
+    while service.messages:
+        try:
+            service.step()
+        except Killed:
+            service.presence = service.new_presence()
+            service.lose_worker()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    with service.database.read() as s:
+        assert "evaluation.failed" in [event.type for event in events.after(s, experiment_id, 0, 100)]
+        assert "eval_loss" not in metrics.by_round(s, experiment_id, [1])[1]
+
+
+def test_a_full_disk_keeps_the_round_and_is_told_until_there_is_room(
+    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = toy_spec(rounds=2)
+    experiment_id = service.submit(spec)
+    service.run(until=lambda message: message.task == TaskName.AGGREGATE)
+    service.run(until=lambda message: service.messages[0].task == TaskName.AGGREGATE)
+    frozen = service.messages.popleft().argument
+    with monkeypatch.context() as full:
+        full.setattr(service.context.storage, "put_bytes", raising(FerretError("storage.full", "no room left")))
+        for _ in range(5):
+            service.perform(TaskName.AGGREGATE, frozen)
+    with service.database.read() as s:
+        assert rounds.get(s, frozen).state == "frozen"
+        (run,) = task_runs.failing(s, experiment_id)
+    assert (run.task, run.attempts, run.error["code"]) == (TaskName.AGGREGATE, 0, "storage.full")
+    assert service.experiment(experiment_id).state == ExperimentState.RUNNING
+    service.perform(TaskName.AGGREGATE, frozen)
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    assert runs(service) == []
+
+
+def test_a_full_disk_costs_a_client_its_training_and_not_its_part(
+    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = toy_spec(rounds=1)
+    experiment_id = service.submit(spec)
+    service.run(until=lambda message: service.messages[0].task == TaskName.TRAIN)
+    with monkeypatch.context() as full:
+        full.setattr(service.context.storage, "put_bytes", raising(FerretError("storage.full", "no room left")))
+        held = service.step().argument
+    with service.database.read() as s:
+        assert assignments.get(s, held).state == AssignmentState.LEASED
+    service.lose_lease(held)
+    service.perform(TaskName.TRAIN, held)
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+
+
+def test_a_worker_that_stops_gives_its_training_back_at_the_next_step(service: Service, toy_spec: SpecFactory) -> None:
+    spec = toy_spec(rounds=1)
+    experiment_id = service.submit(spec)
+    service.run(until=lambda message: service.messages[0].task == TaskName.TRAIN)
+    service.context.stopping = True
+    given_back = service.step().argument
+    with service.database.read() as s:
+        assert assignments.get(s, given_back).state == AssignmentState.PENDING
+    assert runs(service) == []
+    assert [message.argument for message in service.messages].count(given_back) == 1
+    service.context, service.presence = service.new_context(), service.new_presence()
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+
+
+def test_a_worker_that_stops_leaves_its_evaluation_to_another(service: Service, toy_spec: SpecFactory) -> None:
+    experiment_id = service.submit(toy_spec(rounds=1))
+    service.run(until=lambda message: service.messages[0].task == TaskName.EVALUATE)
+    service.context.stopping = True
+    assert service.step().argument == experiment_id
+    assert runs(service) == []
+    assert (TaskName.EVALUATE, experiment_id) in [(one.task, one.argument) for one in service.messages]
+    with service.database.read() as s:
+        assert metrics.by_round(s, experiment_id, [0]) == {}
+
+
+def test_work_that_was_taken_away_is_no_strike(service: Service, toy_spec: SpecFactory, replace: Any) -> None:
+    experiment_id = service.submit(toy_spec())
+    service.run(until=lambda message: message.task == TaskName.COORDINATE)
+    for code in ("lease.lost", "round.closed", "experiment.conflict"):
+        replace(TaskName.COORDINATE, raising(FerretError(code, "too late")))
+        service.perform(TaskName.COORDINATE, experiment_id)
+        assert runs(service) == []
+
+
+def test_a_message_about_nothing_is_dropped(service: Service, toy_spec: SpecFactory) -> None:
+    experiment_id = service.submit(toy_spec())
+    with service.database.begin() as s:
+        lifecycle.cancel(s, experiment_id)
+        lifecycle.delete(s, experiment_id)
+    service.run()
+    assert runs(service) == []
+
+
+def test_what_a_task_logs_carries_what_it_is_about(service: Service, toy_spec: SpecFactory, replace: Any) -> None:
+    found: list[dict[str, Any]] = []
+    replace(TaskName.TRAIN, lambda *_: found.append(dict(get_contextvars())))
+    experiment_id = service.submit(toy_spec())
+    service.run(until=lambda message: message.task == TaskName.TRAIN)
+    assert found[0].pop("participant") in {"client-001", "client-002", "client-003"}
+    assert found == [
+        {"worker": service.presence.who.id, "task": "ferret.train", "experiment": experiment_id, "round": 1}
+    ]
+    assert get_contextvars() == {}
