@@ -18,9 +18,11 @@ from api.contributions.endpoints import router as contributions
 from api.events.endpoints import router as events
 from api.experiments.endpoints import router as experiments
 from api.ledger.endpoints import router as ledger
+from api.lifecycle.endpoints import router as lifecycle
 from api.metrics.endpoints import router as metrics
 from api.middleware import BodyLimit, RequestScope
 from api.participants.endpoints import router as participants
+from api.rejections.endpoints import router as rejections
 from api.rounds.endpoints import router as rounds
 from api.schemas import PREFIX
 from api.settings import ApiSettings
@@ -32,8 +34,10 @@ ROUTERS: tuple[APIRouter, ...] = (
     root_router,
     api_router,
     experiments,
+    lifecycle,
     rounds,
     contributions,
+    rejections,
     metrics,
     artifacts,
     ledger,

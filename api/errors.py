@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -60,7 +60,7 @@ def install(app: FastAPI) -> None:
 async def _ferret_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, FerretError)
     if error.problem.status >= 500:
-        logger.error("request %s: %s: %s", request.state.request_id, error.code, error.detail)
+        logger.error("%s: %s", error.code, error.detail)
     return problem(request, error)
 
 
@@ -70,7 +70,12 @@ async def _validation_error(request: Request, error: Exception) -> Response:
     errors = [_not_json(raw) or _named(one) for raw, one in zip(found, field_errors(found), strict=True)]
     submitted = getattr(request.scope["route"], "operation_id", None) == SUBMIT
     code = "spec.invalid" if submitted and found[0]["loc"][0] == "body" else "request.invalid"
-    return problem(request, FerretError(code, "; ".join(_sentence(one) for one in errors), errors))
+    return problem(request, of_fields(code, errors))
+
+
+def of_fields(code: str, errors: Sequence[FieldError]) -> FerretError:
+    """One error that tells of all the fields that are wrong."""
+    return FerretError(code, "; ".join(_sentence(one) for one in errors), errors)
 
 
 def _named(error: FieldError) -> FieldError:
@@ -116,5 +121,5 @@ async def _data_error(request: Request, error: Exception) -> Response:
 
 
 async def _database_error(request: Request, error: Exception) -> Response:
-    logger.error("request %s: the database failed: %s", request.state.request_id, error)
+    logger.error("the database failed: %s", error)
     return problem(request, FerretError("server.not_ready", "the database does not answer; see /readyz and try again"))

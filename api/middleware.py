@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import problem
 from ferret_core.protocol.errors import FerretError
+from ferret_db import logs
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ _SECURITY_HEADERS = {
 
 
 class RequestScope:
-    """Outermost: names the request, adds the security headers, and turns what nobody caught into ``internal``."""
+    """Outermost: names the request, in its logs too, adds security headers, answers what nobody caught."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -37,6 +38,10 @@ class RequestScope:
             return
         request = Request(scope)
         request.state.request_id = request_id = _request_id(request)
+        with logs.bound(request=request_id):
+            await self._answer(request, request_id, receive, send)
+
+    async def _answer(self, request: Request, request_id: str, receive: Receive, send: Send) -> None:
         started = False
 
         async def send_with_headers(message: Message) -> None:
@@ -50,13 +55,13 @@ class RequestScope:
             await send(message)
 
         try:
-            await self.app(scope, receive, send_with_headers)
+            await self.app(request.scope, receive, send_with_headers)
         except Exception:
-            logger.exception("request %s: %s %s failed", request_id, request.method, request.url.path)
+            logger.exception("%s %s failed", request.method, request.url.path)
             if started:
                 raise  # half an answer is out: only a broken connection tells the client
             error = FerretError("internal", f"the server's log tells more under the request id {request_id}")
-            await problem(request, error)(scope, receive, send_with_headers)
+            await problem(request, error)(request.scope, receive, send_with_headers)
 
 
 def _request_id(request: Request) -> str:

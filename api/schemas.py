@@ -57,6 +57,9 @@ class Problem(Resource):
     code: str = Field(description="Stable name of the problem, e.g. `experiment.not_found`")
     request_id: str = Field(description="The same as in the header `X-Request-ID` and in the server's log")
     errors: list[FieldError] = Field(description="The offending fields, if the problem is about fields")
+    current_round: int | None = Field(
+        default=None, description="With `round.closed`: the round under way, null if there will be none"
+    )
 
 
 Json = dict[str, Any]

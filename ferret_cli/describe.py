@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ferret_cli.output import size
 
 if TYPE_CHECKING:
-    from ferret_sdk.schemas import Experiment, Round, Summary
+    from ferret_sdk.schemas import Experiment, Rejection, Round, Summary
 
 Row = tuple[Any, ...]
 
@@ -19,7 +19,7 @@ def list_row(experiment: Experiment) -> Row:
     return (
         experiment.id,
         experiment.name,
-        experiment.state.value,
+        experiment.shown_state,
         f"{experiment.round}/{experiment.rounds}",
         experiment.algorithm,
         _number(loss),
@@ -32,6 +32,8 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
     yield "id", experiment.id
     yield "name", experiment.name
     yield "state", experiment.state.value
+    if stall := experiment.stalled:
+        yield "stalled", f"since {stall.since:%Y-%m-%d %H:%M} UTC: {stall.detail} ({stall.code})"
     if experiment.error:
         yield "error", f"{experiment.error.get('title')}: {experiment.error.get('detail')}"
     yield "round", f"{experiment.round} of {experiment.rounds}"
@@ -41,6 +43,10 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
     yield "sent", size(experiment.bytes_up)
     yield "received", size(experiment.bytes_down)
     yield "model", experiment.digest or experiment.base_digest
+    if experiment.cloned_from:
+        yield "cloned from", experiment.cloned_from
+    if experiment.archived_at:
+        yield "put away", f"{experiment.archived_at:%Y-%m-%d %H:%M} UTC"
 
 
 def metrics_rows(experiment: Experiment) -> Iterator[Row]:
@@ -57,6 +63,11 @@ def cost_rows(rounds: Sequence[Round]) -> Iterator[Row]:
             yield label, shown(median(values))
 
 
+def rejection_rows(rejections: Iterable[Rejection]) -> Iterator[Row]:
+    for refused in rejections:
+        yield refused.round, refused.participant, refused.count, refused.code, refused.detail
+
+
 def label_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     """Loss and Rouge-L of each label of the held-out data, in the last round that was evaluated."""
     found = next((one.metrics for one in reversed(rounds) if "eval_loss" in one.metrics), {})
@@ -71,7 +82,8 @@ def round_rows(rounds: Sequence[Round]) -> Iterator[Row]:
         accepted = f"{found.accepted}/{found.participants}"
         rouge = _number(found.metrics.get("rouge_l"), 1)
         sent = (size(found.bytes_up), size(found.bytes_down))
-        yield found.number, found.state.value, accepted, *losses, rouge, *sent
+        number = f"{found.number}" if found.attempt == 1 else f"{found.number}, attempt {found.attempt}"
+        yield number, found.state.value, accepted, *losses, rouge, *sent
 
 
 def _cost(done: Round, name: str) -> float | None:

@@ -20,6 +20,7 @@ NEXT_STEPS: dict[str, str] = {
     "enrolment.invalid": "ask for a new code: ferret experiment enrol ID",
     "experiment.not_found": "see which there are: ferret experiment list",
     "experiment.conflict": "see its state: ferret experiment show ID",
+    "extension.refused": "run one like it with more rounds: ferret experiment clone ID --set rounds=N",
     "artifact.not_found": "see what was written: ferret experiment show ID",
     "home.in_use": "use that server, stop it, or choose another folder with --home",
     "server.unreachable": "start a server with: ferret serve, or set FERRET_URL to the address of a running one",

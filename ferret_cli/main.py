@@ -9,8 +9,24 @@ from typing import Annotated
 import typer
 
 from ferret_cli import failure
-from ferret_cli.commands import api, bench, data, demo, doctor, join, migrate, paper, serve, simulate, submit, worker
+from ferret_cli.commands import (
+    api,
+    backup,
+    bench,
+    data,
+    demo,
+    doctor,
+    join,
+    migrate,
+    paper,
+    restore,
+    serve,
+    simulate,
+    submit,
+    worker,
+)
 from ferret_cli.commands.experiment import experiment
+from ferret_cli.commands.storage import storage
 from ferret_core.protocol.errors import FerretError
 
 app = typer.Typer(
@@ -33,6 +49,9 @@ app.add_typer(paper.paper, name="paper")
 app.command("api")(api.api)
 app.command("worker")(worker.worker)
 app.command("migrate")(migrate.migrate)
+app.add_typer(storage, name="storage")
+app.command("backup")(backup.backup)
+app.command("restore")(restore.restore)
 
 
 @app.callback()

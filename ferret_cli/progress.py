@@ -40,6 +40,8 @@ class RoundLine(NamedTuple):
 def round_lines(run: Run, events: Iterable[Event]) -> Iterator[RoundLine]:
     """A line for the base model and for each round, as soon as all that will be measured of it is there."""
     for event in events:
+        if event.type == "experiment.extended":
+            run.refresh()
         if (number := measured(run, event)) is not None:
             yield line_of(run, number)
 

@@ -46,6 +46,14 @@ def assigned(assignments: Sequence[str], *, absolute_paths: bool = True) -> Tree
     return _absolute(over, [Path.cwd()]) if absolute_paths else over
 
 
+def removed(paths: Sequence[str]) -> Tree:
+    """The dotted ``paths`` as one tree of nulls: in a JSON Merge Patch, what is taken away."""
+    tree: Tree = {}
+    for path in paths:
+        merge(tree, _nested(path, None, "--unset", "a.b"))
+    return tree
+
+
 def validated(tree: Tree, source: str) -> ExperimentSpec:
     """The specification that ``tree`` is; ``spec.invalid`` says what is wrong with it, and that it is ``source``."""
     try:
@@ -71,13 +79,18 @@ def read(file: Path) -> Tree:
 def _assignment(text: str) -> Tree:
     """``a.b=value`` as ``{"a": {"b": value}}``; a value that is no TOML is taken as text, so paths need no quotes."""
     path, separator, value = text.partition("=")
-    names = [name.strip() for name in path.split(".")]
-    if not separator or not all(names):
+    if not separator:
         raise FerretError.of_field("spec.invalid", "--set", text, "is not of the form a.b=value")
-    tree: Any = _value(value.strip())
+    return _nested(path, _value(value.strip()), "--set", "a.b=value")
+
+
+def _nested(path: str, value: Any, option: str, form: str) -> Tree:
+    names = [name.strip() for name in path.split(".")]
+    if not all(names):
+        raise FerretError.of_field("spec.invalid", option, path, f"is not of the form {form}")
     for name in reversed(names):
-        tree = {name: tree}
-    return tree
+        value = {name: value}
+    return value
 
 
 def _value(text: str) -> Any:

@@ -1,38 +1,98 @@
-"""Replays an experiment's ledger on a downloaded base model."""
+"""Replays an experiment's ledger on a downloaded base model: to verify it, or to have any round's model."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferret_core.ledger import LedgerEntry, LedgerRecord, verify
+from ferret_core.ledger import LedgerEntry, LedgerRecord, broken, verify
 from ferret_core.protocol.errors import FerretError
+from ferret_sdk.download import require_empty
 from ferret_sdk.follower import load_base
 
 if TYPE_CHECKING:
+    from ferret_core.checkpoint import Manifest
+    from ferret_core.replica import Replica
     from ferret_sdk.run import Run
+
+WEIGHTS = ".safetensors"
 
 
 def verified_records(run: Run) -> Iterator[LedgerRecord]:
-    """Each record that holds, as soon as it is known to.
+    """Each record that holds, as soon as it is known to; where a checkpoint was written, its weights do too.
 
     Raises ``ledger.broken`` at the first that does not, and at the end if the ledger leads to another model than
     the experiment's.
     """
-    with tempfile.TemporaryDirectory(prefix="ferret-verify-") as folder:
-        replica = load_base(run, Path(folder))
-        yield from verify(replica, _entries(run))
+    written = _recorded_weights(run)
+    with _base(run) as replica:
+        for record in verify(replica, _entries(run, run.experiment.round)):
+            _check_weights(replica, record, written.get(record.round, {}))
+            yield record
     recorded = run.experiment.digest or run.experiment.base_digest
     if replica.digest != recorded:
         ends = f"the ledger of {run.id} ends after round {replica.round} with {replica.digest}"
         raise FerretError("ledger.broken", f"{ends}, but the experiment is at {recorded}")
 
 
-def _entries(run: Run) -> Iterator[LedgerEntry]:
+def replay(run: Run, number: int, folder: Path, on_record: Callable[[LedgerRecord], None]) -> Manifest:
+    """Writes the model of round ``number``, 0 being the base model, as a checkpoint into the new or empty ``folder``.
+
+    ``on_record`` is told of every round that holds. Raises ``ledger.broken`` at the first that does not, and
+    ``round.not_found`` for a round that is not committed.
+    """
+    from ferret_core import checkpoint
+
+    require_empty(folder, "out")
+    if number > run.experiment.round:
+        message = f"not committed yet in {run.id}, whose last is {run.experiment.round}"
+        raise FerretError.of_field("round.not_found", "round", number, message)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _base(run) as replica, tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+        for record in verify(replica, _entries(run, number)):
+            on_record(record)
+        draft = Path(scratch) / "checkpoint"
+        draft.mkdir()
+        manifest = checkpoint.write(replica, run.id, draft)
+        draft.rename(folder)
+    return manifest
+
+
+@contextmanager
+def _base(run: Run) -> Generator[Replica]:
+    """A replica at round 0; the files it was loaded from stay for the length of the block."""
+    with tempfile.TemporaryDirectory(prefix="ferret-replay-") as folder:
+        yield load_base(run, Path(folder))
+
+
+def _entries(run: Run, last: int) -> Iterator[LedgerEntry]:
     for item in run.ledger():
         record = LedgerRecord.model_validate(item.record)
-        if record.round > run.experiment.round:
+        if record.round > last:
             return
         yield LedgerEntry(record, item.hash, run.update(record.round))
+
+
+def _recorded_weights(run: Run) -> dict[int, dict[str, str]]:
+    """The digests of weight files by round and name. Files of other libraries may differ in all but the weights."""
+    found: dict[int, dict[str, str]] = {}
+    for file in run.artifacts():
+        if file.name.endswith(WEIGHTS):
+            found.setdefault(file.round, {})[file.name] = file.digest
+    return found
+
+
+def _check_weights(replica: Replica, record: LedgerRecord, recorded: dict[str, str]) -> None:
+    """Raises ``ledger.broken`` unless the replica's own checkpoint has the recorded weights."""
+    from ferret_core import checkpoint
+
+    if not recorded:
+        return
+    with tempfile.TemporaryDirectory(prefix="ferret-verify-") as folder:
+        written = checkpoint.write(replica, record.experiment, Path(folder)).files
+    found = {name: digest for name, digest in written.items() if name.endswith(WEIGHTS)}
+    if found != recorded:
+        raise broken(record, f"its checkpoint was recorded as {recorded}, and the ledger gives {found}")

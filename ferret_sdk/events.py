@@ -16,19 +16,23 @@ NOTHING_MORE = 204
 
 
 def follow(transport: Transport, experiment: str, after: int = 0) -> Iterator[Event]:
-    """Each event with a number above ``after`` exactly once and in order, until the experiment's last."""
+    """Each event with a number above ``after`` exactly once and in order, until the server knows of no more.
+
+    Only the server can tell which is the last: an experiment that was completed may have been given more rounds.
+    """
     retry = Retry(PATIENT)
+    over = False
     while True:
         try:
             with transport.stream(f"/experiments/{experiment}/events/stream", _resume(after)) as stream:
                 if stream.status == NOTHING_MORE:
                     return
                 for event in _events(stream, after):
-                    after = event.seq
+                    after, over = event.seq, event.final
                     retry.reset()
                     yield event
-                    if event.final:
-                        return
+            if over:
+                continue
             raise Transient(FerretError("server.unreachable", f"{transport.url} keeps ending the event stream"))
         except Transient as failure:
             retry.wait(failure)

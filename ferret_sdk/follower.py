@@ -48,6 +48,10 @@ class Follower:
         yield replica
         self._replica = replica
 
+    def forget(self) -> None:
+        """Drops the copy: the next is built anew from the base model."""
+        self._replica = None
+
     def _catch_up(self, replica: Replica, run: Run, task: RoundTask) -> None:
         for item in run.ledger(after=replica.round):
             if replica.round >= task.round - 1:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from ferret_core.failpoints import failpoint
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.storage.file import write_durably
@@ -30,9 +31,10 @@ class Memory:
 
     def keep(self, digest: str, arrays: Arrays) -> None:
         """Stores what goes with the contribution ``digest``, before that is sent; drops what cannot count any more."""
-        for path in self._folder.glob("*.safetensors"):
+        for path in self._folder.glob("*"):  # with the drafts of a process that was killed
             if path.stem != self._last:
                 path.unlink()
+        failpoint("memory.dropped")
         if arrays:
             write_durably(self._folder / f"{digest}.safetensors", encode(arrays, {}))
 

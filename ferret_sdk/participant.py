@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
@@ -21,6 +22,7 @@ from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
 from ferret_sdk.retry import AWAY, PATIENT
 from ferret_sdk.schemas import Lease, Poll
+from ferret_sdk.spool import Spool, Upload
 from ferret_sdk.transport import Transport
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ OUTAGE_SECONDS = 900.0
 OUTAGE_PAUSE = 5.0
 # The round went on without us: nothing to report, ask for the next assignment.
 OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
+# The server rebuilds a damaged file: the same assignment comes again when its lease has run out.
+DAMAGED = frozenset({"storage.corrupt", "storage.missing"})
+# Statuses after which the same upload is never taken.
+FINAL = frozenset({404, 409, 410, 413, 422})
 
 
 class RoundReport(NamedTuple):
@@ -62,6 +68,7 @@ class Participant:
         self._transport = Transport(member.url, member.token)
         folder = membership.folder(home, member.experiment)
         self._memory = Memory(folder / f"{member.participant}-memory", member.name)
+        self._spool = Spool(folder / f"{member.participant}-upload")
         self._follower = Follower(self._transport, member.experiment, folder / "base", self._memory.follow)
         self._examples: list[Example] = []
         self._shard: Shard | None = None
@@ -89,20 +96,21 @@ class Participant:
         return cls(member, home)
 
     def run(self, examples: Path, on_round: Callable[[RoundReport], None] | None = None) -> ExperimentState:
-        """Takes part until the experiment is finished and returns how it ended.
+        """Takes part until the experiment is finished and returns how it ended; a paused one is waited for.
 
-        ``examples`` is a JSONL file of instruction, input and output; it is read here and never sent. Raises
+        ``examples`` is a JSONL file of instruction, input and output; it is read here and never sent. A contribution
+        that was made before a crash, here or at the server, is sent and not made again. Raises
         ``dataset.invalid`` before anything is asked of the server, and ``server.unreachable`` after 15 minutes
         without an answer.
         """
         self._examples = read_examples(examples)
         while not (poll := self._poll()).experiment_state.finished:
-            if poll.assignment is None:
+            report = self._work(poll.assignment)
+            if report is None:
                 time.sleep(poll.retry_after_seconds)
-                continue
-            report = self._take_part(poll.assignment)
-            if on_round is not None:
+            elif on_round is not None:
                 on_round(report)
+        self._spool.clear()
         return poll.experiment_state
 
     def _poll(self) -> Poll:
@@ -117,19 +125,49 @@ class Participant:
                 log.warning("%s; asking again in %.0f seconds", error.detail, OUTAGE_PAUSE)
                 time.sleep(OUTAGE_PAUSE)
 
-    def _take_part(self, lease: Lease) -> RoundReport:
+    def _work(self, lease: Lease | None) -> RoundReport | None:
+        """Does what there is to do now; None if that is to wait."""
+        waiting = self._spool.waiting()
+        if lease is None:
+            return None if waiting is None or waiting.fence is None else self._deliver(waiting)
+        if waiting is not None and waiting.assignment == lease.id:
+            return self._take_part(lease, waiting._replace(fence=lease.fence))
+        self._spool.clear()
+        return self._take_part(lease, None)
+
+    def _deliver(self, waiting: Upload) -> RoundReport | None:
+        """Sends what an earlier attempt left, whose lease may still be ours; None if it has to wait."""
+        try:
+            return self._send(waiting)
+        except FerretError as error:
+            log.warning("the contribution to round %d was not taken: %s", waiting.round, error.detail)
+            return None
+
+    def _take_part(self, lease: Lease, made: Upload | None) -> RoundReport:
+        """Contributes under the lease: what was ``made`` under an earlier one, or anew."""
         try:
             with Heartbeat(self._transport, lease) as heartbeat:
-                return self._contribute(lease, heartbeat)
+                return self._contribute(lease, made, heartbeat)
         except FerretError as error:
-            if error.code not in OVERTAKEN | AWAY:
+            if error.code not in OVERTAKEN | AWAY | DAMAGED:
                 self._report(lease, error)
             return RoundReport(lease.task.round, error=error)
         except Exception as error:
             self._report(lease, FerretError("internal", f"{type(error).__name__}: {error}"))
             raise
 
-    def _contribute(self, lease: Lease, heartbeat: Heartbeat) -> RoundReport:
+    def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport:
+        try:
+            return self._send(made or self._make(lease, heartbeat))
+        except FerretError as error:
+            if error.code != "contribution.wrong_base":
+                raise
+            log.warning("%s; starting over from the base model", error.detail)
+        self._follower.forget()
+        return self._send(self._make(lease, heartbeat))
+
+    def _make(self, lease: Lease, heartbeat: Heartbeat) -> Upload:
+        """Trains, and keeps the contribution until it has arrived."""
         from ferret_core.algorithms._base import Client
         from ferret_core.cost import measured
         from ferret_core.participant import contribute
@@ -140,9 +178,13 @@ class Participant:
             (contribution, kept), cost = measured(partial(contribute, replica, client), device_of(replica.model))
             heartbeat.check()
         blob = contribution.encode()
+        failpoint("participant.trained")
         self._memory.keep(digest_bytes(blob), kept)
-        self._upload(lease, blob, cost.seconds)
-        return RoundReport(lease.task.round, len(blob), cost.seconds, contribution.meta.metrics.get("train_loss"))
+        failpoint("participant.kept")
+        upload = Upload.of(lease, blob, cost.seconds, contribution.meta.metrics.get("train_loss"))
+        self._spool.keep(upload)
+        failpoint("participant.spooled")
+        return upload
 
     def _tokenised(self, replica: Replica) -> Shard:
         from ferret_core.datasets._encoding import shard_of
@@ -150,16 +192,31 @@ class Participant:
         self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context)
         return self._shard
 
-    def _upload(self, lease: Lease, blob: bytes, seconds: float) -> None:
+    def _send(self, upload: Upload) -> RoundReport:
+        """Uploads the contribution; it stays in the spool while the server may still take it."""
         headers = {
             "Content-Type": "application/octet-stream",
-            "Ferret-Fence": str(lease.fence),
-            "Ferret-Seconds": f"{seconds:.3f}",
+            "Idempotency-Key": upload.key,
+            "Ferret-Fence": str(upload.fence),
+            "Ferret-Seconds": f"{upload.seconds:.3f}",
         }
-        path = f"/participant/assignments/{lease.id}/contribution"
-        self._transport.request("PUT", path, content=blob, headers=headers, attempts=PATIENT)
+        path = f"/participant/assignments/{upload.assignment}/contribution"
+        try:
+            self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
+        except FerretError as error:
+            if error.code == "lease.lost":
+                self._spool.keep(upload._replace(fence=None))
+            elif error.problem.status in FINAL:
+                self._spool.clear()
+            raise
+        failpoint("participant.sent")
+        self._spool.clear()
+        return RoundReport(upload.round, len(upload.blob), upload.seconds, upload.loss)
 
     def _report(self, lease: Lease, error: FerretError) -> None:
+        """Gives the assignment up, unless its contribution is made and only has to be sent again."""
+        if self._spool.waiting() is not None:
+            return
         body = {"fence": lease.fence, "code": error.code, "detail": error.detail[:2000]}
         try:
             self._transport.post(f"/participant/assignments/{lease.id}/failure", body, repeatable=True)

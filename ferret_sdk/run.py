@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from ferret_sdk.download import download, require_empty
 from ferret_sdk.events import follow
 from ferret_sdk.pages import items
 from ferret_sdk.retry import PATIENT
-from ferret_sdk.schemas import Artifact, ContributionInfo, Event, Experiment, LedgerItem, Point, Round
+from ferret_sdk.schemas import Artifact, ContributionInfo, Event, Experiment, LedgerItem, Point, Rejection, Round
 from ferret_sdk.transport import Transport
 
+CHOICES = ("algorithm", "dataset", "partition")
 POLL_SECONDS = 1.0
 LEDGER_PAGE = 200
 
@@ -97,9 +99,55 @@ class Run:
         answer = self._transport.get(f"{self._path}/artifacts")
         return [Artifact.model_validate(item) for item in answer["items"]]
 
+    def rejections(self, round: int | None = None) -> Iterator[Rejection]:
+        """The uploads that were refused, by round, participant and reason."""
+        found = items(self._transport, f"{self._path}/rejections", round=round)
+        return (Rejection.model_validate(item) for item in found)
+
+    def pause(self) -> Run:
+        """Stops for a while, mid-round too; what was accepted stays. Pausing a paused experiment changes nothing."""
+        return self._move("pause")
+
+    def resume(self) -> Run:
+        """Goes on where the experiment was paused; resuming a running one changes nothing."""
+        return self._move("resume")
+
     def cancel(self) -> Run:
         """Stops the experiment; cancelling a cancelled one changes nothing."""
-        answer = self._transport.post(f"{self._path}:cancel", repeatable=True)
+        return self._move("cancel")
+
+    def extend(self, rounds: int) -> Run:
+        """Adds ``rounds`` to the number the experiment had when the server was asked last, so a repeated request adds
+        them once. A completed experiment runs again. Raises ``extension.refused``, ``experiment.conflict``."""
+        return self._move("extend", {"rounds": rounds, "expected_rounds": self.experiment.rounds})
+
+    def clone(self, changes: Mapping[str, Any] | None = None, key: str | None = None) -> Run:
+        """A new experiment with this one's specification, changed by a JSON Merge Patch (RFC 7396; None takes a member
+        away). Naming another algorithm, dataset or partition drops the options of the one before."""
+        patch = patch_of(self.experiment.spec, changes or {})
+        headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+        answer = self._transport.post(f"{self._path}:clone", patch, headers=headers)
+        return Run(self._transport, Experiment.model_validate(answer.json()))
+
+    def archive(self) -> Run:
+        """Puts a finished experiment away: lists leave it out."""
+        return self._move("archive")
+
+    def unarchive(self) -> Run:
+        """Lists it again."""
+        return self._move("unarchive")
+
+    def delete(self) -> None:
+        """Forgets a finished experiment with all it gave; one that is gone already is no error."""
+        try:
+            self._transport.request("DELETE", self._path)
+        except FerretError as error:
+            if error.code != "experiment.not_found":
+                raise
+
+    def _move(self, verb: str, body: dict[str, int] | None = None) -> Run:
+        """Asks for one of the transitions that count once, however often they are asked for."""
+        answer = self._transport.post(f"{self._path}:{verb}", body, repeatable=True)
         self.experiment = Experiment.model_validate(answer.json())
         return self
 
@@ -150,6 +198,17 @@ class Run:
             )
             raise FerretError("artifact.not_found", f"{self.id} has no checkpoint of round {wanted}: {rounds}")
         return [artifact for artifact in found if artifact.round == wanted]
+
+
+def patch_of(spec: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """``changes`` as a merge patch of ``spec``: a choice by another name brings none of the old one's options along."""
+    patch = dict(changes)
+    for part in CHOICES:
+        before: Mapping[str, Any] = spec.get(part, {})
+        after: Any = changes.get(part)
+        if isinstance(after, dict) and "name" in after and after["name"] != before.get("name"):
+            patch[part] = {**dict.fromkeys(before), **after}
+    return patch
 
 
 def _plain(name: str) -> str:

@@ -28,12 +28,21 @@ class Summary(Document):
     best: float | None = None
 
 
+class Stall(Document):
+    """Why nothing can move an experiment on right now, and in ``detail`` what to do."""
+
+    code: str
+    detail: str
+    since: datetime
+
+
 class Experiment(Document):
     """``round`` is the last committed one; ``bytes_up`` and ``bytes_down`` are sums over all participants so far."""
 
     id: str
     name: str
     state: ExperimentState
+    stalled: Stall | None = None
     algorithm: str
     dataset: str
     rounds: int
@@ -46,9 +55,16 @@ class Experiment(Document):
     metrics: dict[str, Summary] = {}
     bytes_up: int = 0
     bytes_down: int = 0
+    cloned_from: str | None = None
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    archived_at: datetime | None = None
+
+    @property
+    def shown_state(self) -> str:
+        """The state as people read it: ``stalled`` where nothing can move the experiment on."""
+        return "stalled" if self.stalled else self.state.value
 
 
 class Round(Document):
@@ -60,6 +76,7 @@ class Round(Document):
     base_digest: str
     digest: str | None = None
     participants: int
+    needed: int | None = None
     accepted: int
     rejected: int
     bytes_up: int = 0
@@ -74,11 +91,22 @@ class ContributionInfo(Document):
     participant: str
     kind: ParticipantKind
     round: int
+    attempt: int = 1
     state: AssignmentState
     digest: str | None = None
     size: int | None = None
     seconds: float | None = None
     error: dict[str, Any] | None = None
+
+
+class Rejection(Document):
+    """Uploads of one participant in one round that were refused for one reason: how many, and the last's detail."""
+
+    participant: str
+    round: int
+    code: str
+    detail: str
+    count: int
 
 
 class Point(Document):

@@ -53,11 +53,11 @@ class Service:
         algorithm: str | None = None,
         dataset: str | None = None,
         name: str | None = None,
+        archived: bool = False,
     ) -> Iterator[Run]:
-        """Experiments, newest first, fetched page by page as they are asked for."""
-        found = items(
-            self.transport, "/experiments", state=list(state), algorithm=algorithm, dataset=dataset, name=name
-        )
+        """Experiments, newest first, fetched page by page as they are asked for; ``archived`` ones or all others."""
+        query = {"algorithm": algorithm, "dataset": dataset, "name": name, "archived": archived or None}
+        found = items(self.transport, "/experiments", state=list(state), **query)
         return (Run(self.transport, Experiment.model_validate(item)) for item in found)
 
     def catalog(self, kind: Kind) -> list[CatalogEntry]:

@@ -20,5 +20,7 @@ export default defineConfig({
   },
   test: {
     include: ['src/**/*.test.{ts,tsx}'],
+    setupFiles: 'src/lib/test-patience.ts',
+    testTimeout: 60_000,
   },
 })

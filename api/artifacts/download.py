@@ -11,10 +11,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
+from blake3 import blake3
 from fastapi import HTTPException, Response
 from starlette.datastructures import Headers
 from starlette.responses import StreamingResponse
 
+from api.context import Context
+from api.damage import mending
+from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
 from ferret_db.tables import Artifact
 
@@ -29,12 +33,15 @@ class Span(NamedTuple):
     end: int
 
 
-def respond(storage: Storage, artifact: Artifact, asked: Headers) -> Response:
-    """200, 206 or 304; raises ``storage.missing``, and 416 for a range outside the file."""
+def respond(context: Context, artifact: Artifact, asked: Headers) -> Response:
+    """200, 206 or 304; raises ``storage.missing`` or ``storage.corrupt``, and 416 for a range outside the file.
+
+    The bytes of a whole file are compared with their digest on the way: if they differ, the answer breaks off.
+    """
     etag = f'"{artifact.digest}"'
     if _matches(asked.get("if-none-match"), etag):
         return Response(status_code=304, headers={"ETag": etag})
-    size = storage.size(artifact.location)
+    size = _size(context, artifact)
     wanted = asked.get("range") if asked.get("if-range", etag) == etag else None
     span = _parse(wanted, size) if wanted else None
     start, end = span or Span(0, size)
@@ -46,12 +53,21 @@ def respond(storage: Storage, artifact: Artifact, asked: Headers) -> Response:
     }
     if span:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    chunks = _chunks(context.storage, artifact.location, start, end)
     return StreamingResponse(
-        _chunks(storage, artifact.location, start, end),
+        chunks if span else _verified(context, artifact, chunks),
         status_code=206 if span else 200,
         headers=headers,
         media_type="application/octet-stream",
     )
+
+
+def _size(context: Context, artifact: Artifact) -> int:
+    with mending(context, artifact.experiment_id):
+        size = context.storage.size(artifact.location)
+        if size != artifact.size:
+            raise FerretError("storage.corrupt", f"{artifact.location} has {size} bytes instead of {artifact.size}")
+    return size
 
 
 def _matches(if_none_match: str | None, etag: str) -> bool:
@@ -75,6 +91,20 @@ def _parse(value: str, size: int) -> Span | None:
             416, f"Range = {value!r}: the file has {size} bytes", headers={"Content-Range": f"bytes */{size}"}
         )
     return Span(start, end)
+
+
+def _verified(context: Context, artifact: Artifact, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks, the last one only if all together have the artifact's digest."""
+    hasher, held = blake3(), b""
+    for chunk in chunks:
+        if held:
+            yield held
+        hasher.update(chunk)
+        held = chunk
+    with mending(context, artifact.experiment_id):
+        if hasher.hexdigest() != artifact.digest:
+            raise FerretError("storage.corrupt", f"{artifact.location} does not match its digest")
+    yield held
 
 
 def _chunks(storage: Storage, location: str, start: int, end: int) -> Iterator[bytes]:

@@ -40,7 +40,7 @@ def list_artifacts(experiment_id: ExperimentId, context: ContextDep) -> Artifact
         200: {"description": "The whole file; ETag is its digest", "content": _BYTES},
         206: {"description": "The range asked for", "content": _BYTES},
         304: {"description": "The file is the one named in If-None-Match"},
-        **problems("experiment.not_found", "artifact.not_found", "range.invalid", "storage.missing"),
+        **problems("experiment.not_found", "artifact.not_found", "range.invalid", "storage.missing", "storage.corrupt"),
     },
 )
 def download_artifact(
@@ -50,4 +50,4 @@ def download_artifact(
     with context.database.read() as s:
         experiments.get(s, experiment_id)
         artifact = artifacts.get(s, experiment_id, artifact_id)
-    return download.respond(context.storage, artifact, request.headers)
+    return download.respond(context, artifact, request.headers)

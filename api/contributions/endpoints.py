@@ -27,7 +27,7 @@ def list_contributions(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ContributionPage:
-    """One entry per assignment, so that leased and rejected ones show too; by round, then participant."""
+    """One entry per assignment, so that leased and rejected ones show too; by round, attempt, then participant."""
     with context.database.read() as s:
         experiments.get(s, experiment_id)
         page = contributions.list_page(s, experiment_id, limit, cursor, round=round)

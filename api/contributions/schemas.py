@@ -17,6 +17,7 @@ class Contribution(Resource):
     participant: str
     kind: ParticipantKind
     round: int
+    attempt: int = Field(description="At the round; 1, or more where fewer than a quorum reported before")
     state: AssignmentState
     digest: str | None = Field(description="Digest of the accepted blob")
     size: int | None = Field(description="Bytes sent")
@@ -29,11 +30,12 @@ class Contribution(Resource):
 
     @classmethod
     def of(cls, report: Report) -> Contribution:
-        assignment, accepted = report
+        assignment, attempt, accepted = report
         return cls(
             participant=assignment.participant,
             kind=assignment.kind,
             round=assignment.round,
+            attempt=attempt,
             state=assignment.state,
             digest=accepted and accepted.digest,
             size=accepted and accepted.size,
@@ -47,4 +49,4 @@ class Contribution(Resource):
 
 
 class ContributionPage(Page[Contribution]):
-    """Contributions by round, then by participant."""
+    """Contributions by round and attempt, then by participant."""

@@ -1,4 +1,4 @@
-"""Submitting, finding and cancelling experiments."""
+"""Submitting and finding experiments."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ IdempotencyKey = Annotated[
         description="The same key with the same body answers with the same experiment instead of a second one",
     ),
 ]
+QUEUED = {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}}
 
 
 def _filter(
@@ -36,8 +37,9 @@ def _filter(
     algorithm: Annotated[str | None, Query(max_length=64)] = None,
     dataset: Annotated[str | None, Query(max_length=64)] = None,
     name: Annotated[str | None, Query(max_length=120, description="Part of the name, in any case")] = None,
+    archived: Annotated[bool, Query(description="Only those that were put away, instead of all others")] = False,
 ) -> ExperimentFilter:
-    return ExperimentFilter(state, algorithm, dataset, name)
+    return ExperimentFilter(state, algorithm, dataset, name, archived)
 
 
 @router.post(
@@ -46,7 +48,7 @@ def _filter(
     status_code=202,
     dependencies=[AdminOnly],
     responses={
-        202: {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}},
+        202: QUEUED,
         **problems("spec.invalid", "idempotency.conflict"),
     },
 )
@@ -79,14 +81,3 @@ def list_experiments(
 def get_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
     """One experiment with its specification and where it stands."""
     return service.show(context.database, experiment_id)
-
-
-@router.post(
-    "/{experiment_id}:cancel",
-    operation_id="cancel_experiment",
-    dependencies=[AdminOnly],
-    responses=problems("experiment.not_found", "experiment.conflict"),
-)
-def cancel_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
-    """Stops the experiment for good; what it has committed stays. Cancelling twice is no error."""
-    return service.cancel(context.database, experiment_id)

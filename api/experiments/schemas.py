@@ -19,12 +19,21 @@ class MetricSummary(Resource):
     best: float
 
 
+class Stall(Resource):
+    """Why nothing can move the experiment on right now. It goes on by itself once this is mended."""
+
+    code: str = Field(description="Stable name of the reason")
+    detail: str = Field(description="What is missing, and what to do")
+    since: datetime
+
+
 class ExperimentLinks(Resource):
     """Where the rest of the experiment is found."""
 
     self: str
     rounds: str
     contributions: str
+    rejections: str
     metrics: str
     artifacts: str
     ledger: str
@@ -38,6 +47,7 @@ class ExperimentLinks(Resource):
             self=base,
             rounds=f"{base}/rounds",
             contributions=f"{base}/contributions",
+            rejections=f"{base}/rejections",
             metrics=f"{base}/metrics",
             artifacts=f"{base}/artifacts",
             ledger=f"{base}/ledger",
@@ -52,6 +62,7 @@ class Experiment(Resource):
     id: str
     name: str
     state: ExperimentState
+    stalled: Stall | None = Field(description="Set while a queued or running experiment cannot get on")
     algorithm: str
     dataset: str
     rounds: int = Field(description="Rounds asked for")
@@ -65,9 +76,12 @@ class Experiment(Resource):
     metrics: dict[str, MetricSummary]
     bytes_up: int = Field(description="Bytes sent by all participants so far")
     bytes_down: int = Field(description="Bytes received by all participants so far")
+    cloned_from: str | None = Field(description="Id of the experiment it was cloned from, which may be gone")
+    event_seq: int = Field(description="Number of its last event: a stream after it tells what is new")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    archived_at: datetime | None = Field(description="When it was put away; archived ones are not listed unless asked")
     links: ExperimentLinks
 
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 
 from api.auth import ReaderOnly
 from api.context import ContextDep
+from api.damage import mending
 from api.ledger.schemas import LedgerEntry, LedgerPage
 from api.openapi import problems
 from api.pagination import PAGE, After, Limit
@@ -44,5 +45,6 @@ def get_update(experiment_id: ExperimentId, round: RoundNumber, context: Context
     with context.database.read() as s:
         experiments.get(s, experiment_id)
         digest = ledger.get(s, experiment_id, round).update_digest
-    blob = context.storage.read(blob_location("updates", digest), digest)
+    with mending(context, experiment_id):
+        blob = context.storage.read(blob_location("updates", digest), digest)
     return Response(blob, media_type=OCTETS, headers={"ETag": f'"{digest}"'})

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 from api.auth import AdminOnly, Participant
 from api.context import ContextDep
 from api.ledger.endpoints import OCTETS
 from api.openapi import problems
-from api.participants import service, upload
+from api.participants import body, service, upload
 from api.participants.schemas import (
     AssignmentFailure,
     Enrolled,
@@ -24,10 +25,20 @@ from api.participants.schemas import (
 )
 from api.schemas import MAX_INTEGER, PREFIX, ExperimentId
 from ferret_core.protocol.errors import FerretError
+from ferret_db.tables import Assignment
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
 AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignment")]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="The same key with the same contribution gives the stored receipt, however often it is sent",
+    ),
+]
 
 
 @router.post(
@@ -71,13 +82,25 @@ def heartbeat(assignment_id: AssignmentId, beat: Heartbeat, participant: Partici
     return service.heartbeat(context, participant, assignment_id, beat.fence)
 
 
-async def _blob(participant: Participant, request: Request) -> bytes:
-    """The body, read only for a known participant; the middleware counts its bytes."""
+def _own(assignment_id: AssignmentId, participant: Participant, context: ContextDep) -> Assignment:
+    with context.database.read() as s:
+        return service.owned(s, participant, assignment_id)
+
+
+Own = Annotated[Assignment, Depends(_own)]
+
+
+async def _blob(assignment: Own, request: Request, context: ContextDep) -> bytes:
+    """The body, read only for the assignment's own participant; the middleware counts its bytes."""
     if request.headers.get("content-type") != OCTETS:
         raise FerretError.of_field(
             "request.invalid", "Content-Type", request.headers.get("content-type"), f"a contribution is {OCTETS}"
         )
-    return await request.body()
+    try:
+        return await body.receive(request)
+    except FerretError as error:
+        await run_in_threadpool(upload.refuse, context, assignment.id, error)
+        raise
 
 
 @router.put(
@@ -95,6 +118,7 @@ async def _blob(participant: Participant, request: Request) -> bytes:
         **problems(
             "assignment.not_found",
             "lease.lost",
+            "idempotency.conflict",
             "contribution.duplicate",
             "contribution.wrong_base",
             "round.closed",
@@ -105,18 +129,22 @@ async def _blob(participant: Participant, request: Request) -> bytes:
     },
 )
 def upload_contribution(
-    assignment_id: AssignmentId,
+    assignment: Own,
     blob: Annotated[bytes, Depends(_blob)],
     fence: Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")],
     seconds: Annotated[
         float, Header(alias="Ferret-Seconds", ge=0, allow_inf_nan=False, description="Seconds of the local update")
     ],
-    participant: Participant,
     response: Response,
     context: ContextDep,
+    idempotency_key: IdempotencyKey = None,
 ) -> Receipt:
-    """Takes the contribution of a leased assignment. One that cannot be used rejects the assignment."""
-    receipt, repeated = upload.take(context, participant, assignment_id, blob, fence, seconds)
+    """Takes the contribution of a leased assignment. One that cannot be used rejects the assignment.
+
+    Every refusal is noted under `/rejections` of the experiment. With `round.closed` the problem names the
+    `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
+    """
+    receipt, repeated = upload.take(context, assignment, upload.Upload(blob, fence, seconds, idempotency_key))
     response.status_code = 200 if repeated else 201
     return receipt
 

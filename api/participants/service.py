@@ -18,6 +18,7 @@ from api.participants.schemas import (
 )
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
 from ferret_db.engine import assignments as leases
 from ferret_db.repositories import assignments, experiments, participants
@@ -42,7 +43,7 @@ def next_assignment(context: Context, participant: Identity) -> NextAssignment:
     with context.database.read() as s:
         state = experiments.get(s, participant.experiment_id).state
         waiting = assignments.next_for(s, participant.id)
-    lease = _lease(context, participant, waiting.id) if waiting and not state.finished else None
+    lease = _lease(context, participant, waiting.id) if waiting and state == ExperimentState.RUNNING else None
     return NextAssignment(experiment_state=state, retry_after_seconds=context.settings.poll_seconds, assignment=lease)
 
 

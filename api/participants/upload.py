@@ -1,14 +1,16 @@
-"""Taking a contribution: decoded, checked against its assignment, stored, and then accepted in one transaction."""
+"""Taking a contribution: decoded, checked against its assignment, stored, and then accepted in one transaction.
+
+What cannot be taken is noted with its reason, and moves nothing.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from api.auth import Identity
 from api.context import Context
 from api.participants.schemas import Receipt
-from api.participants.service import owned
 from ferret_core.cost import LocalCost
+from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
@@ -18,32 +20,64 @@ from ferret_db.engine import assignments as leases
 from ferret_db.repositories import contributions, experiments
 
 
-def take(
-    context: Context, participant: Identity, assignment_id: str, blob: bytes, fence: int, seconds: float
-) -> tuple[Receipt, bool]:
-    """The receipt, and whether the same blob was accepted before.
+class Upload(NamedTuple):
+    """A contribution as it arrived; ``seconds`` are those of the local update, ``key`` its idempotency key."""
+
+    blob: bytes
+    fence: int
+    seconds: float
+    key: str | None
+
+
+def take(context: Context, assignment: tables.Assignment, upload: Upload) -> tuple[Receipt, bool]:
+    """The receipt, and whether the same upload was accepted before.
 
     A blob that cannot be used rejects the assignment with its reason, which is raised; it is never stored.
     """
+    try:
+        return _take(context, assignment, upload)
+    except FerretError as error:
+        refuse(context, assignment.id, error)
+        raise
+
+
+def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
+    """Notes that an upload was refused, and why; not where the service itself failed and may take it the next time."""
+    if error.problem.status < 500:
+        with context.database.begin() as s:
+            leases.refuse(s, assignment_id, error)
+
+
+def _take(context: Context, assignment: tables.Assignment, upload: Upload) -> tuple[Receipt, bool]:
+    digest = digest_bytes(upload.blob)
     with context.database.read() as s:
-        assignment = owned(s, participant, assignment_id)
         experiment = experiments.get(s, assignment.experiment_id)
-        accepted = contributions.of_assignment(s, assignment_id)
-    if accepted is not None and accepted.digest == digest_bytes(blob):
+        accepted = contributions.of_assignment(s, assignment.id)
+    if accepted is not None and accepted.digest == digest:
         return _receipt(accepted), True
     try:
-        contribution = _checked(blob, assignment, experiment)
+        meta = _checked(upload.blob, assignment, experiment).meta
     except FerretError as error:
         with context.database.begin() as s:
-            leases.reject(s, assignment_id, fence, error)
+            leases.reject(s, assignment.id, upload.fence, error)
         raise
-    stored = context.storage.put_bytes(blob, "contributions")
+    with context.database.read() as s:  # what comes in vain is not even stored
+        leases.check(s, assignment.id, upload.fence, digest=digest, meta=meta, idempotency_key=upload.key)
+    stored = context.storage.put_bytes(upload.blob, "contributions")
+    failpoint("upload.stored")
     with context.database.begin() as s:
-        cost = LocalCost.reported(seconds, contribution.meta)
         row = leases.accept(
-            s, assignment_id, fence, digest=stored.digest, size=stored.size, meta=contribution.meta, cost=cost
+            s,
+            assignment.id,
+            upload.fence,
+            digest=stored.digest,
+            size=stored.size,
+            meta=meta,
+            cost=LocalCost.reported(upload.seconds, meta),
+            idempotency_key=upload.key,
         )
-        return _receipt(row), False
+    failpoint("upload.accepted")
+    return _receipt(row), False
 
 
 def _checked(blob: bytes, assignment: tables.Assignment, experiment: tables.Experiment) -> Contribution:

@@ -15,11 +15,12 @@ class Round(Resource):
     """One round: from opening over the frozen set of contributions to the committed model."""
 
     number: int
-    attempt: int
+    attempt: int = Field(description="1, or more where fewer than a quorum reported before")
     state: RoundState
     base_digest: str = Field(description="Digest of the model the participants started from")
     digest: str | None = Field(description="Digest of the model after the round")
     participants: int = Field(description="Assignments handed out")
+    needed: int | None = Field(description="Contributions that close the round at once; null for all")
     accepted: int
     rejected: int
     bytes_up: int = Field(description="Bytes sent by the round's participants, in all")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter as Counted
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import TypeVar
 
 from fastapi import Response
@@ -13,12 +13,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ferret_core.protocol.tasks import QUEUE_OF, TaskName
 from ferret_db.database import Database
-from ferret_db.repositories import gauges
+from ferret_db.engine import progress
+from ferret_db.repositories import experiments, gauges
 
-State = TypeVar("State", bound=StrEnum)
-
-
+Label = TypeVar("Label", bound=str)
 METHODS = {"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"}
 OTHER = "other"
 
@@ -71,18 +71,31 @@ class _States(Collector):
     def collect(self) -> Iterable[Metric]:
         with self.database.read() as s:
             found = gauges.read(s)
-        yield _by_state("experiments", found.experiments)
-        yield _by_state("rounds", found.rounds)
-        yield _by_state("assignments", found.assignments)
-        yield GaugeMetricFamily(
-            "ferret_outbox_unsent", "Task messages not handed to the broker yet", value=found.outbox_unsent
-        )
+            stalled = Counted(stall.code for row in experiments.unfinished(s) if (stall := progress.stall(s, row)))
+        yield _gauge("experiments", "Experiments by state", "state", found.experiments)
+        yield _gauge("experiments_stalled", "Experiments that cannot get on, by reason", "code", stalled)
+        yield _gauge("rounds", "Rounds by state", "state", found.rounds)
+        yield _gauge("round_seconds", "Last committed round, from opening to commit", "experiment", found.round_seconds)
+        yield _gauge("assignments", "Assignments by state", "state", found.assignments)
+        yield _gauge("leases", "Leases on assignments, held and expired", "state", found.leases)
+        yield _gauge("contributions_rejected", "Refused uploads by reason", "code", found.rejected)
+        yield _by_task("queue_depth", "Work that is due and waits for a worker", found.waiting)
+        yield _by_task("outbox_unsent", "Task messages not handed to the broker yet", found.unsent)
+        yield _by_task("tasks_dead", "Tasks given up after too many attempts", found.dead)
+        yield _gauge("workers", "Workers alive by queue", "queue", found.workers)
 
 
-def _by_state(name: str, counts: Mapping[State, int]) -> Metric:
-    family = GaugeMetricFamily(f"ferret_{name}", f"{name.capitalize()} by state", labels=["state"])
-    for state, number in counts.items():
-        family.add_metric([state], number)
+def _gauge(name: str, help: str, label: str, values: Mapping[Label, float]) -> Metric:
+    family = GaugeMetricFamily(f"ferret_{name}", help, labels=[label])
+    for value, number in values.items():
+        family.add_metric([value], number)
+    return family
+
+
+def _by_task(name: str, help: str, counts: Mapping[TaskName, int]) -> Metric:
+    family = GaugeMetricFamily(f"ferret_{name}", help, labels=["task", "queue"])
+    for task, number in counts.items():
+        family.add_metric([task, QUEUE_OF[task]], number)
     return family
 
 

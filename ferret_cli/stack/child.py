@@ -58,6 +58,11 @@ class Child:
         """None while it runs."""
         return self._process.poll() if self._process else None
 
+    @property
+    def pid(self) -> int | None:
+        """That of its last start; None before the first."""
+        return self._process.pid if self._process else None
+
     def last_lines(self, count: int = 15) -> str:
         """The end of what this start of the child has said."""
         with self.log.open("rb") as log:

@@ -38,6 +38,7 @@ from ferret_db.tables import Assignment
 ADMIN = "an-admin-token-for-the-tests"
 BASE_DIGEST = "ba" * 32
 SHAPES = {"bias": (4,), "weight": (2, 3)}
+UPLOAD_BYTES = 1 << 16
 # Nothing listens there: whatever is not about the broker must work without one.
 NO_BROKER = "redis://127.0.0.1:1/0"
 
@@ -77,6 +78,21 @@ def shared_site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Ite
     """One service for all tests of a module that leave no trace for each other."""
     home = make_home(tmp_path_factory.mktemp("shared"), migrated)
     with open_site(ApiSettings(home=home, broker_url=NO_BROKER, admin_token=ADMIN)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def migrated_postgresql(postgresql: Any) -> Iterator[str]:
+    with postgresql() as url:
+        migrate.upgrade(url)
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def either_site(request: pytest.FixtureRequest, make_settings: Callable[..., ApiSettings]) -> Iterator[Site]:
+    """A service on each of the databases; on PostgreSQL the tests share one."""
+    url = {} if request.param == "sqlite" else {"database_url": request.getfixturevalue("migrated_postgresql")}
+    with open_site(make_settings(max_upload_bytes=UPLOAD_BYTES, **url)) as opened:
         yield opened
 
 
@@ -160,6 +176,20 @@ class Site:
         """Somebody else's client; without a token, a stranger's."""
         return TestClient(self.app, headers=bearer(token) if token else {})
 
+    def show(self, experiment_id: str) -> dict[str, Any]:
+        """The experiment as the administrator sees it."""
+        return self.admin.get(f"/api/v1/experiments/{experiment_id}").json()
+
+    def move(self, experiment_id: str, verb: str, **request: Any) -> httpx.Response:
+        """The administrator's `POST …:verb`."""
+        return self.admin.post(f"/api/v1/experiments/{experiment_id}:{verb}", **request)
+
+    def files(self) -> list[Path]:
+        """The contributions that the storage holds."""
+        return sorted(
+            path for path in (self.context.settings.home / "storage/contributions").rglob("*") if path.is_file()
+        )
+
     def submit(self, **changes: Any) -> str:
         """Id of a queued experiment."""
         with self.database.begin() as s:
@@ -205,10 +235,10 @@ class Site:
         with self.database.read() as s:
             return assignment_rows.get(s, assignment_id)
 
-    def expire(self, table: type[Any], column: str, row_id: str) -> None:
+    def expire(self, table: type[Any], column: str, row_id: str, seconds: float = 1) -> None:
         """Moves a deadline into the past, so that no test depends on how fast the machine is."""
         with self.database.begin() as s:
-            past = self.database.now(s) - timedelta(seconds=1)
+            past = self.database.now(s) - timedelta(seconds=seconds)
             s.execute(update(table).where(table.id == row_id).values({column: past}))
 
     def deliver(self, assignment_id: str) -> bytes:

@@ -17,7 +17,7 @@ import redis
 from api.broker import Broker
 from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.errors import FerretError
-from ferret_db.repositories import outbox
+from ferret_db.repositories import gauges
 
 
 class Redis:
@@ -81,7 +81,7 @@ def test_a_submitted_experiment_is_handed_to_the_aggregation_queue(
     (assignment_id,) = live.site.open_round(experiment_id, simulated=["client-001"])
     assert messages(queue, "train") == [("ferret.train", [assignment_id])]
     with live.site.database.read() as s:
-        assert outbox.unsent(s) == 0
+        assert sum(gauges.read(s).unsent.values()) == 0
     assert live.admin.get("/readyz").json()["ready"]
 
 
@@ -105,7 +105,7 @@ def test_a_broker_that_comes_back_is_used_again(queue: Redis, serve: Any, make_s
     assert messages(queue, "aggregate") == [("ferret.coordinate", [third])]
     assert live.admin.get("/readyz").status_code == 200
     with live.site.database.read() as s:
-        assert outbox.unsent(s) == 1
+        assert sum(gauges.read(s).unsent.values()) == 1
 
 
 def test_a_broker_that_is_down_fails_no_request_and_loses_nothing(site: Any) -> None:
@@ -115,7 +115,7 @@ def test_a_broker_that_is_down_fails_no_request_and_loses_nothing(site: Any) -> 
     assert answer.status_code == 200
     assert time.monotonic() - start < 5
     with site.database.read() as s:
-        assert outbox.unsent(s) == 1
+        assert sum(gauges.read(s).unsent.values()) == 1
 
 
 def test_a_broker_that_hangs_is_given_up_soon() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import select
 import socket
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,15 +17,24 @@ def live(serve: Any, make_settings: Any) -> Any:
     return serve(make_settings(max_upload_bytes=LIMIT, max_request_bytes=4096))
 
 
+class Uploader(NamedTuple):
+    """A participant and the assignment that it may upload for."""
+
+    token: str
+    assignment_id: str
+
+
 @pytest.fixture
-def token(live: Any) -> str:
-    return live.site.enrol(live.site.running(participants={"edge": 1}))
+def uploader(live: Any) -> Uploader:
+    experiment_id = live.site.running(participants={"edge": 1})
+    token = live.site.enrol(experiment_id)
+    return Uploader(token, *live.site.open_round(experiment_id, edge=["site-a"]))
 
 
-def request(live: Any, token: str, *headers: str, method: str = "PUT") -> socket.socket:
+def request(live: Any, who: Uploader, *headers: str, method: str = "PUT") -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", live.port), timeout=10)
-    path = "/api/v1/participant/assignments/asg_1/contribution" if method == "PUT" else "/api/v1/session"
-    lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {token}", *headers, "", ""]
+    path = f"/api/v1/participant/assignments/{who.assignment_id}/contribution" if method == "PUT" else "/api/v1/session"
+    lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {who.token}", *headers, "", ""]
     connection.sendall("\r\n".join(lines).encode())
     return connection
 
@@ -39,16 +48,16 @@ def answer(connection: socket.socket) -> tuple[int, dict[str, Any]]:
     return int(head.split()[1]), json.loads(body)
 
 
-def test_a_declared_size_above_the_limit_is_refused_before_the_body_is_sent(live: Any, token: str) -> None:
-    connection = request(live, token, f"Content-Length: {LIMIT + 1}", "Content-Type: application/octet-stream")
+def test_a_declared_size_above_the_limit_is_refused_before_the_body_is_sent(live: Any, uploader: Uploader) -> None:
+    connection = request(live, uploader, f"Content-Length: {LIMIT + 1}", "Content-Type: application/octet-stream")
     status, problem = answer(connection)
     assert status == 413
     assert problem["code"] == "request.too_large"
     assert str(LIMIT) in problem["detail"]
 
 
-def test_a_body_that_never_ends_is_cut_off_at_the_limit(live: Any, token: str) -> None:
-    connection = request(live, token, "Transfer-Encoding: chunked", "Content-Type: application/octet-stream")
+def test_a_body_that_never_ends_is_cut_off_at_the_limit(live: Any, uploader: Uploader) -> None:
+    connection = request(live, uploader, "Transfer-Encoding: chunked", "Content-Type: application/octet-stream")
     chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
     sent = 0
     try:
@@ -62,26 +71,34 @@ def test_a_body_that_never_ends_is_cut_off_at_the_limit(live: Any, token: str) -
     connection.close()
 
 
-def test_a_body_of_exactly_the_limit_is_read(live: Any, token: str) -> None:
+def test_a_body_of_exactly_the_limit_is_read(live: Any, uploader: Uploader) -> None:
     headers = [
         f"Content-Length: {LIMIT}",
         "Content-Type: application/octet-stream",
         "Ferret-Fence: 1",
         "Ferret-Seconds: 1",
     ]
-    connection = request(live, token, *headers)
+    connection = request(live, uploader, *headers)
     connection.sendall(b"x" * LIMIT)
-    assert answer(connection)[0] == 404
+    assert answer(connection)[1]["code"] == "lease.lost"
+
+
+def test_the_body_for_an_unknown_assignment_is_not_read(live: Any, uploader: Uploader) -> None:
+    unknown = uploader._replace(assignment_id="asg_1")
+    connection = request(live, unknown, f"Content-Length: {LIMIT}", "Content-Type: application/octet-stream")
+    assert answer(connection)[1]["code"] == "assignment.not_found"
 
 
 def test_json_has_a_limit_of_its_own(live: Any) -> None:
     large = live.admin.post("/api/v1/session", content=b'{"token": "' + b"x" * 4096 + b'"}')
     assert (large.status_code, large.json()["code"]) == (413, "request.too_large")
-    connection = request(live, "x", "Content-Length: 5000", "Content-Type: application/json", method="POST")
+    connection = request(
+        live, Uploader("x", ""), "Content-Length: 5000", "Content-Type: application/json", method="POST"
+    )
     assert answer(connection)[0] == 413
 
 
-def test_the_server_goes_on_after_refusals(live: Any, token: str) -> None:
+def test_the_server_goes_on_after_refusals(live: Any, uploader: Uploader) -> None:
     for _ in range(5):
-        request(live, token, f"Content-Length: {LIMIT * 9}", "Content-Type: application/octet-stream").close()
+        request(live, uploader, f"Content-Length: {LIMIT * 9}", "Content-Type: application/octet-stream").close()
     assert live.admin.get("/api/v1/info").status_code == 200

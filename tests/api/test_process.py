@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,8 +41,8 @@ def run(home: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 def address(process: subprocess.Popen[str]) -> str:
     assert process.stderr is not None
     for line in process.stderr:
-        if "listens on" in line:
-            return line.split()[-1]
+        if found := re.search(r"listens on (http://\S+)", line):
+            return found[1]
     raise AssertionError("the API did not start")
 
 

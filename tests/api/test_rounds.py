@@ -35,6 +35,7 @@ def test_rounds_tell_what_became_of_them(site: Any, experiment_id: str) -> None:
     assert first["metrics"]["bytes_up"] == first["bytes_up"] > 0
     assert first["committed_at"] >= first["opened_at"]
     assert (third["participants"], third["accepted"], third["rejected"]) == (3, 1, 1)
+    assert (third["attempt"], third["needed"]) == (1, None)
     assert third["digest"] is None
     assert third["bytes_down"] == 300
 
@@ -64,9 +65,32 @@ def test_contributions_show_the_accepted_the_rejected_and_the_pending(site: Any,
     assert accepted["metrics"] == {"train_loss": 2.0}
     assert accepted["seconds"] == 1.5
     assert accepted["bytes_down"] == 100
+    assert accepted["attempt"] == 1
     assert rejected["state"] == "rejected"
     assert rejected["error"]["code"] == "training.non_finite"
     assert (pending["state"], pending["digest"], pending["metrics"]) == ("pending", None, {})
+
+
+def test_every_attempt_at_a_round_shows_who_took_part_in_it(site: Any) -> None:
+    experiment_id = site.running(rounds=1, participants={"simulated": 2})
+    for attempt in (1, 2):
+        for assignment_id in site.open_round(experiment_id, simulated=["a", "b"]):
+            if attempt == 1:
+                with site.database.begin() as s:
+                    leased = assignments.lease(s, assignment_id, 60)
+                    assert leased is not None
+                    assignments.reject(s, assignment_id, leased.fence, FerretError("training.non_finite", "nan"))
+    address = f"/api/v1/experiments/{experiment_id}"
+    items = site.admin.get(f"{address}/contributions", params={"round": 1}).json()["items"]
+    assert [(item["attempt"], item["participant"], item["state"]) for item in items] == [
+        (1, "a", "rejected"),
+        (1, "b", "rejected"),
+        (2, "a", "pending"),
+        (2, "b", "pending"),
+    ]
+    found = site.admin.get(f"{address}/rounds").json()["items"]
+    assert [(item["attempt"], item["state"]) for item in found] == [(1, "abandoned"), (2, "open")]
+    assert site.admin.get(f"{address}/rounds/1").json()["attempt"] == 2
 
 
 def test_contributions_come_in_pages(site: Any, experiment_id: str) -> None:
@@ -90,7 +114,7 @@ def test_metrics_are_series_with_the_bytes_sent_until_then(site: Any, experiment
 
 
 @pytest.mark.parametrize(
-    "resource", ["rounds", "rounds/1", "contributions", "metrics", "artifacts", "ledger", "events"]
+    "resource", ["rounds", "rounds/1", "contributions", "rejections", "metrics", "artifacts", "ledger", "events"]
 )
 def test_nothing_is_found_below_an_unknown_experiment(site: Any, resource: str) -> None:
     answer = site.admin.get(f"/api/v1/experiments/exp_nobody/{resource}")

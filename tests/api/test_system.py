@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import select
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.tasks import Queue
+from ferret_db.engine import assignments
+from ferret_db.repositories import workers
+from ferret_db.tables import Assignment, Experiment
 
 
 def test_info(site: Any) -> None:
@@ -59,31 +67,78 @@ def test_readiness_names_the_part_that_is_missing(site: Any) -> None:
     assert "start Redis" in found["broker"]["detail"]
 
 
-def test_prometheus_reads_states_and_requests(site: Any) -> None:
+def samples(text: str) -> dict[tuple[Any, ...], float]:
+    """The values by name and sorted labels."""
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_prometheus_reads_requests_by_route(site: Any) -> None:
     experiment_id = site.running()
-    site.submit()
-    site.open_round(experiment_id, simulated=["client-001"])
     for _ in range(3):
         site.admin.get(f"/api/v1/experiments/{experiment_id}")
     site.admin.get("/api/v1/experiments/exp_nobody")
     site.admin.get("/no/such/page")
     site.admin.request("BREW", "/no/such/page")
     text = site.admin.get("/metrics").text
-    samples = {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-    assert samples["ferret_experiments", ("state", "running")] == 1
-    assert samples["ferret_experiments", ("state", "queued")] == 1
-    assert samples["ferret_experiments", ("state", "failed")] == 0
-    assert samples["ferret_rounds", ("state", "open")] == 1
-    assert samples["ferret_assignments", ("state", "pending")] == 1
-    assert samples["ferret_outbox_unsent",] > 0
+    found = samples(text)
     route = ("route", "/api/v1/experiments/{experiment_id}")
-    assert samples["ferret_http_requests_total", ("method", "GET"), route, ("status", "200")] == 3
-    assert samples["ferret_http_requests_total", ("method", "GET"), route, ("status", "404")] == 1
-    assert samples["ferret_http_seconds_count", ("method", "GET"), route] == 4
-    assert experiment_id not in text
+    assert found["ferret_http_requests_total", ("method", "GET"), route, ("status", "200")] == 3
+    assert found["ferret_http_requests_total", ("method", "GET"), route, ("status", "404")] == 1
+    assert found["ferret_http_seconds_count", ("method", "GET"), route] == 4
     assert "/no/such/page" not in text
     assert "BREW" not in text
+
+
+def test_prometheus_reads_how_much_of_everything_there_is(either_site: Any) -> None:
+    site = either_site
+    before = samples(site.admin.get("/metrics").text)
+    experiment_id = site.running(participants={"edge": 1, "simulated": 2})
+    site.submit()
+    participant = site.client(site.enrol(experiment_id, "site-a"))
+    held, lost, _ = site.open_round(experiment_id, simulated=["client-001", "client-002"], edge=["site-a"])
+    with site.database.begin() as s:
+        for assignment_id in (held, lost):
+            assignments.lease(s, assignment_id, 60)
+        assignments.refuse(s, held, FerretError("round.closed", "too late"))
+        assignments.refuse(s, held, FerretError("round.closed", "too late"))
+        workers.seen(s, workers.Identity("train-host-1", Queue.TRAIN, "host", 1, "cpu"))
+    site.expire(Assignment, "lease_until", lost)
+    site.expire(Experiment, "created_at", experiment_id, 3600)
+    second = site.running()
+    site.committed(second)
+    site.open_round(second, simulated=["client-001"], number=2)
+
+    found = samples(site.admin.get("/metrics").text)
+    grown = {key: value - before.get(key, 0) for key, value in found.items()}
+    assert grown["ferret_experiments", ("state", "running")] == 2
+    assert grown["ferret_experiments", ("state", "queued")] == 1
+    assert found["ferret_experiments", ("state", "failed")] == 0
+    assert grown["ferret_rounds", ("state", "open")] == 2
+    assert grown["ferret_assignments", ("state", "leased")] == 2
+    assert grown["ferret_leases", ("state", "held")] == 1
+    assert grown["ferret_leases", ("state", "expired")] == 1
+    train = ("queue", "train"), ("task", "ferret.train")
+    assert grown["ferret_queue_depth", *train] == 1
+    assert grown["ferret_outbox_unsent", *train] >= 3
+    assert found["ferret_tasks_dead", *train] == 0
+    assert grown["ferret_contributions_rejected", ("code", "round.closed")] == 2
+    assert found["ferret_workers", ("queue", "train")] == 1
+    assert found["ferret_workers", ("queue", "aggregate")] == 0
+    assert 0 <= found["ferret_round_seconds", ("experiment", second)] < 600
+    assert ("ferret_round_seconds", ("experiment", experiment_id)) not in found
+    assert grown["ferret_experiments_stalled", ("code", "aggregation_worker.missing")] == 1
+    assert participant.get("/metrics").status_code == 403
+
+
+def test_every_figure_for_prometheus_is_documented(site: Any) -> None:
+    site.committed(site.running())
+    with site.database.begin() as s:
+        (assignment_id,) = [row.id for row in s.scalars(select(Assignment))]
+        assignments.refuse(s, assignment_id, FerretError("round.closed", "too late"))
+    families = [family.name for family in text_string_to_metric_families(site.admin.get("/metrics").text)]
+    documented = (Path(__file__).parents[2] / "docs/metrics.md").read_text()
+    assert [name for name in families if f"`{name}`" not in documented and f"`{name}_total`" not in documented] == []

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from ferret_cli.describe import cost_rows, label_rows
-from ferret_sdk.schemas import Round
+from ferret_cli.describe import cost_rows, label_rows, list_row, overview_rows, rejection_rows, round_rows
+from ferret_sdk.schemas import Experiment, Rejection, Round
 
 
 def a_round(number: int, **metrics: float) -> Round:
@@ -29,3 +29,36 @@ def test_labels_are_those_of_the_last_evaluated_round() -> None:
     rounds = [a_round(1, **first), a_round(2, train_loss=2.0)]
     assert list(label_rows(rounds)) == [("a/c", "2.0000", None), ("b", "4.0000", "10.0")]
     assert list(label_rows([a_round(1, eval_loss=3.0)])) == []
+
+
+def an_experiment(**changes: object) -> Experiment:
+    plain = {"id": "exp_1", "name": "toy", "state": "running", "algorithm": "ferret", "dataset": "jsonl"}
+    return Experiment.model_validate(
+        plain | {"rounds": 3, "round": 1, "participants": 2, "spec": {}, "created_at": "2026-01-01T00:00:00Z"} | changes
+    )
+
+
+def test_what_stalls_is_listed_as_stalled_and_shown_with_what_to_do() -> None:
+    stalled = {"code": "participants.missing", "detail": "1 of 2 have joined", "since": "2026-01-01T08:00:00Z"}
+    experiment = an_experiment(stalled=stalled)
+    assert list_row(experiment)[2] == "stalled"
+    rows = dict(overview_rows(experiment))
+    assert rows["state"] == "running"
+    assert rows["stalled"] == "since 2026-01-01 08:00 UTC: 1 of 2 have joined (participants.missing)"
+    assert "stalled" not in dict(overview_rows(an_experiment()))
+
+
+def test_where_a_clone_comes_from_and_what_was_put_away_are_shown() -> None:
+    rows = dict(overview_rows(an_experiment(cloned_from="exp_0", archived_at="2026-01-02T00:00:00Z")))
+    assert (rows["cloned from"], rows["put away"]) == ("exp_0", "2026-01-02 00:00 UTC")
+
+
+def test_refused_uploads_are_shown_with_their_reason() -> None:
+    refused = {"participant": "clinic", "round": 2, "code": "round.closed", "detail": "too late", "count": 3}
+    rows = list(rejection_rows([Rejection.model_validate(refused)]))
+    assert rows == [(2, "clinic", 3, "round.closed", "too late")]
+
+
+def test_a_round_that_was_tried_again_says_so() -> None:
+    again = a_round(2).model_copy(update={"attempt": 2})
+    assert [row[0] for row in round_rows([a_round(1), again])] == ["1", "2, attempt 2"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -144,7 +145,53 @@ def test_cancelling(ferret, toy_file):
     assert "cancelled" in watched.stderr
 
 
-@pytest.mark.parametrize("command", ["show", "watch", "cancel", "verify", "enrol"])
+def test_pausing_and_resuming(ferret, toy_file):
+    waiting = ferret("submit", toy_file, "--set", "participants={edge=1}").stdout.strip()
+    while document(ferret("experiment", "show", waiting, "--json"))["state"] == "queued":
+        time.sleep(0.2)
+    paused = ferret("experiment", "pause", waiting, "--json")
+    assert document(paused)["state"] == "paused"
+    assert f"ferret experiment resume {waiting}" in paused.stderr
+    assert re.search(rf"{waiting} .* paused ", ferret("experiment", "list").stdout)
+    assert document(ferret("experiment", "resume", waiting, "--json"))["state"] == "running"
+    kept = ferret("experiment", "delete", waiting, "--yes")
+    assert kept.returncode == 5
+    assert "cancel it first" in kept.stderr
+    assert ferret("experiment", "cancel", waiting).returncode == 0
+
+
+def test_extending_cloning_archiving_and_deleting(ferret, toy_file):
+    id = document(ferret("submit", toy_file, "--set", "rounds=1", "--watch", "--json"))["id"]
+    assert document(ferret("experiment", "extend", id, "--rounds", "1", "--json"))["state"] == "running"
+    watched = ferret("experiment", "watch", id)
+    assert watched.returncode == 0
+    assert "2/2" in watched.stderr
+
+    changes = ["--set", "name=again", "--set", "algorithm={name='fedavg', local={steps=1}}", "--unset", "seed"]
+    made = document(ferret("experiment", "clone", id, *changes, "--key", "again", "--json"))
+    assert (made["name"], made["cloned_from"], made["algorithm"]) == ("again", id, "fedavg")
+    assert (made["spec"]["seed"], made["spec"]["rounds"]) == (0, 2)
+    assert ferret("experiment", "clone", id, *changes, "--key", "again").stdout.strip() == made["id"]
+    assert ferret("experiment", "watch", made["id"]).returncode == 0
+    wrong = ferret("experiment", "clone", id, "--set", "rounds=0", "--json")
+    assert wrong.returncode == 2
+    assert json.loads(wrong.stdout)["errors"][0]["field"] == "rounds"
+
+    assert document(ferret("experiment", "archive", id, "--json"))["archived_at"] is not None
+    assert id not in ferret("experiment", "list").stdout
+    assert id in ferret("experiment", "list", "--archived").stdout
+    assert document(ferret("experiment", "unarchive", id, "--json"))["archived_at"] is None
+    unsure = ferret("experiment", "delete", id)
+    assert unsure.returncode == 1
+    assert "with all that it gave?" in unsure.stderr
+    assert document(ferret("experiment", "delete", id, "--yes", "--json")) == {"id": id, "deleted": True}
+    assert ferret("experiment", "show", id).returncode == 3
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["show", "watch", "pause", "resume", "cancel", "clone", "archive", "unarchive", "delete", "verify", "enrol"],
+)
 def test_an_unknown_experiment_is_exit_3(ferret, command):
     done = ferret("experiment", command, "exp_0000000000000000", "--json")
     assert done.returncode == 3

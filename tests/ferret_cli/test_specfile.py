@@ -88,6 +88,16 @@ def test_what_cannot_be_set_is_named(spec_file, assignments, words):
     assert raised.value.code == "spec.invalid"
 
 
+def test_what_is_taken_away_is_null():
+    assert specfile.removed(["algorithm.K", "round.quorum", "round.attempts", "seed"]) == {
+        "algorithm": {"K": None},
+        "round": {"quorum": None, "attempts": None},
+        "seed": None,
+    }
+    with pytest.raises(FerretError, match=r"--unset = 'a\.\.b'"):
+        specfile.removed(["a..b"])
+
+
 def test_wrong_values_are_named_one_by_one(spec_file):
     with pytest.raises(FerretError) as raised:
         specfile.load(spec_file, ["rounds=0", "evaluation.evry=1"])

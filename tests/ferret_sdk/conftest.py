@@ -89,7 +89,7 @@ class Server:
                 server.requests.append(exchange)
                 server.answer(exchange)
 
-            do_GET = do_POST = do_PUT = handle_any
+            do_GET = do_POST = do_PUT = do_DELETE = handle_any
 
             def log_message(self, format: str, *args: Any) -> None: ...
 
@@ -214,8 +214,8 @@ class Worker:
         with self.database.read() as s:
             opened = rounds.in_states(s, id, RoundState.OPEN)
             frozen = rounds.in_states(s, id, RoundState.FROZEN)
-            unevaluated = rounds.unevaluated(s, id)
-            waiting = [one.id for round_ in opened for one in assignments.pending_simulated(s, round_.id)]
+            unevaluated = rounds.unevaluated(s, experiments.get(s, id))
+            waiting = [one for round_ in opened for one in assignments.waiting_simulated(s, round_.id)]
             base = metrics.by_round(s, id, [0])
         for assignment in waiting:
             train(self._context, assignment)

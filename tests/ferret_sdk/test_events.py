@@ -27,15 +27,27 @@ def streams(*texts):
     return lambda exchange: exchange.events(left.pop(0) if left else "")
 
 
+def to_the_end(*texts):
+    """The streams one after the other; then the server knows of no more events."""
+    left = list(texts)
+    return lambda exchange: exchange.events(left.pop(0)) if left else exchange.send(204, b"")
+
+
 def test_a_broken_stream_is_taken_up_where_it_broke(server, run):
     broken = line(2) + line(3)[:20]
-    server.answer = streams(line(1), broken, "", line(2) + line(3) + line(4, "experiment.completed"))
+    server.answer = to_the_end(line(1), broken, "", line(2) + line(3) + line(4, "experiment.completed"))
     assert [event.seq for event in run.events()] == [1, 2, 3, 4]
-    assert [request.headers["last-event-id"] for request in server.requests] == ["0", "1", "2", "2"]
+    assert [request.headers["last-event-id"] for request in server.requests] == ["0", "1", "2", "2", "4"]
+
+
+def test_an_experiment_that_was_given_more_rounds_goes_on_after_its_end(server, run):
+    extended = line(2, "experiment.extended") + line(3, "experiment.completed")
+    server.answer = to_the_end(line(1, "experiment.completed"), extended)
+    assert [event.seq for event in run.events()] == [1, 2, 3]
 
 
 def test_it_starts_after_the_event_asked_for(server, run):
-    server.answer = streams(line(8, "experiment.failed"))
+    server.answer = to_the_end(line(8, "experiment.failed"))
     assert [event.seq for event in run.events(after=7)] == [8]
     assert server.requests[0].headers["last-event-id"] == "7"
 

@@ -6,13 +6,17 @@ import json
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ferret_core import participant as core
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk import Participant, participant
 from ferret_sdk.participant import RoundReport
+from ferret_sdk.run import Run
+from ferret_sdk.transport import Answer, Transport
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -100,6 +104,173 @@ def test_what_it_keeps_between_rounds_survives_a_restart(api, worker, submit, ex
     assert len(list(home.glob("participants/*/*-memory/*.safetensors"))) > 0
 
 
+class Cut(BaseException):
+    """The process ends here."""
+
+
+class Wire:
+    """Counts how often a participant trains and with which keys it uploads, and cuts or refuses as told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.trained = 0
+        self.keys: list[str] = []
+        self.before: list[BaseException] = []
+        self.after: list[BaseException] = []
+        contribute, request = core.contribute, Transport.request
+
+        def counted(*arguments: Any) -> Any:
+            self.trained += 1
+            return contribute(*arguments)
+
+        def watched(transport: Transport, method: str, path: str, **options: Any) -> Answer:
+            if method != "PUT":
+                return request(transport, method, path, **options)
+            self.keys.append(options["headers"]["Idempotency-Key"])
+            if self.before:
+                raise self.before.pop(0)
+            answer = request(transport, method, path, **options)
+            if self.after:
+                raise self.after.pop(0)
+            return answer
+
+        monkeypatch.setattr(core, "contribute", counted)
+        monkeypatch.setattr(Transport, "request", watched)
+
+
+@pytest.fixture
+def wire(monkeypatch) -> Wire:
+    return Wire(monkeypatch)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_what_was_made_before_a_crash_is_sent_and_not_made_again(api, worker, submit, examples, home, wire, moment):
+    """The process ends just before its upload leaves, or after it arrived and before the receipt did."""
+    run, code = submit(rounds=1)
+    getattr(wire, moment).append(Cut())
+    with pytest.raises(Cut):
+        Participant.enrol(api.url, code, "site-a", home).run(examples)
+    assert len(list(home.glob("participants/*/*-upload/upload"))) == 1
+    state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
+    assert state == "completed"
+    assert wire.trained == 1
+    assert len(set(wire.keys)) == 1
+    # The receipt of an upload that had arrived may come after the round has moved on: then nothing is left to tell.
+    assert [report.round for report in reports] in ([1], [])
+    assert not list(home.glob("participants/*/*-upload/upload"))
+    (mine,) = [one for one in run.contributions() if one.participant == "site-a"]
+    assert mine.state == "accepted"
+
+
+def test_what_was_made_during_an_outage_is_sent_when_it_is_over(api, worker, submit, examples, home, wire, monkeypatch):
+    monkeypatch.setattr(participant, "OUTAGE_PAUSE", 0.1)
+    monkeypatch.setattr(participant, "PATIENT", 1)
+    run, code = submit(simulated=0, rounds=1)
+    one = Participant.enrol(api.url, code, "site-a", home)
+    reports: list[RoundReport] = []
+    contribute = core.contribute
+
+    def while_the_server_goes(*arguments: Any) -> Any:
+        made = contribute(*arguments)
+        api.stop()
+        threading.Timer(1, api.start).start()
+        return made
+
+    monkeypatch.setattr(core, "contribute", while_the_server_goes)
+    assert one.run(examples, on_round=reports.append) == "completed"
+    assert [report.error and report.error.code for report in reports] == ["server.unreachable", None]
+    assert wire.trained == 1
+    assert len(set(wire.keys)) == 1
+    assert [item.state for item in run.contributions()] == ["accepted"]
+
+
+def test_a_lease_that_ran_out_costs_no_second_training(api, worker, submit, examples, home, wire):
+    """Refused under the lost lease, the contribution goes out under the next one for the same assignment."""
+    run, code = submit(simulated=0, rounds=1)
+    wire.before.append(FerretError("lease.lost", "the lease ran out"))
+    state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
+    assert state == "completed"
+    assert [report.error and report.error.code for report in reports] == ["lease.lost", None]
+    assert wire.trained == 1
+    assert len(set(wire.keys)) == 1
+    assert [item.state for item in run.contributions()] == ["accepted"]
+
+
+def test_a_resync_starts_over_from_the_base_model(api, worker, submit, examples, home, wire):
+    _, code = submit(simulated=0, rounds=2)
+    wire.before.append(FerretError("contribution.wrong_base", "resync, rebuild the model from the ledger"))
+    state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
+    assert state == "completed"
+    assert [(report.round, report.error) for report in reports] == [(1, None), (2, None)]
+    assert wire.trained == 3
+    assert len(set(wire.keys)) == 3
+
+
+def test_a_closed_round_is_left_for_the_next(api, worker, submit, examples, home, wire):
+    _, code = submit(rounds=2)
+    wire.before.append(FerretError("round.closed", "round 1 is committed; the current round is 2"))
+    one = Participant.enrol(api.url, code, "site-a", home)
+    reports: list[RoundReport] = []
+
+    class Seen(Exception): ...
+
+    def look(report: RoundReport) -> None:
+        reports.append(report)
+        if len(reports) == 1:
+            assert not list(home.glob("participants/*/*-upload/upload")), "it will never be taken"
+        else:
+            raise Seen
+
+    with pytest.raises(Seen):
+        one.run(examples, on_round=look)
+    assert [report.error and report.error.code for report in reports] == ["round.closed", None]
+    assert len(set(wire.keys)) == 2
+
+
+def test_a_refused_contribution_gives_the_assignment_up(api, worker, submit, examples, home, wire):
+    run, code = submit(simulated=0, rounds=1, round={"attempts": 1})
+    wire.before.append(FerretError("request.too_large", "the body is larger than 10 bytes"))
+    state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
+    assert state == "failed"
+    assert [report.error and report.error.code for report in reports] == ["request.too_large"]
+    (mine,) = run.contributions()
+    assert mine.error is not None
+    assert mine.error["code"] == "request.too_large"
+
+
+def test_a_file_that_the_server_rebuilds_is_waited_for(api, worker, submit, examples, home, monkeypatch):
+    run, code = submit(rounds=2)
+    update = Run.update
+    damaged = [FerretError("storage.corrupt", "it is being rebuilt: try again in a minute")]
+
+    def once_damaged(run: Run, round: int) -> bytes:
+        if damaged:
+            raise damaged.pop()
+        return update(run, round)
+
+    monkeypatch.setattr(Run, "update", once_damaged)
+    state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
+    assert state == "completed"
+    told = [(report.round, report.error and report.error.code) for report in reports]
+    assert told == [(1, None), (2, "storage.corrupt"), (2, None)]
+    assert {one.state for one in run.contributions()} == {"accepted"}
+
+
+def test_a_paused_experiment_is_waited_for(api, worker, submit, examples, home):
+    run, code = submit(rounds=3)
+    one = Participant.enrol(api.url, code, "site-a", home)
+    resumed = threading.Timer(1, run.resume)
+
+    def pause(report: RoundReport) -> None:
+        if report.round == 1 and report.error is None:
+            run.pause()
+            resumed.start()
+
+    assert one.run(examples, on_round=pause) == "completed"
+    resumed.join()
+    told = [event.type for event in run.past_events()]
+    assert told.index("experiment.paused") < told.index("experiment.resumed") < told.index("experiment.completed")
+
+
 def test_the_token_is_private_and_a_code_works_once(api, submit, home, tmp_path):
     run, code = submit()
     Participant.enrol(api.url, code, "site-a", home)
@@ -124,7 +295,8 @@ def test_bad_data_are_refused_before_the_server_is_asked(api, submit, home, tmp_
 
 
 def test_what_goes_wrong_here_is_told_to_the_server(api, worker, submit, examples, home):
-    run, code = submit(options={"local": {"learning_rate": 1e30, "steps": 4, "batch_size": 4}})
+    broken = {"local": {"learning_rate": 1e30, "steps": 4, "batch_size": 4}}
+    run, code = submit(options=broken, round={"attempts": 1})
     state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
     assert state == "failed"
     assert reports[0].error is not None
@@ -140,8 +312,6 @@ def test_what_goes_wrong_here_is_told_to_the_server(api, worker, submit, example
 def test_a_long_training_keeps_its_lease(api, worker, submit, examples, home, monkeypatch):
     """Twice as long as the lease of 2 seconds; the heartbeats carry it."""
     _, code = submit(rounds=1)
-    from ferret_core import participant as core
-
     contribute = core.contribute
 
     def slow(*arguments):

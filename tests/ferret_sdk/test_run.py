@@ -11,6 +11,9 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk import Service
 from ferret_sdk import run as run_module
+from ferret_sdk.run import Run, patch_of
+from ferret_sdk.schemas import Experiment
+from ferret_sdk.transport import Transport
 
 SPEC = {
     "name": "x",
@@ -176,3 +179,64 @@ class TestExport:
         with pytest.raises(FerretError) as raised:
             run.export(tmp_path / "out")
         assert raised.value.code == "server.unexpected"
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "cancel", "archive", "unarchive"])
+def test_a_lost_answer_to_a_move_is_asked_for_again(server, experiment, verb):
+    run = Run(Transport(server.url), Experiment.model_validate(experiment))
+    server.script(lambda exchange: exchange.drop(), lambda exchange: exchange.json({**experiment, "state": "paused"}))
+    assert getattr(run, verb)().state == "paused"
+    paths = [(request.method, request.path) for request in server.requests]
+    assert paths == [("POST", f"/api/v1/experiments/{run.id}:{verb}")] * 2
+
+
+def test_an_extension_says_how_many_rounds_it_knows_of_so_that_it_counts_once(server, experiment):
+    run = Run(Transport(server.url), Experiment.model_validate(experiment))
+    server.script(lambda exchange: exchange.drop(), lambda exchange: exchange.json({**experiment, "rounds": 5}))
+    assert run.extend(2).experiment.rounds == 5
+    assert [json.loads(request.body) for request in server.requests] == [{"rounds": 2, "expected_rounds": 3}] * 2
+
+
+def test_a_clone_sends_the_changes_under_a_key(server, experiment):
+    run = Run(Transport(server.url), Experiment.model_validate(experiment))
+    clone = {**experiment, "id": "exp_clone", "cloned_from": run.id}
+    server.script(lambda exchange: exchange.drop(), lambda exchange: exchange.json(clone, 202))
+    made = run.clone({"seed": 1, "round": {"quorum": None}})
+    assert (made.id, made.experiment.cloned_from) == ("exp_clone", run.id)
+    assert run.id == experiment["id"]
+    assert [json.loads(request.body) for request in server.requests] == [{"seed": 1, "round": {"quorum": None}}] * 2
+    assert len({request.headers["idempotency-key"] for request in server.requests}) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "patch"),
+    [
+        ({"algorithm": {"K": 9}}, {"algorithm": {"K": 9}}),
+        ({"algorithm": {"name": "ferret", "K": 9}}, {"algorithm": {"name": "ferret", "K": 9}}),
+        ({"algorithm": {"name": "fedavg"}}, {"algorithm": {"name": "fedavg", "K": None, "basis": None}}),
+        ({"partition": {"name": "natural"}}, {"partition": {"name": "natural"}}),
+        ({"dataset": None}, {"dataset": None}),
+    ],
+)
+def test_another_choice_brings_none_of_the_old_ones_options_along(changes, patch):
+    spec = {"algorithm": {"name": "ferret", "K": 4, "basis": "G"}, "partition": {"name": "iid"}, "dataset": {}}
+    assert patch_of(spec, changes) == patch
+
+
+def test_deleting_what_is_gone_is_no_error(server, experiment):
+    run = Run(Transport(server.url), Experiment.model_validate(experiment))
+    gone = {"code": "experiment.not_found", "detail": "unknown", "status": 404}
+    server.script(lambda exchange: exchange.drop(), lambda exchange: exchange.json(gone, 404))
+    run.delete()
+    assert [request.method for request in server.requests] == ["DELETE", "DELETE"]
+    refused = {"code": "experiment.conflict", "detail": "cancel it first", "status": 409}
+    server.answer = lambda exchange: exchange.json(refused, 409)
+    with pytest.raises(FerretError, match="cancel it first"):
+        run.delete()
+
+
+def test_what_stalls_is_shown_as_stalled(experiment):
+    stalled = {"code": "participants.missing", "detail": "1 of 2 have joined", "since": "2026-01-01T00:00:00Z"}
+    shown = Experiment.model_validate({**experiment, "stalled": stalled})
+    assert (shown.state, shown.shown_state) == ("running", "stalled")
+    assert Experiment.model_validate(experiment).shown_state == "running"

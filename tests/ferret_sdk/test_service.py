@@ -88,3 +88,25 @@ def test_events_go_on_after_the_server_was_restarted(api, service, toy_spec):
     api.start()
     run.cancel()
     assert [event.type for event in events] == ["experiment.cancelled"]
+
+
+def test_the_life_of_an_experiment(service, worker, toy_spec):
+    """Extended after its end, cloned with another algorithm, put away and deleted."""
+    run = service.submit(toy_spec(rounds=1)).wait(timeout=60)
+    assert run.extend(1).state == "running"
+    assert run.wait(timeout=60).experiment.round == 2
+    told = [event.type for event in run.events()]
+    assert told.count("experiment.completed") == 2
+
+    clone = run.clone({"name": "plain", "algorithm": {"name": "fedavg", "local": {"steps": 1}}})
+    assert (clone.experiment.cloned_from, clone.experiment.algorithm, clone.experiment.rounds) == (run.id, "fedavg", 2)
+    assert clone.wait(timeout=60).experiment.round == 2
+
+    assert run.archive().experiment.archived_at is not None
+    assert [one.id for one in service.experiments()] == [clone.id]
+    assert [one.id for one in service.experiments(archived=True)] == [run.id]
+    assert run.unarchive().experiment.archived_at is None
+    assert list(run.rejections()) == []
+    run.delete()
+    run.delete()
+    assert [one.id for one in service.experiments()] == [clone.id]

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import typer
 
-from ferret_cli.commands.experiment import cancel, enrol, export, list, show, verify, watch
+from ferret_cli.commands.experiment import (
+    archive,
+    cancel,
+    clone,
+    delete,
+    enrol,
+    export,
+    extend,
+    list,
+    pause,
+    replay,
+    resume,
+    show,
+    verify,
+    watch,
+)
 
 experiment = typer.Typer(help="Experiments on the server: what they do and what they gave.", no_args_is_help=True)
 experiment.command("list")(list.list_experiments)
 experiment.command("show")(show.show)
 experiment.command("watch")(watch.watch)
+experiment.command("pause")(pause.pause)
+experiment.command("resume")(resume.resume)
+experiment.command("extend")(extend.extend)
 experiment.command("cancel")(cancel.cancel)
+experiment.command("clone")(clone.clone)
+experiment.command("archive")(archive.archive)
+experiment.command("unarchive")(archive.unarchive)
+experiment.command("delete")(delete.delete)
 experiment.command("export")(export.export)
 experiment.command("verify")(verify.verify)
+experiment.command("replay")(replay.replay)
 experiment.command("enrol")(enrol.enrol)

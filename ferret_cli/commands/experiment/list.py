@@ -16,6 +16,7 @@ def list_experiments(
     algorithm: Annotated[str | None, typer.Option("--algorithm")] = None,
     dataset: Annotated[str | None, typer.Option("--dataset")] = None,
     name: Annotated[str | None, typer.Option("--name")] = None,
+    archived: Annotated[bool, typer.Option("--archived", help="Only those that were put away.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, newest first.")] = 50,
     url: options.Url = None,
     json: options.Json = False,
@@ -26,7 +27,7 @@ def list_experiments(
     from ferret_sdk.service import Service
 
     states = [one.value for one in state or ()]
-    found = Service(url).experiments(state=states, algorithm=algorithm, dataset=dataset, name=name)
+    found = Service(url).experiments(state=states, algorithm=algorithm, dataset=dataset, name=name, archived=archived)
     runs = [run.experiment for run in islice(found, limit)]
     if json:
         emit({"items": [run.model_dump(mode="json") for run in runs]})

@@ -6,8 +6,8 @@ from ferret_cli import options
 
 
 def show(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """Show one experiment: state, metrics, cost and rounds."""
-    from ferret_cli.describe import cost_rows, label_rows, metrics_rows, overview_rows, round_rows
+    """Show one experiment: state, and what to do where it is stalled; metrics, cost, rounds, refused uploads."""
+    from ferret_cli.describe import cost_rows, label_rows, metrics_rows, overview_rows, rejection_rows, round_rows
     from ferret_cli.output import emit, table
     from ferret_sdk.service import Service
 
@@ -22,3 +22,5 @@ def show(id: options.Id, url: options.Url = None, json: options.Json = False) ->
     if labels := list(label_rows(rounds)):
         table(["label", "eval loss", "Rouge-L"], labels)
     table(["round", "state", "accepted", "train loss", "eval loss", "Rouge-L", "sent", "received"], round_rows(rounds))
+    if refused := list(rejection_rows(run.rejections())):
+        table(["round", "participant", "refused", "reason", "the last one's detail"], refused)

@@ -6,7 +6,7 @@ from ferret_cli import options
 
 
 def verify(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """Rebuild the model from the base and the ledger, and compare every digest on the way."""
+    """Rebuild the model from the base and the ledger; compare every digest on the way, and those of checkpoints."""
     from ferret_cli.output import emit, say
     from ferret_cli.setup import require_training
 

@@ -33,4 +33,4 @@ def test_an_unknown_benchmark_is_wrong_usage_that_names_those_there_are(ferret):
 
 
 def test_help_lists_the_benchmarks(ferret):
-    assert "Benchmarks: projection" in ferret("bench", "--help").stdout
+    assert "Benchmarks: control, projection, training." in ferret("bench", "--help").stdout

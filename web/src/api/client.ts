@@ -11,7 +11,7 @@ export const client = createClient<paths>({
   fetch: (request) => fetch(request),
 })
 
-interface Answer<T> {
+export interface Answer<T> {
   data?: T
   error?: unknown
   response: Response

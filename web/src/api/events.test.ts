@@ -3,17 +3,22 @@ import { describe, expect, it, test } from 'vitest'
 import { applyEvent, EVENT_TYPES, type EventType, type ExperimentEvent, staleParts } from './events'
 import type { Experiment, ExperimentState } from './types'
 
-function event(type: EventType, round: number | null = null): ExperimentEvent {
-  return { seq: 1, type, round, data: {}, time: '2026-11-21T12:00:00Z' }
+const SEEN = 7
+
+function event(type: EventType, round: number | null = null, seq = SEEN + 1): ExperimentEvent {
+  return { seq, type, round, data: {}, time: '2026-11-21T12:00:00Z' }
 }
 
 function experiment(state: ExperimentState, round = 0) {
-  return { id: 'exp_1', state, round } as Experiment
+  return { id: 'exp_1', state, round, event_seq: SEEN } as Experiment
 }
 
 describe('applyEvent', () => {
   it.each<[ExperimentState, EventType, ExperimentState]>([
     ['queued', 'experiment.running', 'running'],
+    ['running', 'experiment.paused', 'paused'],
+    ['paused', 'experiment.resumed', 'running'],
+    ['paused', 'experiment.extended', 'paused'],
     ['running', 'experiment.completed', 'completed'],
     ['running', 'experiment.failed', 'failed'],
     ['queued', 'experiment.cancelled', 'cancelled'],
@@ -23,18 +28,21 @@ describe('applyEvent', () => {
   })
 
   it.each<[ExperimentState, EventType]>([
-    ['running', 'experiment.queued'],
-    ['completed', 'experiment.running'],
-    ['paused', 'experiment.running'],
-    ['cancelled', 'experiment.completed'],
-  ])('keeps %s when the past is replayed by %s', (state, type) => {
-    expect(applyEvent(experiment(state), event(type)).state).toBe(state)
+    ['running', 'experiment.paused'],
+    ['paused', 'experiment.resumed'],
+    ['running', 'experiment.completed'],
+  ])('keeps %s when what it has seen already comes again: %s', (state, type) => {
+    expect(applyEvent(experiment(state), event(type, null, SEEN)).state).toBe(state)
   })
 
-  it('advances the round when it is committed, and never back', () => {
+  it('advances the round when it is committed', () => {
     expect(applyEvent(experiment('running', 3), event('round.committed', 4)).round).toBe(4)
-    expect(applyEvent(experiment('running', 3), event('round.committed', 1)).round).toBe(3)
+    expect(applyEvent(experiment('running', 3), event('round.committed', 1, SEEN)).round).toBe(3)
     expect(applyEvent(experiment('running', 3), event('round.opened', 4)).round).toBe(3)
+  })
+
+  it('remembers how far it has come', () => {
+    expect(applyEvent(experiment('running'), event('round.opened', 1, SEEN + 3)).event_seq).toBe(SEEN + 3)
   })
 
   it('leaves the object it was given alone', () => {

@@ -1,10 +1,13 @@
 import type { Part } from './queries'
-import { type Event, type Experiment, type ExperimentState, isFinished } from './types'
+import type { Event, Experiment, ExperimentState } from './types'
 
 /** What each event makes stale; the stream names no other events. */
 const STALE = {
   'experiment.queued': ['show'],
   'experiment.running': ['show'],
+  'experiment.paused': ['show', 'rounds', 'contributions'],
+  'experiment.resumed': ['show', 'rounds', 'contributions'],
+  'experiment.extended': ['show'],
   'experiment.completed': ['show', 'rounds', 'metrics', 'artifacts'],
   'experiment.failed': ['show', 'rounds', 'contributions'],
   'experiment.cancelled': ['show', 'rounds', 'contributions'],
@@ -15,9 +18,21 @@ const STALE = {
   'round.evaluated': ['show', 'rounds', 'metrics'],
   'round.abandoned': ['rounds', 'contributions'],
   'contribution.accepted': ['rounds', 'contributions'],
-  'contribution.rejected': ['rounds', 'contributions'],
+  'contribution.rejected': ['rounds', 'contributions', 'rejections'],
+  'evaluation.failed': ['show', 'rounds'],
   'checkpoint.written': ['artifacts'],
+  'checkpoint.rebuilt': ['artifacts'],
 } as const satisfies Record<string, readonly Part[]>
+
+const STATE_AFTER: Partial<Record<EventType, ExperimentState>> = {
+  'experiment.queued': 'queued',
+  'experiment.running': 'running',
+  'experiment.paused': 'paused',
+  'experiment.resumed': 'running',
+  'experiment.completed': 'completed',
+  'experiment.failed': 'failed',
+  'experiment.cancelled': 'cancelled',
+}
 
 export type EventType = keyof typeof STALE
 export const EVENT_TYPES = Object.keys(STALE) as EventType[]
@@ -32,24 +47,13 @@ export function staleParts(event: ExperimentEvent): readonly Part[] {
   return STALE[event.type]
 }
 
-/**
- * The experiment as it stands after the event, at once and before any refetch. A stream starts with the past, so a
- * patch only ever moves forward: an old event leaves what was fetched later as it is.
- */
+/** The experiment as it stands after the event, at once and before any refetch; what it has seen already is past. */
 export function applyEvent(experiment: Experiment, event: ExperimentEvent): Experiment {
-  const state = stateOf(event)
+  if (event.seq <= experiment.event_seq) return experiment
   return {
     ...experiment,
-    round: event.type === 'round.committed' ? Math.max(experiment.round, event.round ?? 0) : experiment.round,
-    state: state !== undefined && isLater(state, experiment.state) ? state : experiment.state,
+    event_seq: event.seq,
+    round: event.type === 'round.committed' ? (event.round ?? experiment.round) : experiment.round,
+    state: STATE_AFTER[event.type] ?? experiment.state,
   }
-}
-
-function stateOf({ type }: ExperimentEvent): ExperimentState | undefined {
-  const [subject, state] = type.split('.')
-  return subject === 'experiment' ? (state as ExperimentState) : undefined
-}
-
-function isLater(state: ExperimentState, than: ExperimentState): boolean {
-  return !isFinished(than) && (isFinished(state) || than === 'queued')
 }

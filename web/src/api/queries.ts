@@ -1,15 +1,16 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
-import { answer, client } from './client'
-import type { ExperimentState, Round } from './types'
+import { type Answer, answer, client } from './client'
+import { type ExperimentState, isFinished, type Rejection, type Round } from './types'
 
 export interface ExperimentFilters {
   state: ExperimentState[]
   name: string
+  archived: boolean
 }
 
 /** The parts of an experiment that are fetched, and grow stale, each on its own. */
-export type Part = 'show' | 'rounds' | 'contributions' | 'metrics' | 'artifacts'
+export type Part = 'show' | 'rounds' | 'contributions' | 'rejections' | 'metrics' | 'artifacts'
 
 export function experimentKey(id: string) {
   return ['experiment', id] as const
@@ -20,7 +21,7 @@ export function partKey(id: string, part: Part) {
 }
 
 const PAGE = 100
-const LIST_REFETCH_MILLISECONDS = 5000
+const REFETCH_MILLISECONDS = 5000
 
 const byCursor = {
   initialPageParam: undefined as string | undefined,
@@ -31,29 +32,48 @@ function page(cursor: string | undefined) {
   return { limit: PAGE, ...(cursor !== undefined && { cursor }) }
 }
 
+interface ListPage<T> {
+  items: T[]
+  next_cursor: string | null
+}
+
+/** The whole list, page by page. */
+async function allPages<T>(fetchPage: (cursor?: string) => Promise<Answer<ListPage<T>>>): Promise<T[]> {
+  const items: T[] = []
+  let cursor: string | undefined
+  do {
+    const found = await answer(fetchPage(cursor))
+    items.push(...found.items)
+    cursor = found.next_cursor ?? undefined
+  } while (cursor !== undefined)
+  return items
+}
+
 export const infoQuery = queryOptions({
   queryKey: ['info'],
   queryFn: ({ signal }) => answer(client.GET('/api/v1/info', { signal })),
   staleTime: Infinity,
 })
 
-export function experimentsQuery({ state, name }: ExperimentFilters) {
+export function experimentsQuery({ state, name, archived }: ExperimentFilters) {
   return infiniteQueryOptions({
-    queryKey: ['experiments', state, name],
+    queryKey: ['experiments', state, name, archived],
     queryFn: ({ pageParam, signal }) => {
-      const query = { state, ...(name !== '' && { name }), ...page(pageParam) }
+      const query = { state, ...(name !== '' && { name }), ...(archived && { archived }), ...page(pageParam) }
       return answer(client.GET('/api/v1/experiments', { params: { query }, signal }))
     },
     ...byCursor,
-    refetchInterval: LIST_REFETCH_MILLISECONDS,
+    refetchInterval: REFETCH_MILLISECONDS,
   })
 }
 
+/** Asked again and again while it is unfinished: that nothing moves is no event. */
 export function experimentQuery(id: string) {
   return queryOptions({
     queryKey: partKey(id, 'show'),
     queryFn: ({ signal }) =>
       answer(client.GET('/api/v1/experiments/{experiment_id}', { params: { path: { experiment_id: id } }, signal })),
+    refetchInterval: ({ state: { data } }) => data !== undefined && !isFinished(data.state) && REFETCH_MILLISECONDS,
   })
 }
 
@@ -61,17 +81,28 @@ export function experimentQuery(id: string) {
 export function roundsQuery(id: string) {
   return queryOptions({
     queryKey: partKey(id, 'rounds'),
-    queryFn: async ({ signal }) => {
-      const rounds: Round[] = []
-      let cursor: string | undefined
-      do {
-        const init = { params: { path: { experiment_id: id }, query: page(cursor) }, signal }
-        const found = await answer(client.GET('/api/v1/experiments/{experiment_id}/rounds', init))
-        rounds.push(...found.items)
-        cursor = found.next_cursor ?? undefined
-      } while (cursor !== undefined)
-      return rounds
-    },
+    queryFn: ({ signal }) =>
+      allPages<Round>((cursor) =>
+        client.GET('/api/v1/experiments/{experiment_id}/rounds', {
+          params: { path: { experiment_id: id }, query: page(cursor) },
+          signal,
+        }),
+      ),
+  })
+}
+
+/** All refused uploads, by round; a late one is no event of the experiment. */
+export function rejectionsQuery(id: string, live: boolean) {
+  return queryOptions({
+    queryKey: partKey(id, 'rejections'),
+    queryFn: ({ signal }) =>
+      allPages<Rejection>((cursor) =>
+        client.GET('/api/v1/experiments/{experiment_id}/rejections', {
+          params: { path: { experiment_id: id }, query: page(cursor) },
+          signal,
+        }),
+      ),
+    refetchInterval: live && REFETCH_MILLISECONDS,
   })
 }
 
@@ -112,10 +143,6 @@ export function artifactsQuery(id: string) {
         }),
       ),
   })
-}
-
-export function cancelExperiment(id: string) {
-  return answer(client.POST('/api/v1/experiments/{experiment_id}:cancel', { params: { path: { experiment_id: id } } }))
 }
 
 export function signIn(token: string) {

@@ -82,7 +82,11 @@ export interface paths {
         get: operations["get_experiment"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete Experiment
+         * @description Forgets a finished experiment with its rounds, curves and ledger. Files that nobody else needs follow later.
+         */
+        delete: operations["delete_experiment"];
         options?: never;
         head?: never;
         patch?: never;
@@ -137,7 +141,7 @@ export interface paths {
         };
         /**
          * List Contributions
-         * @description One entry per assignment, so that leased and rejected ones show too; by round, then participant.
+         * @description One entry per assignment, so that leased and rejected ones show too; by round, attempt, then participant.
          */
         get: operations["list_contributions"];
         put?: never;
@@ -250,6 +254,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/rejections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Rejections
+         * @description One entry per assignment and reason, with how often it was; by round, then participant.
+         */
+        get: operations["list_rejections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/rounds": {
         parameters: {
             query?: never;
@@ -310,6 +334,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}:archive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Archive Experiment
+         * @description Puts a finished experiment away: it stays, but lists leave it out.
+         */
+        post: operations["archive_experiment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}:cancel": {
         parameters: {
             query?: never;
@@ -321,9 +365,109 @@ export interface paths {
         put?: never;
         /**
          * Cancel Experiment
-         * @description Stops the experiment for good; what it has committed stays. Cancelling twice is no error.
+         * @description Stops the experiment for good; what it has committed stays.
          */
         post: operations["cancel_experiment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}:clone": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Clone Experiment
+         * @description Queues a new experiment: the same specification, changed by the patch.
+         */
+        post: operations["clone_experiment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}:extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Extend Experiment
+         * @description Adds rounds; a completed experiment runs again. Only under a constant server learning rate.
+         */
+        post: operations["extend_experiment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}:pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Experiment
+         * @description Stops a running experiment for a while, mid-round too: leases end, what was accepted stays.
+         */
+        post: operations["pause_experiment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}:resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Experiment
+         * @description Goes on where the experiment was paused; the open round has the time left that it had then.
+         */
+        post: operations["resume_experiment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}:unarchive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unarchive Experiment
+         * @description Lists the experiment again.
+         */
+        post: operations["unarchive_experiment"];
         delete?: never;
         options?: never;
         head?: never;
@@ -381,6 +525,9 @@ export interface paths {
         /**
          * Upload Contribution
          * @description Takes the contribution of a leased assignment. One that cannot be used rejects the assignment.
+         *
+         *     Every refusal is noted under `/rejections` of the experiment. With `round.closed` the problem names the
+         *     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
          */
         put: operations["upload_contribution"];
         post?: never;
@@ -657,6 +804,11 @@ export interface components {
              * @default 1
              */
             every: number;
+            /**
+             * Keep
+             * @description Keep the newest so many, beside the base model and the best; all without
+             */
+            keep?: number | null;
         };
         /**
          * Choice
@@ -675,6 +827,11 @@ export interface components {
          * @description One participant's part in one round, from the assignment to what was accepted or why it was not.
          */
         Contribution: {
+            /**
+             * Attempt
+             * @description At the round; 1, or more where fewer than a quorum reported before
+             */
+            attempt: number;
             /**
              * Bytes Down
              * @description Bytes received
@@ -722,7 +879,7 @@ export interface components {
         };
         /**
          * ContributionPage
-         * @description Contributions by round, then by participant.
+         * @description Contributions by round and attempt, then by participant.
          */
         ContributionPage: {
             /** Items */
@@ -853,6 +1010,11 @@ export interface components {
             /** Algorithm */
             algorithm: string;
             /**
+             * Archived At
+             * @description When it was put away; archived ones are not listed unless asked
+             */
+            archived_at: string | null;
+            /**
              * Base Digest
              * @description Digest of the base model, once it is loaded
              */
@@ -868,6 +1030,11 @@ export interface components {
              */
             bytes_up: number;
             /**
+             * Cloned From
+             * @description Id of the experiment it was cloned from, which may be gone
+             */
+            cloned_from: string | null;
+            /**
              * Created At
              * Format: date-time
              */
@@ -881,6 +1048,11 @@ export interface components {
             digest: string | null;
             /** @description Why the experiment failed */
             error: components["schemas"]["Failure"] | null;
+            /**
+             * Event Seq
+             * @description Number of its last event: a stream after it tells what is new
+             */
+            event_seq: number;
             /** Finished At */
             finished_at: string | null;
             /** Id */
@@ -913,6 +1085,8 @@ export interface components {
             } | null;
             /** @description The specification with every default filled in */
             spec: components["schemas"]["ExperimentSpec"];
+            /** @description Set while a queued or running experiment cannot get on */
+            stalled: components["schemas"]["Stall"] | null;
             /** Started At */
             started_at: string | null;
             state: components["schemas"]["ExperimentState"];
@@ -932,6 +1106,8 @@ export interface components {
             ledger: string;
             /** Metrics */
             metrics: string;
+            /** Rejections */
+            rejections: string;
             /** Rounds */
             rounds: string;
             /** Self */
@@ -990,7 +1166,9 @@ export interface components {
             partition: components["schemas"]["Choice"];
             /**
              * @default {
+             *       "attempts": 3,
              *       "deadline_seconds": 3600,
+             *       "over_selection": 0,
              *       "quorum": 1
              *     }
              */
@@ -1022,7 +1200,7 @@ export interface components {
         };
         /**
          * ExperimentState
-         * @description queued → running ⇄ paused → completed | failed | cancelled.
+         * @description queued → running ⇄ paused → completed | failed | cancelled; more rounds make a completed one run again.
          * @enum {string}
          */
         ExperimentState: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
@@ -1036,6 +1214,22 @@ export interface components {
              * Format: date-time
              */
             lease_until: string;
+        };
+        /**
+         * Extension
+         * @description Asks for more rounds.
+         */
+        Extension: {
+            /**
+             * Expected Rounds
+             * @description How many the experiment has before: sent twice, the request then counts once
+             */
+            expected_rounds?: number | null;
+            /**
+             * Rounds
+             * @description Rounds to add
+             */
+            rounds: number;
         };
         /**
          * Failure
@@ -1345,6 +1539,12 @@ export interface components {
              */
             code: string;
             /**
+             * Current Round
+             * @description With `round.closed`: the round under way, null if there will be none
+             * @default null
+             */
+            current_round: number | null;
+            /**
              * Detail
              * @description What is wrong, with the value, and what to do next
              */
@@ -1400,13 +1600,63 @@ export interface components {
             size: number;
         };
         /**
+         * Rejection
+         * @description Uploads of one participant in one round that were refused for the same reason. None of them moved the model.
+         */
+        Rejection: {
+            /**
+             * Code
+             * @description Stable name of the reason, e.g. `contribution.non_finite`
+             */
+            code: string;
+            /**
+             * Count
+             * @description How many there were
+             */
+            count: number;
+            /**
+             * Created At
+             * Format: date-time
+             * @description When the first came
+             */
+            created_at: string;
+            /**
+             * Detail
+             * @description What was wrong with the last of them
+             */
+            detail: string;
+            /** Participant */
+            participant: string;
+            /** Round */
+            round: number;
+            /**
+             * Updated At
+             * Format: date-time
+             * @description When the last came
+             */
+            updated_at: string;
+        };
+        /**
+         * RejectionPage
+         * @description Rejections by round, then by participant.
+         */
+        RejectionPage: {
+            /** Items */
+            items: components["schemas"]["Rejection"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
          * Round
          * @description One round: from opening over the frozen set of contributions to the committed model.
          */
         Round: {
             /** Accepted */
             accepted: number;
-            /** Attempt */
+            /**
+             * Attempt
+             * @description 1, or more where fewer than a quorum reported before
+             */
             attempt: number;
             /**
              * Base Digest
@@ -1444,6 +1694,11 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
+            /**
+             * Needed
+             * @description Contributions that close the round at once; null for all
+             */
+            needed: number | null;
             /** Number */
             number: number;
             /**
@@ -1472,15 +1727,27 @@ export interface components {
         };
         /**
          * RoundSpec
-         * @description When a round closes: as soon as all have reported, or at the deadline if a quorum has.
+         * @description When a round closes: as soon as enough have reported, or at the deadline if a quorum has.
          */
         RoundSpec: {
+            /**
+             * Attempts
+             * @description Times a round is opened on the same model before a missed quorum fails the experiment
+             * @default 3
+             */
+            attempts: number;
             /**
              * Deadline Seconds
              * @description Seconds after opening at which the round closes
              * @default 3600
              */
             deadline_seconds: number;
+            /**
+             * Over Selection
+             * @description Share asked beyond the sampled; the round closes when as many as sampled reported
+             * @default 0
+             */
+            over_selection: number;
             /**
              * Quorum
              * @description Share of the assignments that must have reported
@@ -1589,6 +1856,27 @@ export interface components {
              * @enum {string}
              */
             weights: "equal" | "examples";
+        };
+        /**
+         * Stall
+         * @description Why nothing can move the experiment on right now. It goes on by itself once this is mended.
+         */
+        Stall: {
+            /**
+             * Code
+             * @description Stable name of the reason
+             */
+            code: string;
+            /**
+             * Detail
+             * @description What is missing, and what to do
+             */
+            detail: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
         };
     };
     responses: never;
@@ -1762,6 +2050,8 @@ export interface operations {
                 dataset?: string | null;
                 /** @description Part of the name, in any case */
                 name?: string | null;
+                /** @description Only those that were put away, instead of all others */
+                archived?: boolean;
             };
             header?: never;
             path?: never;
@@ -2006,6 +2296,93 @@ export interface operations {
             };
         };
     };
+    delete_experiment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not known.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.conflict`: The experiment is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_artifacts: {
         parameters: {
             query?: never;
@@ -2178,6 +2555,7 @@ export interface operations {
             };
             /**
              * @description `storage.missing`: A stored file is missing.
+             *     `storage.corrupt`: A stored file does not match its digest.
              *     `internal`: Something went wrong inside Ferret.
              */
             500: {
@@ -2734,6 +3112,93 @@ export interface operations {
             };
         };
     };
+    list_rejections: {
+        parameters: {
+            query?: {
+                /** @description Only this round */
+                round?: number | null;
+                /** @description Items on a page */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RejectionPage"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not known.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_rounds: {
         parameters: {
             query?: {
@@ -2993,7 +3458,580 @@ export interface operations {
             };
         };
     };
+    archive_experiment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Experiment"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not known.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.conflict`: The experiment is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     cancel_experiment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Experiment"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not known.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.conflict`: The experiment is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    clone_experiment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body answers with the same experiment instead of a second one */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    /** @description The experiment */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Experiment"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not known.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency.conflict`: The idempotency key was used with another body. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `spec.invalid`: The experiment specification is not valid.
+             *     `request.invalid`: The request is not valid.
+             */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    extend_experiment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Extension"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Experiment"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not known.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.conflict`: The experiment is in a state that does not allow this.
+             *     `extension.refused`: The experiment cannot be given these rounds.
+             */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pause_experiment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Experiment"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not known.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.conflict`: The experiment is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_experiment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Experiment"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not known.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.conflict`: The experiment is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unarchive_experiment: {
         parameters: {
             query?: never;
             header?: never;
@@ -3208,6 +4246,8 @@ export interface operations {
                 "Ferret-Fence": number;
                 /** @description Seconds of the local update */
                 "Ferret-Seconds": number;
+                /** @description The same key with the same contribution gives the stored receipt, however often it is sent */
+                "Idempotency-Key"?: string | null;
             };
             path: {
                 /** @description Id of the assignment */
@@ -3271,6 +4311,7 @@ export interface operations {
             };
             /**
              * @description `lease.lost`: The lease on this assignment is no longer held.
+             *     `idempotency.conflict`: The idempotency key was used with another body.
              *     `contribution.duplicate`: A different contribution was already accepted.
              *     `contribution.wrong_base`: The contribution was trained from another model.
              */

@@ -6,9 +6,11 @@ export type Artifact = Schemas['Artifact']
 export type Contribution = Schemas['Contribution']
 export type Experiment = Schemas['Experiment']
 export type ExperimentState = Schemas['ExperimentState']
+export type Rejection = Schemas['Rejection']
 export type Round = Schemas['Round']
 export type Event = Schemas['Event']
 export type MetricSeries = Schemas['MetricSeries']
+export type Stall = Schemas['Stall']
 
 export const EXPERIMENT_STATES = [
   'queued',
@@ -23,4 +25,9 @@ const FINISHED: readonly ExperimentState[] = ['completed', 'failed', 'cancelled'
 
 export function isFinished(state: ExperimentState): boolean {
   return FINISHED.includes(state)
+}
+
+/** The state as people read it: `stalled` where nothing can move the experiment on. */
+export function shownState({ state, stalled }: Experiment): string {
+  return stalled ? 'stalled' : state
 }

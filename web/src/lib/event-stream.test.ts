@@ -18,6 +18,7 @@ function follow() {
   const statuses: StreamStatus[] = []
   const close = openEventStream({
     url: '/stream',
+    after: 40,
     types: ['round.opened'],
     onMessage: (data) => messages.push(data),
     onStatus: (status) => statuses.push(status),
@@ -48,7 +49,7 @@ test('opens a stream of its own behind the last event where the browser gave up'
   FakeEventSource.latest.send({ seq: 41, type: 'round.opened' })
   FakeEventSource.latest.fail(FakeEventSource.CLOSED)
   vi.advanceTimersByTime(5000)
-  expect(FakeEventSource.opened.map(({ url }) => url)).toEqual(['/stream', '/stream?after=41'])
+  expect(FakeEventSource.opened.map(({ url }) => url)).toEqual(['/stream?after=40', '/stream?after=41'])
 })
 
 test('stays closed once closed', () => {

@@ -5,7 +5,9 @@ const NEXT_STEPS: Record<string, string> = {
   'dataset.invalid': 'Mend the file at the place named above and submit the experiment again.',
   'experiment.conflict': 'Reload the page: somebody else may have moved the experiment on.',
   'experiment.not_found': 'Check the address, or look for the experiment in the list.',
+  'extension.refused': 'Clone the experiment with more rounds instead.',
   'ledger.broken': 'Run “ferret experiment verify ID” on the server to see which round differs.',
+  'memory.exhausted': 'Lower algorithm.local.batch_size, or train on a larger device, and submit again.',
   'model.invalid': 'Point model.source at a causal language model in Hugging Face layout and submit again.',
   'partition.invalid': 'Lower participants.simulated or choose another partition, then submit again.',
   'quorum.missed':
@@ -16,6 +18,7 @@ const NEXT_STEPS: Record<string, string> = {
   'storage.corrupt': 'Run “ferret experiment verify ID” on the server to find the damaged file.',
   'storage.full': 'Free some room on the server’s disk, then submit the experiment again.',
   'storage.missing': 'Restore the file named above from a backup of the storage.',
+  'task.dead': 'Mend what is named above, then clone the experiment to run it again.',
   'training.non_finite': 'Lower the local learning rate or switch gradient clipping on, then submit again.',
 }
 

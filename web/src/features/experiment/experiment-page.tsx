@@ -5,20 +5,22 @@ import { Link } from '@tanstack/react-router'
 
 import { problemOf, toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
-import { type Experiment, isFinished } from '@/api/types'
+import { type Experiment, shownState } from '@/api/types'
 import { CopyButton } from '@/lib/ui/copy-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { StateChip } from '@/lib/ui/state-chip'
 import { useTitle } from '@/lib/use-title'
 
-import { CancelButton } from './cancel-button'
+import { Actions } from './actions'
 import { Charts } from './charts'
 import { CheckpointSection } from './checkpoint-section'
 import { CostSection } from './cost-section'
 import { Facts } from './facts'
 import { LiveBadge } from './live-badge'
+import { RejectionsSection } from './rejections-section'
 import { Rounds } from './rounds'
 import { SpecSection } from './spec-section'
+import { Standstill } from './standstill'
 import { type LiveStatus, useLive } from './use-live'
 import { type View, withAxis } from './view'
 
@@ -45,6 +47,7 @@ function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: 
     <main className="page">
       <Header experiment={experiment} live={live} />
       {error && <ProblemNotice problem={problemOf(error, error.status)} />}
+      <Standstill experiment={experiment} />
       <Facts experiment={experiment} />
       <Charts
         experiment={experiment}
@@ -55,13 +58,15 @@ function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: 
       />
       <CostSection id={experiment.id} />
       <Rounds id={experiment.id} chosen={view.round} />
+      <RejectionsSection experiment={experiment} />
       <CheckpointSection id={experiment.id} />
       <SpecSection experiment={experiment} />
     </main>
   )
 }
 
-function Header({ experiment: { id, name, state }, live }: { experiment: Experiment; live: LiveStatus }) {
+function Header({ experiment, live }: { experiment: Experiment; live: LiveStatus }) {
+  const { id, name, cloned_from: original, archived_at: archived } = experiment
   return (
     <header className="page-header">
       <div>
@@ -72,12 +77,22 @@ function Header({ experiment: { id, name, state }, live }: { experiment: Experim
         <p className="experiment-id muted small">
           <code>{id}</code>
           <CopyButton text={id} label="experiment id" />
+          {original !== null && (
+            <>
+              {' cloned from '}
+              <Link to="/experiments/$id" params={{ id: original }}>
+                <code>{original}</code>
+              </Link>
+            </>
+          )}
         </p>
       </div>
       <div className="page-actions">
-        <StateChip state={state} testId="experiment-state" />
-        <LiveBadge status={live} />
-        {!isFinished(state) && <CancelButton id={id} name={name} />}
+        <div className="page-status">
+          <StateChip state={shownState(experiment)} testId="experiment-state" />
+          {archived === null ? <LiveBadge status={live} /> : <span className="muted small">archived</span>}
+        </div>
+        <Actions experiment={experiment} />
       </div>
     </header>
   )

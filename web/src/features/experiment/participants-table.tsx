@@ -40,7 +40,10 @@ export function ParticipantsTable({ id, round }: { id: string; round: number }) 
             {query.data?.pages
               .flatMap((page) => page.items)
               .map((contribution) => (
-                <ContributionRow key={contribution.participant} contribution={contribution} />
+                <ContributionRow
+                  key={`${contribution.attempt} ${contribution.participant}`}
+                  contribution={contribution}
+                />
               ))}
           </tbody>
         </table>
@@ -60,10 +63,25 @@ export function ParticipantsTable({ id, round }: { id: string; round: number }) 
 }
 
 function ContributionRow({ contribution }: { contribution: Contribution }) {
-  const { participant, kind, state, error, examples, seconds, size, bytes_down: down, digest, metrics } = contribution
+  const {
+    participant,
+    attempt,
+    kind,
+    state,
+    error,
+    examples,
+    seconds,
+    size,
+    bytes_down: down,
+    digest,
+    metrics,
+  } = contribution
   return (
     <tr>
-      <th scope="row">{participant}</th>
+      <th scope="row">
+        {participant}
+        {attempt > 1 && <span className="muted small"> attempt {attempt}</span>}
+      </th>
       <td>{kind}</td>
       <td>
         <StateChip state={state} />

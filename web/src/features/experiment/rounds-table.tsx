@@ -8,7 +8,7 @@ import { StateChip } from '@/lib/ui/state-chip'
 interface Props {
   id: string
   rounds: Round[]
-  selected: number | undefined
+  selected: Round
 }
 
 const COLUMNS = [
@@ -40,12 +40,7 @@ export function RoundsTable({ id, rounds, selected }: Props) {
         </thead>
         <tbody>
           {rounds.toReversed().map((round) => (
-            <RoundRow
-              key={`${round.number} ${round.attempt}`}
-              id={id}
-              round={round}
-              selected={round.number === selected}
-            />
+            <RoundRow key={`${round.number} ${round.attempt}`} id={id} round={round} selected={round === selected} />
           ))}
         </tbody>
       </table>
@@ -54,7 +49,7 @@ export function RoundsTable({ id, rounds, selected }: Props) {
 }
 
 function RoundRow({ id, round, selected }: { id: string; round: Round; selected: boolean }) {
-  const { number, metrics } = round
+  const { number, needed, metrics } = round
   return (
     <tr data-selected={selected}>
       <th scope="row">
@@ -68,6 +63,7 @@ function RoundRow({ id, round, selected }: { id: string; round: Round; selected:
         >
           {number}
         </Link>
+        {round.attempt > 1 && <span className="muted small"> attempt {round.attempt}</span>}
       </th>
       <td>
         <StateChip state={round.state} />
@@ -75,6 +71,7 @@ function RoundRow({ id, round, selected }: { id: string; round: Round; selected:
       <td className="number">
         {round.accepted}
         <span className="muted"> / {round.participants}</span>
+        {needed !== null && needed < round.participants && <span className="muted small"> {needed} needed</span>}
       </td>
       <td className="number">{round.rejected}</td>
       <td className="number">{formatBytes(round.bytes_up)}</td>

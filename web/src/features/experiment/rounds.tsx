@@ -10,7 +10,7 @@ import { RoundsTable } from './rounds-table'
 /** The rounds, and who took part in the chosen one: by default the newest. */
 export function Rounds({ id, chosen }: { id: string; chosen: number | undefined }) {
   const { data: rounds = [], error } = useQuery(roundsQuery(id))
-  const selected = rounds.find((round) => round.number === chosen) ?? rounds.at(-1)
+  const selected = rounds.findLast((round) => round.number === chosen) ?? rounds.at(-1)
 
   return (
     <section aria-labelledby="rounds">
@@ -21,7 +21,7 @@ export function Rounds({ id, chosen }: { id: string; chosen: number | undefined 
       {rounds.length === 0 && <p className="muted">No round has opened yet.</p>}
       {selected && (
         <>
-          <RoundsTable id={id} rounds={rounds} selected={selected.number} />
+          <RoundsTable id={id} rounds={rounds} selected={selected} />
           <h3 className="subheading">Participants in round {selected.number}</h3>
           <ParticipantsTable id={id} round={selected.number} />
         </>

@@ -25,7 +25,7 @@ afterEach(() => {
 })
 
 function experiment(state: ExperimentState, round = 0) {
-  return { id: 'exp_1', state, round, links: { stream: STREAM } } as Experiment
+  return { id: 'exp_1', state, round, event_seq: 7, links: { stream: STREAM } } as Experiment
 }
 
 function cached() {
@@ -60,6 +60,7 @@ test('an event patches the experiment at once and refreshes what it made stale, 
     FakeEventSource.latest.send({ seq: 8, type: 'round.committed', round: 2 })
     FakeEventSource.latest.send({ seq: 9, type: 'round.evaluated', round: 2 })
   })
+  expect(FakeEventSource.latest.url).toBe(`${STREAM}?after=7`)
   expect(result.current).toBe('live')
   expect(cached().round).toBe(2)
   expect(refresh).not.toHaveBeenCalled()
@@ -78,6 +79,14 @@ test('the last event closes the stream and refreshes the rest', () => {
   expect(result.current).toBe('finished')
   expect(FakeEventSource.latest.readyState).toBe(FakeEventSource.CLOSED)
   expect(invalidated(refresh)).toContain('experiment/exp_1/artifacts')
+})
+
+test('an experiment that was given more rounds is followed again', () => {
+  const { result, rerender } = follow(experiment('completed', 12))
+  expect(FakeEventSource.opened).toHaveLength(0)
+  rerender(experiment('running', 12))
+  expect(FakeEventSource.opened).toHaveLength(1)
+  expect(result.current).toBe('connecting')
 })
 
 test('a finished experiment opens no stream', () => {

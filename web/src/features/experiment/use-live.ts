@@ -26,6 +26,7 @@ export function useLive(experiment: Experiment): LiveStatus {
     const refresh = burstRefresher(queryClient, id)
     const close = openEventStream({
       url,
+      after: queryClient.getQueryData(experimentQuery(id).queryKey)?.event_seq ?? 0,
       types: EVENT_TYPES,
       onMessage: (data) => {
         const event = parseEvent(data)

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 
-import type { Experiment } from '@/api/types'
+import { type Experiment, shownState } from '@/api/types'
 import { formatAgo, formatBytes, formatLoss, formatPercent, formatTime } from '@/lib/format'
 import { RoundProgress } from '@/lib/ui/round-progress'
 import { StateChip } from '@/lib/ui/state-chip'
@@ -11,7 +11,7 @@ interface Props {
 }
 
 export function ExperimentRow({ experiment, now }: Props) {
-  const { id, name, state, algorithm, dataset, round, rounds, created_at: created } = experiment
+  const { id, name, algorithm, dataset, round, rounds, created_at: created } = experiment
   return (
     <tr data-testid="experiment-row">
       <th scope="row" className="cell-name">
@@ -23,7 +23,7 @@ export function ExperimentRow({ experiment, now }: Props) {
         </span>
       </th>
       <td data-label="State">
-        <StateChip state={state} testId="experiment-state" />
+        <StateChip state={shownState(experiment)} testId="experiment-state" />
       </td>
       <td data-label="Round">
         <RoundProgress round={round} rounds={rounds} />

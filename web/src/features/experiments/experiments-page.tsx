@@ -23,9 +23,10 @@ const COLUMNS = ['Experiment', 'State', 'Round', 'Eval loss', 'Rouge-L', 'Bytes 
 export function ExperimentsPage({ filters, onFilters }: Props) {
   useTitle('Experiments')
   const { state = [], name = '' } = filters
-  const list = useInfiniteQuery({ ...experimentsQuery({ state, name }), placeholderData: keepPreviousData })
+  const archived = filters.archived === 'only'
+  const list = useInfiniteQuery({ ...experimentsQuery({ state, name, archived }), placeholderData: keepPreviousData })
   const now = useNow(10_000)
-  const filtered = state.length > 0 || name !== ''
+  const filtered = state.length > 0 || name !== '' || archived
   const experiments = list.data?.pages.flatMap((page) => page.items) ?? []
 
   return (

@@ -2,7 +2,7 @@ import { useState } from 'react'
 
 import { EXPERIMENT_STATES } from '@/api/types'
 
-import { type Filters, toggleState } from './filters'
+import { type Filters, toggleArchived, toggleState } from './filters'
 
 interface Props {
   filters: Filters
@@ -41,6 +41,17 @@ export function FilterBar({ filters, onFilters }: Props) {
             {state}
           </button>
         ))}
+      </div>
+      <div className="toggles">
+        <button
+          type="button"
+          aria-pressed={filters.archived === 'only'}
+          onClick={() => {
+            onFilters(toggleArchived)
+          }}
+        >
+          archived
+        </button>
       </div>
     </div>
   )

@@ -1,17 +1,20 @@
 import { EXPERIMENT_STATES, type ExperimentState } from '@/api/types'
-import { type Search, someOf } from '@/lib/search-params'
+import { oneOf, type Search, someOf } from '@/lib/search-params'
 
-/** What the list's address holds: `?state=running&state=queued&name=demo`. */
+/** What the list's address holds: `?state=running&state=queued&name=demo&archived=only`. */
 export interface Filters {
   state?: ExperimentState[]
   name?: string
+  archived?: 'only'
 }
 
 export function parseFilters(search: Search): Filters {
   const state = someOf(EXPERIMENT_STATES, search.state)
+  const archived = oneOf(['only'], search.archived)
   return {
     ...(state.length > 0 && { state }),
     ...(typeof search.name === 'string' && search.name !== '' && { name: search.name }),
+    ...(archived !== undefined && { archived }),
   }
 }
 
@@ -19,4 +22,8 @@ export function toggleState(filters: Filters, state: ExperimentState): Filters {
   const chosen = filters.state ?? []
   const next = chosen.includes(state) ? chosen.filter((other) => other !== state) : [...chosen, state]
   return { ...filters, state: next }
+}
+
+export function toggleArchived({ archived, ...others }: Filters): Filters {
+  return archived === 'only' ? others : { ...others, archived: 'only' }
 }

@@ -1,0 +1,1 @@
+"""The embedded service in one file: ``ferret backup`` and ``ferret restore``."""

@@ -1,0 +1,56 @@
+"""What a backup is: a tar file with the database, the files that it names, and last the manifest with every digest."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from blake3 import blake3
+from pydantic import Field
+
+from ferret_core.protocol.spec import Strict
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DATABASE = "ferret.db"
+STORAGE = "storage"
+
+
+class Entry(Strict):
+    """A file of the backup: its size in bytes and its BLAKE3."""
+
+    size: int = Field(ge=0)
+    digest: str
+
+
+class Manifest(Strict):
+    """All files before it in the archive, by name; ``revision`` is the database's schema. A backup without is none."""
+
+    format: int = Field(default=FORMAT, ge=FORMAT, le=FORMAT)
+    created_at: str
+    revision: str
+    files: dict[str, Entry]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files.values())
+
+
+class Digesting:
+    """A stream that digests what is read from it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._hasher = blake3()
+        self._size = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._stream.read(size)
+        self._hasher.update(data)
+        self._size += len(data)
+        return data
+
+    @property
+    def entry(self) -> Entry:
+        """What has been read so far."""
+        return Entry(size=self._size, digest=self._hasher.hexdigest())

@@ -1,0 +1,81 @@
+"""Writes a backup, also while the service runs: first a snapshot of the database, then the files that it names."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+from ferret_cli.backup.manifest import DATABASE, MANIFEST, STORAGE, Digesting, Entry, Manifest
+from ferret_core.failpoints import failpoint
+from ferret_core.protocol.digest import canonical_json
+from ferret_core.protocol.errors import FerretError
+from ferret_core.storage import Storage, open_storage
+from ferret_core.storage.file import make_folder_durably, replacing
+from ferret_db import migrate
+from ferret_db.database import Database
+from ferret_db.repositories import references
+from ferret_db.settings import ServiceSettings
+from ferret_db.snapshot import snapshot
+from ferret_sdk.address import TOKEN_FILE
+
+
+def write(settings: ServiceSettings, file: Path) -> Manifest:
+    """Backs the embedded service up into the new ``file``, which only its owner may read; all or nothing.
+
+    Files are stored before what names them is committed, and nothing is collected meanwhile: all that the snapshot
+    names is there. Raises ``storage.corrupt`` or ``storage.missing`` where it is not.
+    """
+    if file.exists():
+        raise FerretError.of_field("request.invalid", "FILE", str(file), "exists; choose a new name")
+    migrate.check(settings.database_url)
+    storage = open_storage(settings.storage_url)
+    make_folder_durably(file.parent)
+    with storage.copying(), tempfile.TemporaryDirectory(prefix=".ferret-backup-", dir=file.parent) as scratch:
+        database = Path(scratch) / DATABASE
+        snapshot(settings.database_url, database)
+        failpoint("backup.copied")
+        named = _named(database)
+        with replacing(file) as stream, tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+            return _fill(archive, database, settings.home / TOKEN_FILE, storage, named)
+
+
+def _named(database: Path) -> dict[str, str]:
+    """The digest of each stored file that the copied database names, by location."""
+    copy = Database(f"sqlite:///{database}")
+    try:
+        with copy.read() as s:
+            return {one.location: one.digest for one in references.of_all(s)}
+    finally:
+        copy.dispose()
+
+
+def _fill(archive: tarfile.TarFile, database: Path, token: Path, storage: Storage, named: dict[str, str]) -> Manifest:
+    files: dict[str, Entry] = {}
+    for path in (database, token):
+        if path.exists():
+            with path.open("rb") as stream:
+                files[path.name] = _add(archive, path.name, stream, path.stat().st_size)
+    for location, digest in sorted(named.items()):
+        name = f"{STORAGE}/{location}"
+        with storage.open(location) as stream:
+            files[name] = _add(archive, name, stream, storage.size(location))
+        if files[name].digest != digest:
+            message = f"{location} does not match its digest: run `ferret storage verify --repair`, then back up again"
+            raise FerretError("storage.corrupt", message)
+    manifest = Manifest(created_at=datetime.now(UTC).isoformat(), revision=migrate.head(), files=files)
+    text = canonical_json(manifest.model_dump(mode="json"))
+    _add(archive, MANIFEST, BytesIO(text), len(text))
+    failpoint("backup.written")
+    return manifest
+
+
+def _add(archive: tarfile.TarFile, name: str, stream: BinaryIO, size: int) -> Entry:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, 0o600
+    digesting = Digesting(stream)
+    archive.addfile(info, digesting)
+    return digesting.entry

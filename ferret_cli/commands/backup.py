@@ -1,0 +1,31 @@
+"""``ferret backup FILE``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup, e.g. ferret.tar.")],
+    home: options.Home = options.DEFAULT_HOME,
+    json: options.Json = False,
+) -> None:
+    """Save the embedded service in one file, also while it runs: experiments, models, contributions, admin token."""
+    from ferret_cli.output import emit, say, size
+    from ferret_cli.setup import require_server
+
+    require_server()
+
+    from ferret_cli.backup.write import write
+    from ferret_db.settings import ServiceSettings
+
+    path = file.expanduser().absolute()
+    manifest = write(ServiceSettings.read(home=home), path)
+    say(f"{len(manifest.files)} files with {size(manifest.size)} are in {path}")
+    if json:
+        emit({"file": str(path), "files": len(manifest.files), "bytes": manifest.size, "revision": manifest.revision})

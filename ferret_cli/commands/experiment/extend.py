@@ -1,0 +1,25 @@
+"""``ferret experiment extend ID``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def extend(
+    id: options.Id,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How many to add.")],
+    url: options.Url = None,
+    json: options.Json = False,
+) -> None:
+    """Give an experiment more rounds; a completed one runs again."""
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service import Service
+
+    run = Service(url).experiment(id).extend(rounds)
+    say(f"{run.id} is {run.state.value} after {run.experiment.round} of {run.experiment.rounds} rounds")
+    if json:
+        emit(run.experiment)

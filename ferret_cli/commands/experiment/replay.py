@@ -1,0 +1,36 @@
+"""``ferret experiment replay ID --round N --out FOLDER``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def replay(
+    id: options.Id,
+    round: Annotated[int, typer.Option("--round", min=0, help="Round whose model is wanted; 0 is the base model.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="New or empty folder for the checkpoint.")],
+    url: options.Url = None,
+    json: options.Json = False,
+) -> None:
+    """Rebuild the model of any committed round from the base model and the ledger; transformers loads it."""
+    from ferret_cli.output import emit, say
+    from ferret_cli.setup import require_training
+
+    require_training()
+
+    from ferret_cli.verification import replay as rebuild
+    from ferret_sdk.service import Service
+
+    run = Service(url).experiment(id)
+    folder = out.expanduser().resolve()
+    manifest = rebuild(run, round, folder, lambda record: say(f"round {record.round:>4}  {record.digest[:16]}…  holds"))
+    say(f"round {round} is in {folder}, its model is {manifest.digest}")
+    if json:
+        emit({"id": id, "round": round, "digest": manifest.digest, "checkpoint": str(folder)})
+    else:
+        print(folder)

@@ -1,0 +1,16 @@
+"""``ferret experiment resume ID``"""
+
+from __future__ import annotations
+
+from ferret_cli import options
+
+
+def resume(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
+    """Let a paused experiment go on where it was."""
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service import Service
+
+    run = Service(url).experiment(id).resume()
+    say(f"{run.id} is {run.state.value} in round {run.experiment.round + 1} of {run.experiment.rounds}")
+    if json:
+        emit(run.experiment)

@@ -1,0 +1,44 @@
+"""``ferret storage gc``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+DAY = 24 * 3600.0
+
+
+def gc(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be deleted.")] = False,
+    grace: Annotated[
+        float, typer.Option("--grace", min=0, metavar="SECONDS", help="Keep what was stored less long ago.")
+    ] = DAY,
+    json: options.Json = False,
+) -> None:
+    """Delete stored files that nothing names, such as those of deleted experiments and killed processes.
+
+    The aggregation worker does this every day. A grace shorter than the longest task is safe only while no server runs.
+    """
+    from ferret_cli.output import emit, say, size
+    from ferret_cli.setup import require_server
+    from ferret_core.protocol.errors import FerretError
+
+    require_server()
+
+    from ferret_core.storage import open_storage
+    from ferret_db import migrate
+    from ferret_db.database import Database
+    from ferret_db.engine.collect import collect
+    from ferret_db.settings import ServiceSettings
+
+    settings = ServiceSettings.read()
+    migrate.check(settings.database_url)
+    swept = collect(Database(settings.database_url), open_storage(settings.storage_url), grace, dry_run=dry_run)
+    if swept is None:
+        raise FerretError("storage.busy", "another process collects or makes a backup; try again when it is done")
+    say(f"{'would delete' if dry_run else 'deleted'} {swept.files} files with {size(swept.bytes)}")
+    if json:
+        emit({"files": swept.files, "bytes": swept.bytes, "dry_run": dry_run})

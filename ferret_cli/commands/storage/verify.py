@@ -1,0 +1,41 @@
+"""``ferret storage verify``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def verify(
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is damaged, as far as possible.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Read every stored file that the database names and compare its digest; exit code 1 if something is missed."""
+    from ferret_cli.output import emit, say
+    from ferret_cli.setup import require_server
+
+    require_server()
+
+    from ferret_cli.stored import check, mend
+    from ferret_db.settings import ServiceSettings
+
+    settings = ServiceSettings.read()
+    found = check(settings)
+    for file in found.damaged:
+        say(f"damaged: {file.location} (round {file.round} of {file.experiment_id})")
+    left = mend(settings, found) if repair else found
+    say(f"{found.files} files, {len(found.damaged)} damaged, {len(found.damaged) - len(left.damaged)} rebuilt")
+    for file in left.damaged:
+        if file not in left.missed:
+            say(f"nothing needs {file.location} any more: it is in the model of round {file.round}")
+    if json:
+        names = {
+            name: [file._asdict() for file in files]
+            for name, files in (("damaged", found.damaged), ("left", left.damaged))
+        }
+        emit({"files": found.files, **names, "missed": len(left.missed)})
+    if left.missed:
+        raise typer.Exit(1)

@@ -1,0 +1,49 @@
+"""The stored files of the server on this machine, checked against its database and mended."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ferret_core.storage import open_storage
+from ferret_db import migrate
+from ferret_db.database import Database
+from ferret_db.engine.verify import damaged
+from ferret_db.repositories import references
+from ferret_db.repositories.references import FileKind, Reference
+from ferret_db.settings import ServiceSettings
+
+
+class Checked(NamedTuple):
+    """How many files were read, and those of them that are damaged."""
+
+    files: int
+    damaged: list[Reference]
+
+    @property
+    def missed(self) -> list[Reference]:
+        """What something lacks: all but contributions that are in the model already."""
+        return [file for file in self.damaged if file.needed or file.kind != FileKind.CONTRIBUTION]
+
+
+def check(settings: ServiceSettings, experiments: Sequence[str | None] = (None,)) -> Checked:
+    """Reads all files that the database names, or those of the experiments."""
+    migrate.check(settings.database_url)
+    database = Database(settings.database_url)
+    with database.read() as s:
+        files = [file for one in experiments for file in references.of_all(s, one)]
+    database.dispose()
+    return Checked(len({file.location for file in files}), damaged(open_storage(settings.storage_url), files))
+
+
+def mend(settings: ServiceSettings, found: Checked) -> Checked:
+    """Rebuilds what was found damaged as far as possible; what is found in the same experiments afterwards."""
+    experiments = sorted({file.experiment_id for file in found.damaged})
+    if not experiments:
+        return Checked(0, [])
+    # The workers' own code, with torch in it, in a process of its own.
+    command = [sys.executable, "-P", "-m", "worker.repair", *experiments]
+    subprocess.run(command, stdout=sys.stderr, check=False)
+    return check(settings, experiments)

@@ -1,0 +1,74 @@
+"""A contribution on its way: on disk before it is sent, gone once the server has given its receipt.
+
+Hours of training may lie in one upload, and either end may be started again meanwhile. The key goes with the
+contribution from the first attempt to the last, so that however often it arrives, it counts once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.storage.file import write_durably
+from ferret_sdk.schemas import Lease
+
+log = logging.getLogger(__name__)
+
+
+class Upload(NamedTuple):
+    """A contribution with all that its request takes; ``seconds`` and ``loss`` are those of the local update.
+
+    ``fence`` is None once the lease is lost: the upload waits until the same assignment is leased again.
+    """
+
+    assignment: str
+    fence: int | None
+    round: int
+    key: str
+    seconds: float
+    loss: float | None
+    blob: bytes
+
+    @classmethod
+    def of(cls, lease: Lease, blob: bytes, seconds: float, loss: float | None) -> Upload:
+        """A new upload, under a key of its own."""
+        return cls(lease.id, lease.fence, lease.task.round, secrets.token_hex(16), seconds, loss, blob)
+
+
+class Spool:
+    """A folder of one file, the upload without a receipt: a line of JSON, then the contribution."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / "upload"
+
+    def keep(self, upload: Upload) -> None:
+        """Stores the upload durably, in place of any before it; ``storage.full`` if there is no room."""
+        for draft in self._folder.glob(".*"):  # of a process that was killed
+            draft.unlink()
+        head = {name: value for name, value in upload._asdict().items() if name != "blob"}
+        head["digest"] = digest_bytes(upload.blob)
+        write_durably(self._path, json.dumps(head).encode() + b"\n" + upload.blob)
+
+    def waiting(self) -> Upload | None:
+        """The upload that still has to be sent; None if there is none, or it cannot be read: it is trained again."""
+        if not self._path.is_file():
+            return None
+        line, _, blob = self._path.read_bytes().partition(b"\n")
+        try:
+            head: dict[str, Any] = json.loads(line)
+            if head.pop("digest") == digest_bytes(blob):
+                return Upload(**head, blob=blob)
+        except (ValueError, KeyError, TypeError):
+            pass
+        log.warning("%s is damaged: its contribution is made again", self._path)
+        self.clear()
+        return None
+
+    def clear(self) -> None:
+        """Forgets the upload: it has arrived, or is not wanted any more."""
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,366 @@
+"""``ferret backup`` and ``ferret restore``: all that there is, or nothing, whatever happens in between."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import stat
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferret_cli.backup.manifest import MANIFEST
+from ferret_cli.backup.restore import _unpack, restore
+from ferret_cli.backup.write import write
+from ferret_cli.stack.home import locked
+from ferret_core.failpoints import VARIABLE
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.storage import open_storage
+from ferret_db import migrate
+from ferret_db.database import Database
+from ferret_db.engine import lifecycle, verify
+from ferret_db.engine.checkpoints import ArtifactFile
+from ferret_db.repositories import experiments, references
+from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_db.settings import ServiceSettings
+from ferret_db.snapshot import snapshot
+
+Ferret = Callable[..., Any]  # tests/ferret_cli/conftest.py
+SPEC = ExperimentSpec.model_validate(
+    {
+        "name": "kept",
+        "model": {"source": "/models/toy"},
+        "dataset": {"name": "jsonl", "train": "/data/train.jsonl"},
+        "participants": {"simulated": 2},
+    }
+)
+
+
+class Embedded:
+    """The home of an embedded service, and what lies in it."""
+
+    def __init__(self, home: Path) -> None:
+        self.settings = ServiceSettings(home=home)
+        self.database = Database(self.settings.database_url)
+        self.storage = open_storage(self.settings.storage_url)
+
+    def start_experiment(self, weights: bytes) -> str:
+        """The id of a running experiment with a stored base model."""
+        stored = self.storage.put_bytes(weights, "checkpoints")
+        file = ArtifactFile("model.safetensors", stored.size, stored.digest, stored.location)
+        with self.database.begin() as s:
+            experiment_id = lifecycle.submit(s, SPEC)[0].id
+            lifecycle.start(s, experiment_id, "ba" * 32, {"a": [2]}, [file])
+        return experiment_id
+
+    def experiments(self) -> set[str]:
+        with self.database.read() as s:
+            return {one.id for one in experiments.list_page(s, ExperimentFilter(), 1000).items}
+
+    def damaged(self) -> list[Any]:
+        with self.database.read() as s:
+            return verify.damaged(self.storage, references.of_all(s))
+
+
+@pytest.fixture
+def embedded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedded]:
+    for name in list(os.environ):
+        if name.startswith("FERRET_"):
+            monkeypatch.delenv(name)
+    home.mkdir(mode=0o700)
+    migrate.upgrade(ServiceSettings(home=home).database_url)
+    (home / "admin.token").write_text("secret\n")
+    found = Embedded(home)
+    found.start_experiment(b"weights" * 1000)
+    yield found
+    found.database.dispose()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "backups" / "monday.tar"
+
+
+@pytest.fixture
+def backup(embedded: Embedded, file: Path) -> Path:
+    write(embedded.settings, file)
+    return file
+
+
+def test_what_was_backed_up_is_restored(embedded: Embedded, backup: Path, tmp_path: Path) -> None:
+    manifest = restore(backup, tmp_path / "new" / "home")
+    restored = Embedded(tmp_path / "new" / "home")
+    assert restored.experiments() == embedded.experiments()
+    assert restored.damaged() == []
+    assert (tmp_path / "new/home/admin.token").read_text() == "secret\n"
+    assert manifest.revision == migrate.head()
+    migrate.check(restored.settings.database_url)
+    restored.start_experiment(b"it goes on")
+    restored.database.dispose()
+
+
+def test_only_its_owner_may_read_it(backup: Path, tmp_path: Path) -> None:
+    restore(backup, tmp_path / "restored")
+    for path in (backup, tmp_path / "restored", tmp_path / "restored/admin.token", tmp_path / "restored/ferret.db"):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_garbage_is_left_out(embedded: Embedded, file: Path) -> None:
+    garbage = embedded.storage.put_bytes(b"nobody names me", "updates")
+    manifest = write(embedded.settings, file)
+    assert f"storage/{garbage.location}" not in manifest.files
+    assert len(manifest.files) == 3
+
+
+def test_a_backup_while_others_write_holds_one_moment(embedded: Embedded, file: Path, tmp_path: Path) -> None:
+    stopped, before = threading.Event(), embedded.experiments()
+
+    def work() -> None:
+        while not stopped.is_set():
+            embedded.start_experiment(os.urandom(20_000))
+
+    writer = threading.Thread(target=work)
+    writer.start()
+    try:
+        write(embedded.settings, file)
+    finally:
+        stopped.set()
+        writer.join()
+    restore(file, tmp_path / "restored")
+    restored = Embedded(tmp_path / "restored")
+    assert before <= restored.experiments() <= embedded.experiments()
+    assert restored.damaged() == []
+    restored.database.dispose()
+
+
+def test_nothing_is_collected_meanwhile(embedded: Embedded, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[bool] = []
+
+    def watched(url: str, target: Path) -> None:
+        with embedded.storage.collecting(every=0) as turn:
+            turns.append(turn)
+        snapshot(url, target)
+
+    monkeypatch.setattr("ferret_cli.backup.write.snapshot", watched)
+    write(embedded.settings, file)
+    assert turns == [False]
+
+
+@pytest.mark.parametrize(("damage", "code"), [("rotten", "storage.corrupt"), ("gone", "storage.missing")])
+def test_a_damaged_file_is_no_backup(embedded: Embedded, file: Path, damage: str, code: str) -> None:
+    (stored,) = embedded.storage.list()
+    path = embedded.storage.path(stored.location)
+    if damage == "rotten":
+        path.write_bytes(b"x" * stored.size)
+    else:
+        path.unlink()
+    with pytest.raises(FerretError) as caught:
+        write(embedded.settings, file)
+    assert caught.value.code == code
+    assert list(file.parent.iterdir()) == []
+
+
+def test_a_backup_is_not_overwritten(embedded: Embedded, backup: Path) -> None:
+    before = backup.read_bytes()
+    with pytest.raises(FerretError, match="choose a new name"):
+        write(embedded.settings, backup)
+    assert backup.read_bytes() == before
+
+
+def test_postgresql_has_tools_of_its_own(embedded: Embedded, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrate, "check", lambda url: None)
+    settings = ServiceSettings(home=embedded.settings.home, database_url="postgresql://ferret:secret@db/ferret")
+    with pytest.raises(FerretError, match="pg_dump") as caught:
+        write(settings, file)
+    assert caught.value.code == "settings.invalid"
+    assert "secret" not in caught.value.detail
+    assert list(file.parent.iterdir()) == []
+
+
+def assert_refused(file: Path, home: Path, match: str) -> None:
+    with pytest.raises(FerretError, match=match) as caught:
+        restore(file, home)
+    assert caught.value.code == "backup.invalid"
+    assert list(home.parent.iterdir()) == [], "nothing is left, not even beside it"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    (tmp_path / "target").mkdir()
+    return tmp_path / "target" / "home"
+
+
+def test_a_flipped_bit_anywhere_is_noticed(backup: Path, target: Path) -> None:
+    whole = backup.read_bytes()
+    with tarfile.open(backup) as archive:
+        inside = [(one.offset_data, one.size) for one in archive]
+    for start, size in inside:
+        for at in {start, start + size // 2, start + size - 1}:
+            data = bytearray(whole)
+            data[at] ^= 4
+            backup.write_bytes(data)
+            assert_refused(backup, target, str(backup))
+
+
+def test_a_backup_that_was_cut_off_is_noticed_wherever(backup: Path, target: Path) -> None:
+    whole = backup.read_bytes()
+    with tarfile.open(backup) as archive:
+        ends = [one.offset for one in archive]
+    for end in [0, 100, *ends, *(end + 512 for end in ends), *(end + 700 for end in ends)]:
+        backup.write_bytes(whole[:end])
+        assert_refused(backup, target, str(backup))
+
+
+def members(file: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
+    with tarfile.open(file) as archive:
+        return [(one, archive.extractfile(one).read()) for one in archive]  # type: ignore[union-attr]
+
+
+def rewrite(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    with tarfile.open(file, "w") as archive:
+        for info, data in entries:
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../evil",
+        "{tmp}/evil",
+        "storage/../../../evil",
+        "storage",
+        "more.txt",
+        "storage//x",
+        "./storage/x",
+        "ferret.db",
+    ],
+)
+def test_a_file_that_is_no_part_of_a_backup_is_refused(backup: Path, target: Path, tmp_path: Path, name: str) -> None:
+    entries = members(backup)
+    rewrite(backup, [*entries[:-1], (tarfile.TarInfo(name.format(tmp=tmp_path)), b"evil"), entries[-1]])
+    assert_refused(backup, target, "is not what a backup holds")
+    assert list(tmp_path.rglob("evil")) == []
+
+
+def test_a_link_is_refused(backup: Path, target: Path) -> None:
+    entries, link = members(backup), tarfile.TarInfo("storage/checkpoints/link")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    rewrite(backup, [*entries[:-1], (link, b""), entries[-1]])
+    assert_refused(backup, target, "is not what a backup holds")
+
+
+def test_a_file_behind_the_manifest_is_refused(backup: Path, target: Path) -> None:
+    rewrite(backup, [*members(backup), (tarfile.TarInfo("storage/late"), b"late")])
+    assert_refused(backup, target, "comes after the manifest")
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"revision": "9999"}, "later version"),
+        ({"format": 2}, "cannot be read"),
+        ({"files": {}}, "do not match the manifest"),
+        ({"unknown": 1}, "cannot be read"),
+    ],
+)
+def test_a_manifest_of_something_else_is_refused(
+    backup: Path, target: Path, changes: dict[str, Any], match: str
+) -> None:
+    *files, (info, text) = members(backup)
+    assert info.name == MANIFEST
+    rewrite(backup, [*files, (info, json.dumps(json.loads(text) | changes).encode())])
+    assert_refused(backup, target, match)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive at all", b"\0" * 20_000])
+def test_another_file_is_no_backup(tmp_path: Path, target: Path, content: bytes) -> None:
+    (tmp_path / "other").write_bytes(content)
+    assert_refused(tmp_path / "other", target, "other")
+
+
+def test_a_home_with_something_in_it_is_left_alone(backup: Path, tmp_path: Path) -> None:
+    home = tmp_path / "mine"
+    home.mkdir()
+    restore(backup, home)
+    before = sorted(home.rglob("*"))
+    with pytest.raises(FerretError, match="choose another") as caught:
+        restore(backup, home)
+    assert caught.value.code == "request.invalid"
+    assert sorted(home.rglob("*")) == before
+
+
+def test_a_home_that_fills_up_meanwhile_is_left_alone(
+    backup: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(file: Path, folder: Path) -> Any:
+        target.mkdir()
+        (target / "mine").write_text("mine")
+        return _unpack(file, folder)
+
+    monkeypatch.setattr("ferret_cli.backup.restore._unpack", slowly)
+    with pytest.raises(FerretError, match="choose another"):
+        restore(backup, target)
+    assert [path.name for path in target.parent.rglob("*")] == ["home", "mine"]
+
+
+def test_a_home_in_use_is_named_so(backup: Path, tmp_path: Path) -> None:
+    with locked(tmp_path / "used"), pytest.raises(FerretError, match=str(os.getpid())) as caught:
+        restore(backup, tmp_path / "used")
+    assert caught.value.code == "home.in_use"
+
+
+@pytest.mark.parametrize("name", ["FERRET_DATABASE_URL", "FERRET_STORAGE_URL"])
+def test_a_service_that_keeps_its_state_elsewhere_is_told(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "sqlite:////elsewhere/ferret.db" if "DATABASE" in name else "file:///elsewhere")
+    with pytest.raises(FerretError, match=name) as caught:
+        restore(backup, tmp_path / "restored")
+    assert caught.value.code == "settings.invalid"
+    assert not (tmp_path / "restored").exists()
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(FerretError, match="is not there"):
+        restore(tmp_path / "none.tar", tmp_path / "restored")
+
+
+@pytest.mark.parametrize(
+    "name", ["backup.copied", "storage.written", "backup.written", "storage.synced", "storage.renamed"]
+)
+def test_a_backup_that_is_killed_is_none_or_whole(
+    embedded: Embedded, ferret: Ferret, file: Path, tmp_path: Path, name: str
+) -> None:
+    killed = ferret("backup", file, **{VARIABLE: f"{name}:1"})
+    assert killed.returncode == -signal.SIGKILL
+    assert file.exists() == (name == "storage.renamed")
+    if not file.exists():
+        assert ferret("backup", file, "--json").returncode == 0
+    restore(file, tmp_path / "restored")
+    restored = Embedded(tmp_path / "restored")
+    assert restored.experiments() == embedded.experiments()
+    restored.database.dispose()
+
+
+@pytest.mark.parametrize("name", ["storage.durable", "restore.unpacked", "restore.moved"])
+def test_a_restore_that_is_killed_is_none_or_whole(
+    embedded: Embedded, backup: Path, ferret: Ferret, target: Path, name: str
+) -> None:
+    killed = ferret("restore", backup, "--home", target, **{VARIABLE: f"{name}:1"})
+    assert killed.returncode == -signal.SIGKILL
+    assert target.exists() == (name == "restore.moved")
+    if not target.exists():
+        done = ferret("restore", backup, "--home", target, "--json")
+        assert json.loads(done.stdout)["files"] == 3
+    restored = Embedded(target)
+    assert restored.experiments() == embedded.experiments()
+    assert restored.damaged() == []
+    restored.database.dispose()

@@ -1,0 +1,62 @@
+"""What was made and has no receipt yet survives everything but damage, and damage is noticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferret_core.protocol.spec import RoundTask
+from ferret_sdk.schemas import Lease
+from ferret_sdk.spool import Spool, Upload
+
+BLOB = b"first line\nsecond line\x00\xff"
+
+
+@pytest.fixture
+def upload() -> Upload:
+    seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "rank": 0, "population": 1}
+    task = RoundTask(experiment="exp_1", round=4, participant="clinic", base_digest="ba" * 32, **seeds)
+    return Upload.of(Lease(id="asg_1", fence=7, lease_seconds=60, task=task), BLOB, 2.5, 1.25)
+
+
+def test_nothing_waits_at_first(tmp_path: Path) -> None:
+    assert Spool(tmp_path / "upload").waiting() is None
+
+
+def test_an_upload_waits_whole_and_under_its_key_until_it_is_cleared(tmp_path: Path, upload: Upload) -> None:
+    Spool(tmp_path / "upload").keep(upload)
+    again = Spool(tmp_path / "upload")
+    assert again.waiting() == upload
+    assert (upload.assignment, upload.fence, upload.round, upload.blob) == ("asg_1", 7, 4, BLOB)
+    again.clear()
+    again.clear()
+    assert again.waiting() is None
+
+
+def test_every_upload_has_a_key_of_its_own(upload: Upload) -> None:
+    lease = Lease.model_construct(id="asg_1", fence=7, task=type("Task", (), {"round": 4}))
+    assert Upload.of(lease, BLOB, 2.5, None).key != upload.key
+
+
+def test_a_later_upload_takes_the_place_of_the_one_before_and_of_drafts(tmp_path: Path, upload: Upload) -> None:
+    spool = Spool(tmp_path / "upload")
+    spool.keep(upload)
+    (tmp_path / "upload" / ".draft-of-a-killed-process").write_bytes(b"half")
+    spool.keep(upload._replace(fence=None))
+    waiting = spool.waiting()
+    assert waiting is not None
+    assert waiting.fence is None
+    assert [path.name for path in (tmp_path / "upload").iterdir()] == ["upload"]
+
+
+@pytest.mark.parametrize("position", [3, -1])
+def test_a_damaged_upload_is_not_sent(tmp_path: Path, upload: Upload, position: int) -> None:
+    spool = Spool(tmp_path / "upload")
+    spool.keep(upload)
+    (path,) = (tmp_path / "upload").iterdir()
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(bytes(data))
+    assert spool.waiting() is None
+    assert not path.exists()

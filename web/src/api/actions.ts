@@ -1,0 +1,41 @@
+import { answer, client } from './client'
+import type { Experiment } from './types'
+
+function at(id: string) {
+  return { params: { path: { experiment_id: id } } }
+}
+
+export function pauseExperiment({ id }: Experiment) {
+  return answer(client.POST('/api/v1/experiments/{experiment_id}:pause', at(id)))
+}
+
+export function resumeExperiment({ id }: Experiment) {
+  return answer(client.POST('/api/v1/experiments/{experiment_id}:resume', at(id)))
+}
+
+export function cancelExperiment({ id }: Experiment) {
+  return answer(client.POST('/api/v1/experiments/{experiment_id}:cancel', at(id)))
+}
+
+/** Saying how many rounds there are before makes a request that is sent twice count once. */
+export function extendExperiment({ id, rounds: expected }: Experiment, rounds: number) {
+  const body = { rounds, expected_rounds: expected }
+  return answer(client.POST('/api/v1/experiments/{experiment_id}:extend', { ...at(id), body }))
+}
+
+/** `patch` is a JSON Merge Patch of the specification (RFC 7396). */
+export function cloneExperiment({ id }: Experiment, patch: Record<string, unknown>) {
+  return answer(client.POST('/api/v1/experiments/{experiment_id}:clone', { ...at(id), body: patch }))
+}
+
+export function archiveExperiment({ id }: Experiment) {
+  return answer(client.POST('/api/v1/experiments/{experiment_id}:archive', at(id)))
+}
+
+export function unarchiveExperiment({ id }: Experiment) {
+  return answer(client.POST('/api/v1/experiments/{experiment_id}:unarchive', at(id)))
+}
+
+export function deleteExperiment({ id }: Experiment) {
+  return answer(client.DELETE('/api/v1/experiments/{experiment_id}', at(id)))
+}

@@ -1,0 +1,220 @@
+// @vitest-environment jsdom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
+import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import type { Experiment, Rejection } from '@/api/types'
+import { FakeEventSource } from '@/lib/fake-event-source'
+
+// They draw on a canvas, which jsdom has not.
+vi.mock('@/features/experiment/charts', () => ({ Charts: () => null }))
+
+const { dashboardRouter } = await import('./router')
+
+const DEMO = {
+  id: 'exp_1',
+  name: 'demo',
+  state: 'running',
+  stalled: null,
+  algorithm: 'ferret',
+  dataset: 'demo',
+  rounds: 12,
+  round: 3,
+  participants: 4,
+  spec: {},
+  error: null,
+  base_digest: null,
+  digest: null,
+  bytes_up: 0,
+  bytes_down: 0,
+  metrics: {},
+  event_seq: 9,
+  cloned_from: null,
+  archived_at: null,
+  created_at: '2026-11-21T12:00:00Z',
+  started_at: '2026-11-21T12:00:01Z',
+  finished_at: null,
+  links: { stream: '/api/v1/experiments/exp_1/events/stream' },
+} as unknown as Experiment
+
+interface Asked {
+  method: string
+  path: string
+  body: unknown
+}
+
+let asked: Asked[]
+let stored: Experiment
+let rejections: Rejection[]
+
+beforeEach(() => {
+  asked = []
+  rejections = []
+  FakeEventSource.install()
+  vi.stubGlobal('scrollTo', vi.fn())
+  // jsdom knows the element and not its methods.
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true
+  }
+  HTMLDialogElement.prototype.close = function () {
+    this.open = false
+  }
+  vi.stubGlobal('fetch', async (request: Request) => {
+    const path = new URL(request.url).pathname.replace('/api/v1', '')
+    if (request.method === 'GET') return Response.json(read(path))
+    asked.push({ method: request.method, path, body: await request.json().catch(() => undefined) })
+    return write(path, request.method)
+  })
+})
+
+afterEach(() => {
+  cleanup()
+  vi.unstubAllGlobals()
+})
+
+function read(path: string): unknown {
+  if (path === '/experiments/exp_1') return stored
+  if (path === '/experiments/exp_2') return { ...stored, id: 'exp_2', name: 'again', cloned_from: 'exp_1' }
+  if (path.endsWith('/metrics')) return { series: [] }
+  if (path.endsWith('/rejections')) return { items: rejections, next_cursor: null }
+  return path === '/info' ? { formats: {} } : { items: [], next_cursor: null }
+}
+
+function write(path: string, method: string): Response {
+  if (method === 'DELETE') return new Response(null, { status: 204 })
+  const verb = path.split(':')[1] ?? ''
+  if (verb === 'clone') return Response.json(read('/experiments/exp_2'), { status: 202 })
+  if (verb === 'extend') {
+    const problem = { code: 'extension.refused', title: 'No more rounds', detail: 'clone it with more rounds' }
+    return Response.json(problem, { status: 409 })
+  }
+  const after: Record<string, Partial<Experiment>> = {
+    pause: { state: 'paused' },
+    resume: { state: 'running' },
+    cancel: { state: 'cancelled' },
+    archive: { archived_at: '2026-11-21T13:00:00Z' },
+  }
+  stored = { ...stored, ...after[verb] }
+  return Response.json(stored)
+}
+
+async function visit(changes: Partial<Experiment> = {}) {
+  stored = { ...DEMO, ...changes }
+  const router = dashboardRouter(createMemoryHistory({ initialEntries: ['/experiments/exp_1'] }))
+  render(
+    <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>,
+  )
+  await screen.findByTestId('experiment-state')
+  return router
+}
+
+function actions(): (string | null)[] {
+  const group = screen.getByRole('group', { name: 'Actions' })
+  return [...group.querySelectorAll(':scope > button')].map((button) => button.textContent)
+}
+
+function press(label: string) {
+  fireEvent.click(within(screen.getByRole('group', { name: 'Actions' })).getByRole('button', { name: label }))
+}
+
+/** The open dialog, which jsdom shows to nobody. */
+function dialog(): HTMLDialogElement {
+  const open = document.querySelector<HTMLDialogElement>('dialog[open]')
+  if (open === null) throw new Error('no dialog is open')
+  return open
+}
+
+function confirm() {
+  const form = dialog().querySelector('form')
+  if (form === null) throw new Error('the dialog has no form')
+  fireEvent.submit(form)
+}
+
+test.each<[Partial<Experiment>, string[]]>([
+  [{ state: 'queued' }, ['Clone', 'Cancel']],
+  [{ state: 'running' }, ['Pause', 'Extend', 'Clone', 'Cancel']],
+  [{ state: 'paused' }, ['Resume', 'Extend', 'Clone', 'Cancel']],
+  [{ state: 'completed' }, ['Extend', 'Clone', 'Archive', 'Delete']],
+  [{ state: 'failed', archived_at: '2026-11-21T13:00:00Z' }, ['Clone', 'Unarchive', 'Delete']],
+])('what can be done follows from %o', async (changes, expected) => {
+  await visit(changes)
+  expect(actions()).toEqual(expected)
+})
+
+test('pausing shows that it is paused, and how to go on', async () => {
+  await visit()
+  press('Pause')
+  expect((await screen.findByTestId('paused')).textContent).toContain('press Resume')
+  expect(screen.getByTestId('experiment-state').textContent).toBe('paused')
+  press('Resume')
+  await waitFor(() => {
+    expect(screen.queryByTestId('paused')).toBeNull()
+  })
+  expect(asked.map(({ path }) => path)).toEqual(['/experiments/exp_1:pause', '/experiments/exp_1:resume'])
+})
+
+test('a stalled experiment says why and what to do', async () => {
+  const detail = 'No aggregation worker was seen: start one with ferret worker aggregate.'
+  await visit({ stalled: { code: 'worker.missing', detail, since: '2026-11-21T12:00:00Z' } })
+  expect(screen.getByTestId('experiment-state').textContent).toBe('stalled')
+  expect(screen.getByTestId('stalled').textContent).toContain(detail)
+})
+
+test('cancelling asks first', async () => {
+  await visit()
+  press('Cancel')
+  expect(dialog().textContent).toContain('cannot be undone')
+  expect(asked).toEqual([])
+  confirm()
+  await waitFor(() => {
+    expect(screen.getByTestId('experiment-state').textContent).toBe('cancelled')
+  })
+  expect(asked[0]).toMatchObject({ method: 'POST', path: '/experiments/exp_1:cancel' })
+})
+
+test('an extension that is refused says why, in the dialog', async () => {
+  await visit({ state: 'completed' })
+  press('Extend')
+  confirm()
+  expect(await within(dialog()).findByText('clone it with more rounds')).toBeTruthy()
+  expect(asked[0]).toMatchObject({ path: '/experiments/exp_1:extend', body: { rounds: 12, expected_rounds: 12 } })
+})
+
+test('a clone is opened', async () => {
+  const router = await visit()
+  press('Clone')
+  fireEvent.change(within(dialog()).getByLabelText(/Other changes/), { target: { value: '{"seed": 7}' } })
+  confirm()
+  await waitFor(() => {
+    expect(router.state.location.pathname).toBe('/experiments/exp_2')
+  })
+  expect(asked[0]).toMatchObject({ body: { name: 'demo', rounds: 12, seed: 7 } })
+  expect(await screen.findByText('exp_1')).toBeTruthy()
+})
+
+test('what is deleted leads back to the list', async () => {
+  const router = await visit({ state: 'completed' })
+  press('Delete')
+  confirm()
+  await waitFor(() => {
+    expect(router.state.location.pathname).toBe('/')
+  })
+  expect(asked).toEqual([{ method: 'DELETE', path: '/experiments/exp_1', body: undefined }])
+})
+
+test('refused uploads are counted with their reasons', async () => {
+  const at = '2026-11-21T12:30:00Z'
+  const one = { participant: 'site-a', round: 2, detail: 'update: holds NaN', created_at: at, updated_at: at }
+  rejections = [
+    { ...one, code: 'contribution.non_finite', count: 3 },
+    { ...one, code: 'round.closed', count: 1 },
+  ]
+  await visit()
+  const section = await screen.findByTestId('rejections')
+  expect(section.textContent).toContain('4 in all')
+  expect(section.textContent).toContain('contribution.non_finite')
+  expect(section.textContent).toContain('update: holds NaN')
+})

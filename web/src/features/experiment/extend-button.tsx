@@ -1,0 +1,28 @@
+import { extendExperiment } from '@/api/actions'
+import type { Experiment } from '@/api/types'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Field } from '@/lib/ui/field'
+
+import { useAction } from './use-action'
+
+export function ExtendButton({ experiment }: { experiment: Experiment }) {
+  const extend = useAction((rounds: number) => extendExperiment(experiment, rounds))
+  return (
+    <ActionDialog
+      label="Extend"
+      title={`Give “${experiment.name}” more rounds`}
+      dismiss="Leave it"
+      pending={extend.pending}
+      problem={extend.problem}
+      onSubmit={async (form) => (await extend.run(Number(form.get('rounds')))) !== undefined}
+    >
+      <p>
+        It has {experiment.rounds} now.
+        {experiment.state === 'completed' && ' It goes on from its last model, and runs again.'}
+      </p>
+      <Field label="Rounds to add">
+        <input name="rounds" type="number" min={1} step={1} defaultValue={experiment.rounds} required />
+      </Field>
+    </ActionDialog>
+  )
+}

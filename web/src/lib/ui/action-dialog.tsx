@@ -1,0 +1,50 @@
+import { type ReactNode, type SubmitEvent, useId, useRef } from 'react'
+
+import { type Problem, ProblemNotice } from './problem-notice'
+
+interface Props {
+  /** What the button says, and the one in the dialog that does it. */
+  label: string
+  title: string
+  children: ReactNode
+  /** What the other button says: the action is not taken. */
+  dismiss: string
+  danger?: boolean
+  pending: boolean
+  problem: Problem | undefined
+  /** Takes the action; the dialog closes when it resolves to true. */
+  onSubmit: (form: FormData) => Promise<boolean>
+}
+
+/** A button that asks before it acts: what happens, what cannot be undone, what more it takes. */
+export function ActionDialog({ label, title, children, dismiss, danger = false, pending, problem, onSubmit }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  const submit = async (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    if (await onSubmit(new FormData(event.currentTarget))) dialog.current?.close()
+  }
+
+  return (
+    <>
+      <button type="button" className="button" onClick={() => dialog.current?.showModal()}>
+        {label}
+      </button>
+      <dialog ref={dialog} aria-labelledby={heading}>
+        <form onSubmit={(event) => void submit(event)}>
+          <h2 id={heading}>{title}</h2>
+          {children}
+          {problem && <ProblemNotice problem={problem} />}
+          <div className="dialog-actions">
+            <button type="button" className="button" autoFocus={danger} onClick={() => dialog.current?.close()}>
+              {dismiss}
+            </button>
+            <button type="submit" className={danger ? 'button danger' : 'button primary'} disabled={pending}>
+              {label}
+            </button>
+          </div>
+        </form>
+      </dialog>
+    </>
+  )
+}
