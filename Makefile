@@ -38,6 +38,10 @@ doctor: setup ## say what is missing and how to mend it
 test: check web-check ## everything that can run here: checks, then all tests
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 
+.PHONY: chaos
+chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on PostgreSQL; at most an hour
+	$(BIN)/python -m tests.chaos.storm --leases 2 $(ARGS)
+
 .PHONY: check
 check: setup ## format, lint, types, import rules, committed openapi.json
 	$(BIN)/ruff format --check .

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
@@ -30,6 +30,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
 
+# Tiny tensors gain nothing from threads, and several test processes share the cores.
 torch.set_num_threads(1)
 # A shell ignores SIGINT for its background jobs, and children inherit that: Ctrl-C is part of what is tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -89,6 +90,33 @@ def toy_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "train.jsonl", folder / "test.jsonl"
 
 
+class DatasetSample(NamedTuple):
+    """A small valid dataset: its options, the files its parts are read from, and which option an error is about."""
+
+    options: dict[str, Any]
+    train: Path
+    test: Path
+    blamed: str
+
+
+@pytest.fixture(scope="session")
+def dataset_sample() -> Callable[[str, Path], DatasetSample]:
+    """``dataset_sample(name, folder)``: a few rows of our own in the dataset's official format; a new one goes here."""
+    samples = {
+        "codealpaca": _codealpaca,
+        "dolly": _dolly,
+        "gsm8k": _gsm8k,
+        "jsonl": _jsonl,
+        "natural_instructions": _natural_instructions,
+    }
+
+    def make(name: str, folder: Path) -> DatasetSample:
+        assert name in samples, f"add a sample of {name!r} to the fixture dataset_sample in tests/conftest.py"
+        return samples[name](folder)
+
+    return make
+
+
 @pytest.fixture
 def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[..., ExperimentSpec]:
     """``toy_spec("ferret", rounds=3)``: three simulated clients that learn the toy task with a tiny model."""
@@ -136,12 +164,6 @@ def one_bad_client(toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path
         round={"quorum": 0.5},
         evaluation={"examples": 4, "generate": 2, "max_new_tokens": 8},
     )
-
-
-# Tiny tensors gain nothing from threads, and several test processes share the cores.
-torch.set_num_threads(1)
-# A shell ignores SIGINT for its background jobs, and children inherit that: Ctrl-C is part of what is tested.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -200,3 +222,54 @@ def _tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(
         tokenizer_object=backend, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=CONTEXT
     )
+
+
+def _codealpaca(folder: Path) -> DatasetSample:
+    languages = ["C", "C++", "Go", "X86-64 Assembly"]
+    rows = [{"instruction": f"Print {i}.", "input": languages[i % 4], "output": f"print({i})"} for i in range(40)]
+    path = folder / "rosetta_alpaca.json"
+    path.write_text("[" + ",\n".join(map(json.dumps, rows)) + "]")
+    return DatasetSample({"path": str(path), "languages": 3}, path, path, "dataset.path")
+
+
+def _dolly(folder: Path) -> DatasetSample:
+    categories = ["brainstorming", "closed_qa", "summarization"]
+    rows = [
+        {"instruction": f"Say {i}.", "context": "", "response": str(i), "category": categories[i % 3]}
+        for i in range(20)
+    ]
+    path = _lines(folder / "databricks-dolly-15k.jsonl", rows)
+    return DatasetSample({"path": str(path)}, path, path, "dataset.path")
+
+
+def _gsm8k(folder: Path) -> DatasetSample:
+    return _two_files(folder, [{"question": f"{i} + {i}?", "answer": f"#### {2 * i}"} for i in range(20)])
+
+
+def _jsonl(folder: Path) -> DatasetSample:
+    rows = [{"instruction": "Double.", "input": str(i), "output": str(2 * i), "label": "maths"} for i in range(20)]
+    return _two_files(folder, rows)
+
+
+def _natural_instructions(folder: Path) -> DatasetSample:
+    for name, count in (("task1_a", 100), ("task2_b", 50), ("task3_c", 4)):
+        instances = [{"id": str(i), "input": f"{name} {i}", "output": [str(i), "none"]} for i in range(count)]
+        _lines(folder / "tasks" / f"{name}.json", [{"Definition": [f"Do {name}."], "Instances": instances}])
+    for split, names in (("train", "task1_a\ntask2_b\n"), ("test", "task3_c\n")):
+        (folder / "splits" / "default").mkdir(parents=True, exist_ok=True)
+        (folder / "splits" / "default" / f"{split}_tasks.txt").write_text(names)
+    tasks = folder / "tasks"
+    return DatasetSample({"tasks": str(folder)}, tasks / "task2_b.json", tasks / "task3_c.json", "dataset.tasks")
+
+
+def _two_files(folder: Path, rows: list[dict[str, Any]]) -> DatasetSample:
+    """Options ``train`` and ``test``: the rows, and their last fifth."""
+    train = _lines(folder / "train", rows[: -len(rows) // 5])
+    test = _lines(folder / "test", rows[-len(rows) // 5 :])
+    return DatasetSample({"train": str(train), "test": str(test)}, train, test, "dataset.train")
+
+
+def _lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path

@@ -71,7 +71,8 @@ def test_every_ferret_command_shown_exists(document: str) -> None:
     text = (ROOT / document).read_text()
     blocks = "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
     commands = {
-        tuple(found.split()) for found in re.findall(r"ferret ((?:bench |data |experiment |paper )?[a-z]+)", blocks)
+        tuple(found.split())
+        for found in re.findall(r"ferret ((?:bench |data |experiment |paper |storage )?[a-z]+)", blocks)
     }
     assert commands
     for command in commands:

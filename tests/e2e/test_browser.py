@@ -62,6 +62,36 @@ def test_a_curve_grows_while_one_watches(page: Page, served: Served, toy_spec: C
     assert download.value.path().stat().st_size == files["model.safetensors"].size
 
 
+def test_an_experiment_is_led_by_hand(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
+    """It waits for a participant that never comes: paused, resumed, cloned; the clone is cancelled and deleted."""
+    run = served.service.submit(toy_spec(name="by hand", participants={"edge": 1}))
+    page.set_default_timeout(60_000)
+    page.goto(f"{served.address.replace('/#', f'/experiments/{run.id}#')}")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_test_id("paused")).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_test_id("paused")).to_be_hidden(timeout=60_000)
+    assert run.refresh().state == "running"
+
+    page.get_by_role("button", name="Clone").click()
+    form = page.locator("dialog[open]")
+    form.get_by_label("Name").fill("by hand, again")
+    form.get_by_label("Other changes").fill('{"seed": 9}')
+    form.get_by_role("button", name="Clone").click()
+    expect(page.get_by_role("heading", name="by hand, again")).to_be_visible(timeout=60_000)
+    clone = served.service.experiment(page.url.rsplit("/", 1)[1])
+    assert (clone.experiment.cloned_from, clone.experiment.spec["seed"]) == (run.id, 9)
+
+    for action, state in (("Cancel", "cancelled"), ("Delete", None)):
+        page.get_by_role("button", name=action, exact=True).click()
+        page.locator("dialog[open]").get_by_role("button", name=action, exact=True).click()
+        if state is not None:
+            expect(page.get_by_test_id("experiment-state")).to_have_text(state, timeout=60_000)
+    page.wait_for_url(f"{served.service.url}/")
+    assert clone.id not in [one.id for one in served.service.experiments()]
+    run.cancel()
+
+
 def test_without_the_token_nothing_is_shown(page: Page, served: Served) -> None:
     page.goto(served.service.url)
     expect(page.get_by_test_id("sign-in")).to_be_visible()

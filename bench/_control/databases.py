@@ -1,0 +1,45 @@
+"""Empty databases of each kind that the service runs on."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from psycopg.sql import SQL, Identifier
+from sqlalchemy.engine import make_url
+
+SETTING = "FERRET_TEST_POSTGRESQL"
+NAMES = ("sqlite", "postgresql")
+
+
+def missing(name: str) -> str | None:
+    """Why there can be no such database here, or None if there can."""
+    if name != "postgresql":
+        return None
+    if not (server := os.environ.get(SETTING)):
+        return f"needs a PostgreSQL server in which databases may be made: name it in {SETTING}"
+    try:
+        psycopg.connect(server, connect_timeout=3).close()
+    except psycopg.OperationalError as error:
+        return f"{SETTING} names a server that cannot be reached: {error}"
+    return None
+
+
+@contextmanager
+def empty(name: str, folder: Path) -> Generator[str]:
+    """The URL of a database without tables: a file in ``folder``, or one made in the server for the block."""
+    if name == "sqlite":
+        yield f"sqlite:///{folder}/ferret.db"
+        return
+    server = os.environ[SETTING]
+    database = f"ferret_bench_{secrets.token_hex(8)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(database)))
+        try:
+            yield make_url(server).set(database=database).render_as_string(hide_password=False)
+        finally:
+            connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(database)))

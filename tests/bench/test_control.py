@@ -1,0 +1,108 @@
+"""What the document says follows from what was measured; how fast anything was is never asserted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from bench._control import databases, rounds
+from bench._control.rounds import Sample
+from bench.control import BOUNDS, QUICK, Benchmark
+from ferret_cli.stack import broker
+from ferret_core.protocol.errors import FerretError
+
+PROCESSES = {"api", "worker train", "worker aggregate"}
+
+
+def silent(line: str) -> None:
+    assert line
+
+
+@pytest.fixture(scope="module")
+def document(need, postgresql) -> Iterator[dict]:
+    need(broker.find_program() is not None, "a Redis or Valkey server")
+    with postgresql() as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(databases.SETTING, url)
+        yield Benchmark().run(silent, quick=True)
+
+
+@pytest.mark.postgresql
+@pytest.mark.redis
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", databases.NAMES)
+def test_both_databases_are_measured_with_all_processes(document, name) -> None:
+    measured = document["databases"][name]
+    assert measured["rounds"]["counted"] == QUICK.rounds - 1
+    for part in ("control", "commit", "open", "mathematics"):
+        spread = measured["rounds"][f"{part}_ms"]
+        assert spread["p50"] <= spread["p99"] <= spread["max"]
+    assert measured["rounds"]["mathematics_ms"]["p50"] > 0
+    processes = measured["rounds"]["growth"]["bytes"]
+    assert set(processes) > PROCESSES
+    assert all(size > 0 for size in processes.values())
+    wide = measured["wide"]
+    assert wide["assignments"] == QUICK.assignments
+    assert min(wide["open_ms"], wide["freeze_ms"], *wide["lease_ms"].values(), *wide["accept_ms"].values()) > 0
+
+
+@pytest.mark.postgresql
+@pytest.mark.redis
+@pytest.mark.timeout(600)
+def test_bounds_are_on_the_embedded_service_and_tables_are_for_people(document) -> None:
+    control = document["databases"]["sqlite"]["rounds"]["control_ms"]
+    found = {key: (one["value"], one["bound"]) for key, one in document["bounds"].items()}
+    assert found == {
+        "control_p50_ms": (control["p50"], str(BOUNDS["control_p50_ms"])),
+        "control_p99_ms": (control["p99"], str(BOUNDS["control_p99_ms"])),
+    }
+    json.dumps(document, allow_nan=False)
+    times, growth, wide, bounds = Benchmark().tables(document)
+    assert [row[:2] for row in times.rows[:2]] == [["sqlite", "control"], ["sqlite", "commit"]]
+    assert {row[1] for row in growth.rows} > {"rows", "bytes of api"}
+    assert [row[:2] for row in wide.rows] == [["sqlite", 10], ["postgresql", 10]]
+    assert "small sizes" in bounds.title
+
+
+def test_control_is_what_is_left_without_the_mathematics() -> None:
+    reported = datetime(2026, 1, 1)
+    committed, opened = reported + timedelta(seconds=0.5), reported + timedelta(seconds=0.75)
+    assert rounds._parts(reported, committed, opened, 0.375) == {
+        "control": 0.375,
+        "commit": 0.125,
+        "open": 0.25,
+        "mathematics": 0.375,
+    }
+
+
+def test_growth_is_that_of_a_round_in_each_half() -> None:
+    samples = [Sample(number, 100 + 20 * number, {"api": 1000 + 3 * max(0, number - 55)}) for number in range(106)]
+    growth = rounds._growth(samples, 105)
+    assert growth["rows_per_round"] == [pytest.approx(20), pytest.approx(20)]
+    assert growth["bytes_per_round"] == {"api": [pytest.approx(0), pytest.approx(3)]}
+    assert growth["bytes"] == {"api": 1150}
+    assert rounds._growth(samples[:3], 2)["rows_per_round"] == [None, None]
+
+
+def test_a_hundredth_lies_above_the_99th_percentile() -> None:
+    spread = rounds._spread([float(value) for value in range(1, 101)])
+    assert spread == {"p50": 50.5, "p99": 99.0, "max": 100.0}
+
+
+@pytest.mark.parametrize(("server", "told"), [(None, databases.SETTING), ("postgresql://127.0.0.1:1/x", "be reached")])
+def test_without_a_server_postgresql_is_skipped_with_the_reason(monkeypatch, server, told) -> None:
+    if server is None:
+        monkeypatch.delenv(databases.SETTING, raising=False)
+    else:
+        monkeypatch.setenv(databases.SETTING, server)
+    assert told in (databases.missing("postgresql") or "")
+    assert databases.missing("sqlite") is None
+
+
+def test_what_keeps_the_service_from_starting_is_said(tmp_path) -> None:
+    from bench._control.stack import serving
+
+    with pytest.raises(FerretError, match="FERRET_DATABASE_URL"), serving(tmp_path / "home", "mysql://x/y"):
+        pass

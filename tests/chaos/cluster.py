@@ -1,0 +1,139 @@
+"""The service's real processes, each of which may be killed at any moment and is started again at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import redis
+
+from bench._control import databases
+from ferret_cli.stack import broker
+from ferret_cli.stack.child import Child
+from ferret_cli.stack.home import admin_token
+from ferret_cli.stack.ports import free_port
+from ferret_cli.stack.readiness import wait_until_ready
+from ferret_core.protocol.tasks import Queue
+from ferret_db import migrate
+from ferret_sdk.service import Service
+
+LEASE_SECONDS = 5.0
+SETTINGS = {
+    "FERRET_LEASE_SECONDS": str(LEASE_SECONDS),
+    "FERRET_RECONCILE_SECONDS": "1",
+    "FERRET_POLL_SECONDS": "0.2",
+    "FERRET_TASK_STRIKES": "1000000",  # a task whose workers are killed by hand is no poison
+    "FERRET_THREADS": "1",  # bits are equal at equal thread counts
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+KEPT = {databases.SETTING}
+COPIES = {Queue.TRAIN: 2, Queue.AGGREGATE: 2}
+PATIENCE_SECONDS = 60.0
+
+
+class Cluster:
+    """A broker, an API, two workers on each queue, and real participants that join later."""
+
+    def __init__(self, home: Path, database_url: str) -> None:
+        self.home = home
+        self.port = free_port()
+        self.broker = broker.prepare(home)
+        self._environment = {
+            **SETTINGS,
+            "FERRET_HOME": str(home),
+            "FERRET_HOST": "127.0.0.1",
+            "FERRET_PORT": str(self.port),
+            "FERRET_DATABASE_URL": database_url,
+            "FERRET_BROKER_URL": self.broker.url,
+        }
+        self.children = {"broker": self.broker.child, "api": self._python("api", "api")}
+        for queue in COPIES:
+            self.children |= {name: self._python(name, "worker", str(queue)) for name in self.workers(queue)}
+
+    @property
+    def service(self) -> Service:
+        """A client of the API."""
+        return Service(f"http://127.0.0.1:{self.port}", admin_token(self.home))
+
+    def workers(self, queue: Queue) -> list[str]:
+        """The names of those that take work from ``queue``."""
+        return [f"{queue}-{number}" for number in range(1, COPIES[queue] + 1)]
+
+    def join(self, process: str, name: str, code: str, data: Path) -> None:
+        """Starts a real participant called ``name``, as its owner does; ``process`` is what it is killed by."""
+        command = ["ferret_cli", "join", f"http://127.0.0.1:{self.port}", "--data", str(data), "--name", name]
+        child = self._python(process, *command, FERRET_CODE=code, FERRET_HOME=str(self.home / process))
+        child.may_end = True
+        child.start()
+        self.children[process] = child
+
+    def start(self) -> None:
+        """Starts everything and waits until it is ready."""
+        for child in self.children.values():
+            child.start()
+        wait_until_ready("127.0.0.1", self.port, self.restart_ended)
+
+    def stop(self) -> None:
+        """Kills everything: there is nothing left to be polite for."""
+        for child in self.children.values():
+            child.kill()
+
+    def restart_ended(self) -> None:
+        """Starts again what was killed, and what could not start while something else was down."""
+        for child in self.children.values():
+            if child.crashed:
+                child.start()
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, to the process and all it has started."""
+        self.children[name].kill()
+
+    def flush_broker(self) -> None:
+        """FLUSHALL: every message and every acknowledgement that is due is gone."""
+        with redis.Redis.from_url(self.broker.url) as client:
+            self._patiently(client.flushall, redis.RedisError)
+
+    def _patiently(self, act: Callable[[], object], error: type[Exception]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                act()
+                return
+            except error:
+                if time.monotonic() > deadline:
+                    raise
+                self.restart_ended()
+                time.sleep(0.05)
+
+    def _python(self, name: str, *module: str, **environment: str) -> Child:
+        # -P: a folder called api in the working directory must not be taken for ours.
+        command = [sys.executable, "-P", "-m", *module]
+        return Child(name, command, self.home / "logs" / f"{name}.log", self._environment | environment)
+
+
+@contextmanager
+def running(home: Path, database_url: str) -> Generator[Cluster]:
+    """A cluster on a migrated database, ready to be talked to; nothing of it is left afterwards."""
+    for name in [name for name in os.environ if name.startswith("FERRET_") and name not in KEPT]:
+        del os.environ[name]  # what its processes would inherit
+    migrate.upgrade(database_url)
+    cluster = Cluster(home, database_url)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def terminate_sessions(server: str, database: str) -> int:
+    """Cuts every connection to ``database`` of the PostgreSQL ``server``; how many there were."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        return len(connection.execute(sessions, [database]).fetchall())
