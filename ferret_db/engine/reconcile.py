@@ -70,8 +70,8 @@ def _tend_round(s: Session, round_: Round, patience: Patience) -> None:
     if freeze_if_due(s, round_.id) or rounds.get(s, round_.id).state != RoundState.OPEN:
         return
     outbox.add_all(s, TaskName.TRAIN, assignments.release_lost(s, round_.id))
-    # While all workers are busy the queue is alive and pending work merely waits its turn.
-    if not assignments.workers_busy(s) or workers.idle(s, Queue.TRAIN, patience.gone):
+    # While all workers are busy, pending work merely waits its turn; while there are none, nobody misses a message.
+    if workers.idle(s, Queue.TRAIN, patience.gone):
         outbox.add_all(s, TaskName.TRAIN, assignments.uncalled(s, round_.id, patience.lost))
 
 

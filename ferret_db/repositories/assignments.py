@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
@@ -139,12 +139,6 @@ def first_error(s: Session, round_id: str) -> dict[str, Any] | None:
         .limit(1)
     )
     return s.scalars(query).one_or_none()
-
-
-def workers_busy(s: Session) -> bool:
-    """Whether some worker trains a simulated client right now."""
-    leased = and_(Assignment.state == AssignmentState.LEASED, Assignment.lease_until > utcnow())
-    return bool(s.scalar(select(exists().where(leased, Assignment.kind == ParticipantKind.SIMULATED))))
 
 
 def _take_from_holders(s: Session, round_id: str, after: AssignmentState) -> None:

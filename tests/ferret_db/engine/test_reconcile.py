@@ -14,7 +14,7 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import gauges, outbox
-from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, TaskRun, Worker
+from ferret_db.tables import Experiment, OutboxMessage, Round, TaskRun, Worker
 
 Sweep = Callable[[], list[tuple[str, str]]]
 
@@ -39,6 +39,12 @@ def later(lab: Any, seconds: float = 40) -> None:
     lab.age(Experiment, "started_at", seconds, Experiment.started_at.is_not(None))
     for column in ("frozen_at", "committed_at"):
         lab.age(Round, column, seconds, getattr(Round, column).is_not(None))
+
+
+def hire(lab: Any, pid: int, **work: Any) -> None:
+    """A worker for training that is alive, and idle unless it is said what it works on."""
+    with lab.database.begin() as s:
+        s.add(Worker(id=f"train-host-{pid}", queue=Queue.TRAIN, host="host", pid=pid, device="cpu", **work))
 
 
 def unsent(database: Database) -> int:
@@ -89,15 +95,28 @@ def test_a_lost_lease_goes_back(lab: Any, sweep: Sweep) -> None:
     assert lab.lease(lost).fence == 2
 
 
-def test_work_whose_messages_the_broker_lost_is_sent_again(lab: Any, sweep: Sweep) -> None:
-    waiting = lab.assignments(lab.open(lab.start()))
-    assert sweep() == []
+def test_work_whose_messages_the_broker_lost_is_sent_again_to_whoever_is_idle(lab: Any, sweep: Sweep) -> None:
+    def trained() -> list[str]:
+        return sorted(argument for task, argument in sweep() if task == "ferret.train")
+
+    held, *waiting = lab.assignments(lab.open(lab.start()))
+    hire(lab, 1, task=TaskName.TRAIN, subject=held.id)
+    assert trained() == []
     later(lab)
-    lab.lease(waiting[0])
-    assert ("ferret.train", waiting[1].id) not in sweep()  # a worker is busy: the queue is alive
-    lab.age(Assignment, "lease_until", 1, Assignment.state == AssignmentState.LEASED)
-    assert {row.id for row in waiting} <= {argument for _, argument in sweep()}
-    assert sweep() == []
+    lab.lease(held)
+    assert trained() == [], "all that is known to live is busy: the queue is alive"
+    hire(lab, 2)
+    assert trained() == sorted(row.id for row in waiting)
+    assert trained() == []
+
+
+def test_work_is_not_sent_again_and_again_to_a_fleet_that_is_away(lab: Any, sweep: Sweep) -> None:
+    waiting = lab.assignments(lab.open(lab.start()))
+    for _ in range(3):
+        later(lab)
+        assert sweep() == [("ferret.evaluate", waiting[0].experiment_id)]
+    hire(lab, 1)
+    assert {("ferret.train", row.id) for row in waiting} <= set(sweep())
 
 
 def test_a_round_past_its_deadline_closes(database: Database, lab: Any, sweep: Sweep) -> None:
@@ -207,22 +226,6 @@ def test_a_missed_quorum_is_tried_again(lab: Any, sweep: Sweep) -> None:
     assert lab.open(experiment).attempt == 2
 
 
-def test_work_lost_by_the_broker_is_called_for_though_others_are_busy(
-    database: Database, lab: Any, sweep: Sweep
-) -> None:
-    def trained() -> list[str]:
-        return sorted(argument for task, argument in sweep() if task == "ferret.train")
-
-    held, *waiting = lab.assignments(lab.open(lab.start()))
-    lab.lease(held)
-    later(lab)
-    assert trained() == []  # all that is known to live is busy
-    with database.begin() as s:
-        s.add(Worker(id="train-host-1", queue=Queue.TRAIN, host="host", pid=1, device="cpu"))
-    assert trained() == sorted(row.id for row in waiting)
-    assert trained() == []
-
-
 def test_what_a_worker_has_in_hand_is_not_called_for(database: Database, lab: Any, sweep: Sweep) -> None:
     round_ = lab.freeze(lab.start())
     with database.begin() as s:
@@ -249,9 +252,8 @@ def test_an_experiment_that_cannot_be_read_does_not_keep_the_others(
 
 
 def test_workers_that_were_not_seen_for_a_day_are_forgotten(database: Database, lab: Any, sweep: Sweep) -> None:
-    with database.begin() as s:
-        for pid in (1, 2):
-            s.add(Worker(id=f"train-host-{pid}", queue=Queue.TRAIN, host="host", pid=pid, device="cpu"))
+    for pid in (1, 2):
+        hire(lab, pid)
     lab.age(Worker, "seen_at", 86_500, Worker.pid == 1)
     sweep()
     with database.read() as s:
@@ -270,6 +272,7 @@ def test_a_sweep_takes_as_many_statements_for_a_thousand_assignments_as_for_thre
             lifecycle.cancel(s, rows[0].experiment_id)
         return counts
 
+    hire(lab, 1)
     few, many = statements(3), statements(1000)
     assert all(more <= less + 10 for less, more in zip(few, many, strict=True)), (few, many)
 
