@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,7 @@ from ferret_core.datasets._encoding import end_of_text, pad_id
 from ferret_core.evaluation._mode import inference
 from ferret_core.evaluation._soft_prompt import generation_inputs, transformers_model
 from ferret_core.training.loss import device_of
+from ferret_core.training.micro_batches import MicroBatches
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -30,8 +32,10 @@ def generate(
 
     Prompts of similar length run together, longest first; a prompt and ``max_new_tokens`` must fit the model's
     context. ``model`` is a transformers model that can generate, or one with PEFT's adapters. ``on_batch`` is called
-    before each batch, and what it raises ends the generation.
+    before each batch, and what it raises ends the generation. A batch that runs out of memory is halved, and so are
+    those after it; raises ``memory.exhausted`` where not even one prompt fits.
     """
+    fitting = MicroBatches(batch_size)
     order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
     answers = [""] * len(prompts)
     with inference(model), _plain(transformers_model(model)):
@@ -39,9 +43,17 @@ def generate(
             on_batch()
             chosen = order[start : start + batch_size]
             batch = [prompts[index] for index in chosen]
-            for index, ids in zip(chosen, _continue(model, tokenizer, batch, max_new_tokens), strict=True):
+            continued = fitting.fit(partial(_continue_in_parts, model, tokenizer, batch, max_new_tokens))
+            for index, ids in zip(chosen, continued, strict=True):
                 answers[index] = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
     return answers
+
+
+def _continue_in_parts(
+    model: Any, tokenizer: PreTrainedTokenizerBase, prompts: Sequence[list[int]], max_new_tokens: int, size: int
+) -> list[list[int]]:
+    parts = (prompts[start : start + size] for start in range(0, len(prompts), size))
+    return [ids for part in parts for ids in _continue(model, tokenizer, part, max_new_tokens)]
 
 
 def _continue(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from torch import nn
 
-from ferret_core.datasets._base import Shard
+from ferret_core.datasets._base import Batch, Shard
 from ferret_core.evaluation._mode import inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.loss import response_loss
+from ferret_core.training.micro_batches import MicroBatches, micro_batches
 
 
 class Total(NamedTuple):
@@ -33,19 +35,26 @@ def mean_loss(model: nn.Module, shard: Shard, batch_size: int) -> float:
 def total_loss(model: nn.Module, shard: Shard, batch_size: int, on_batch: Callable[[], None] = lambda: None) -> Total:
     """The loss on all response tokens of ``shard``, summed in one fixed order in double precision.
 
-    ``on_batch`` is called before each batch, and what it raises ends the measurement. Raises ``training.non_finite``
-    when a model has left the range of numbers.
+    ``on_batch`` is called before each batch, and what it raises ends the measurement. A batch that runs out of memory
+    is halved, and so are those after it. Raises ``training.non_finite`` when a model has left the range of numbers,
+    and ``memory.exhausted`` where not even one sequence fits.
     """
-    total, tokens = 0.0, 0
+    total, tokens, fitting = 0.0, 0, MicroBatches(batch_size)
     with inference(model):
         for batch in shard.ordered(batch_size):
             on_batch()
-            loss = response_loss(model, batch)
-            total += loss.nll.item()
-            tokens += loss.tokens
+            for nll, count in fitting.fit(partial(_losses, model, batch)):
+                total += nll
+                tokens += count
     if not math.isfinite(total):
         raise FerretError(
             "training.non_finite",
             f"the evaluation loss is {total}: lower server.learning_rate or the local learning rate",
         )
     return Total(total, tokens)
+
+
+def _losses(model: nn.Module, batch: Batch, size: int) -> list[tuple[float, int]]:
+    """−log p and the number of response tokens of each part of ``batch``, of at most ``size`` sequences."""
+    losses = (response_loss(model, part) for part in micro_batches([batch], size))
+    return [(loss.nll.item(), loss.tokens) for loss in losses]

@@ -8,6 +8,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import encode_prompts, shard_of
 from ferret_core.evaluation.generate import generate
 from ferret_core.training.local import LocalConfig, train
+from tests.ferret_core.small_device import small
 
 PROMPTS = [[0, 40, 41], [0, 50], [0, 60, 61, 62, 63, 64, 65], [0], [0, 70, 71, 72]]
 
@@ -35,6 +36,14 @@ def test_batches_padded_left_answer_as_single_prompts(
     assert len(set(expected)) == len(PROMPTS)
     for size in (1, 2, 5):
         assert generate(wild_model, tiny_tokenizer, PROMPTS, 6, size) == expected
+
+
+@pytest.mark.parametrize("room", [1, 3])
+def test_a_small_device_gives_the_same_answers(
+    wild_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast, room: int
+) -> None:
+    expected = generate(wild_model, tiny_tokenizer, PROMPTS, 6, 5)
+    assert generate(small(wild_model, room), tiny_tokenizer, PROMPTS, 6, 5) == expected
 
 
 def test_a_trained_answer_ends_at_the_end(

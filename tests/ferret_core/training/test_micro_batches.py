@@ -17,21 +17,10 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.training.local import LocalConfig, train
 from ferret_core.training.micro_batches import MicroBatches, is_out_of_memory, memory_checked, micro_batches
 from ferret_core.training.zeroth_order import Descent, ZerothOrderConfig, descend
+from tests.ferret_core.small_device import small
 
 CPU_SAYS = "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to"
 Trained = Callable[..., torch.Tensor]
-
-
-def small(model: LlamaForCausalLM, sequences: int, error: Exception | None = None) -> LlamaForCausalLM:
-    """``model`` on a device with room for the activations of so many ``sequences``."""
-    module = copy.deepcopy(model)
-
-    def allocate(_: Any, __: Any, given: dict[str, Any]) -> None:
-        if len(given["input_ids"]) > sequences:
-            raise error or torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
-
-    module.register_forward_pre_hook(allocate, with_kwargs=True)
-    return module
 
 
 def small_going_back(model: LlamaForCausalLM, sequences: int) -> LlamaForCausalLM:
