@@ -5,8 +5,10 @@ import { contributionsQuery } from '@/api/queries'
 import type { Contribution } from '@/api/types'
 import { formatBytes, formatLoss, formatSeconds } from '@/lib/format'
 import { Digest } from '@/lib/ui/digest'
+import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { StateChip } from '@/lib/ui/state-chip'
+import { TableHead } from '@/lib/ui/table-head'
 
 const COLUMNS = [
   'Participant',
@@ -27,15 +29,7 @@ export function ParticipantsTable({ id, round }: { id: string; round: number }) 
     <>
       <div className="table-scroll tall" tabIndex={0} role="region" aria-label={`Participants of round ${round}`}>
         <table>
-          <thead>
-            <tr>
-              {COLUMNS.map((column) => (
-                <th key={column} scope="col">
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead columns={COLUMNS} />
           <tbody>
             {query.data?.pages
               .flatMap((page) => page.items)
@@ -48,16 +42,7 @@ export function ParticipantsTable({ id, round }: { id: string; round: number }) 
           </tbody>
         </table>
       </div>
-      {query.hasNextPage && (
-        <button
-          type="button"
-          className="button"
-          disabled={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          Show more
-        </button>
-      )}
+      <MoreButton list={query} />
     </>
   )
 }

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { rejectionsQuery } from '@/api/queries'
 import { type Experiment, isFinished, type Rejection } from '@/api/types'
 import { formatCount, formatTime } from '@/lib/format'
+import { TableHead } from '@/lib/ui/table-head'
 
 const COLUMNS = ['Round', 'Participant', 'Refused', 'Reason', 'Detail of the last', 'Last']
 
@@ -19,15 +20,7 @@ export function RejectionsSection({ experiment: { id, state } }: { experiment: E
       </header>
       <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Refused uploads">
         <table>
-          <thead>
-            <tr>
-              {COLUMNS.map((column) => (
-                <th key={column} scope="col">
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead columns={COLUMNS} />
           <tbody>
             {rejections.toReversed().map((rejection) => (
               <RejectionRow key={`${rejection.round} ${rejection.participant} ${rejection.code}`} {...rejection} />

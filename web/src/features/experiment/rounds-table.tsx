@@ -4,6 +4,7 @@ import type { Round } from '@/api/types'
 import { formatBytes, formatLoss, formatPercent, formatSeconds, secondsBetween } from '@/lib/format'
 import { Digest } from '@/lib/ui/digest'
 import { StateChip } from '@/lib/ui/state-chip'
+import { TableHead } from '@/lib/ui/table-head'
 
 interface Props {
   id: string
@@ -29,15 +30,7 @@ export function RoundsTable({ id, rounds, selected }: Props) {
   return (
     <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Rounds">
       <table data-testid="rounds-table">
-        <thead>
-          <tr>
-            {COLUMNS.map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={COLUMNS} />
         <tbody>
           {rounds.toReversed().map((round) => (
             <RoundRow key={`${round.number} ${round.attempt}`} id={id} round={round} selected={round === selected} />

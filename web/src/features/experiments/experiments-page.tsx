@@ -5,7 +5,9 @@ import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { toProblem } from '@/api/problem'
 import { experimentsQuery } from '@/api/queries'
 import { Command } from '@/lib/ui/command'
+import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { TableHead } from '@/lib/ui/table-head'
 import { useNow } from '@/lib/use-now'
 import { useTitle } from '@/lib/use-title'
 
@@ -39,15 +41,7 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
       {list.isSuccess && experiments.length === 0 && (filtered ? <NoMatch /> : <NoExperiment />)}
       {experiments.length > 0 && (
         <table className="experiments">
-          <thead>
-            <tr>
-              {COLUMNS.map((column) => (
-                <th key={column} scope="col">
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead columns={COLUMNS} />
           <tbody>
             {experiments.map((experiment) => (
               <ExperimentRow key={experiment.id} experiment={experiment} now={now} />
@@ -55,16 +49,7 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
           </tbody>
         </table>
       )}
-      {list.hasNextPage && (
-        <button
-          type="button"
-          className="button"
-          disabled={list.isFetchingNextPage}
-          onClick={() => void list.fetchNextPage()}
-        >
-          Show more
-        </button>
-      )}
+      <MoreButton list={list} />
     </main>
   )
 }

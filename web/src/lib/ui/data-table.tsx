@@ -1,4 +1,5 @@
 import type { ChartData } from '@/lib/chart-data'
+import { TableHead } from '@/lib/ui/table-head'
 
 interface Props {
   caption: string
@@ -15,16 +16,7 @@ export function DataTable({ caption, data, lines, format }: Props) {
       <div className="data-table-scroll" tabIndex={0} role="region" aria-label={`${caption}, values`}>
         <table>
           <caption className="visually-hidden">{caption} by round</caption>
-          <thead>
-            <tr>
-              <th scope="col">Round</th>
-              {lines.map((line) => (
-                <th key={line} scope="col">
-                  {line}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead columns={['Round', ...lines]} />
           <tbody>
             {data.rounds.map((round, row) => (
               <tr key={round}>
