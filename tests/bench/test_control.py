@@ -14,6 +14,7 @@ from bench.control import BOUNDS, QUICK, Benchmark
 from ferret_cli.stack import broker
 from ferret_core.protocol.errors import FerretError
 
+pytestmark = pytest.mark.xdist_group("control")  # what is measured is measured once
 PROCESSES = {"api", "worker train", "worker aggregate"}
 
 

@@ -31,7 +31,8 @@ from worker.settings import WorkerSettings
 from worker.train import train
 
 AGGREGATORS = 16
-ROUNDS = 200
+ROUNDS = 100
+"""On each of the two databases."""
 FEDAVG = {"name": "fedavg", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 1, "accumulation": 1}}
 """The least that there is to compute, so that they meet at the commit."""
 

@@ -39,14 +39,15 @@ class Service:
         self.database = Database(self.settings.database_url, self.messages.extend)
         self.context = self.new_context()
         self.presence = self.new_presence()
+        self.idle = self.new_presence(Queue.TRAIN)
 
     def new_context(self) -> Context:
         """What a freshly started worker holds."""
         return Context(self.settings, self.database, open_storage(self.settings.storage_url))
 
-    def new_presence(self) -> Presence:
+    def new_presence(self, queue: Queue = Queue.AGGREGATE) -> Presence:
         """Another process, as the others see it; it says something only when a task begins or ends."""
-        return Presence(self.database, identity(Queue.AGGREGATE, "cpu"), seconds=5)
+        return Presence(self.database, identity(queue, "cpu"), seconds=5)
 
     def submit(self, spec: ExperimentSpec) -> str:
         with self.database.begin() as s:
@@ -83,12 +84,14 @@ class Service:
             s.execute(update(Assignment).where(Assignment.id == assignment_id).values(lease_until=ended))
 
     def later(self, seconds: float = 120) -> None:
-        """So much time has passed: every moment in the database lies as much further back. Then all is reconciled."""
+        """So much time has passed: every moment in the database lies as much further back. Then all is reconciled,
+        while a worker for training has nothing to do."""
         with self.database.begin() as s:
             for table in Base.metadata.sorted_tables:
                 times = [column for column in table.columns if isinstance(column.type, UtcDateTime)]
                 if times:
                     s.execute(update(table).values({column: _earlier(s, column, seconds) for column in times}))
+        self.idle.say()
         reconcile(self.context)
 
     def experiment(self, experiment_id: str) -> Experiment:

@@ -42,6 +42,7 @@ from worker.settings import WorkerSettings
 
 CLINIC = "clinic"
 TURNS = 40
+KILLED_ON_PURPOSE = 100
 
 Request = dict[str, Any]
 
@@ -91,7 +92,8 @@ def in_child(request: Request) -> dict[str, Any]:
 def _run(request: Request) -> dict[str, Any]:
     try:
         failpoints.arm(request["failpoint"])
-        service = Service(WorkerSettings(home=Path(request["home"]), database_url=request["database_url"]))
+        where = {"home": Path(request["home"]), "database_url": request["database_url"]}
+        service = Service(WorkerSettings(**where, task_strikes=KILLED_ON_PURPOSE))
         return {"result": WORKS[request["work"]](service, request)}
     except BaseException:
         return {"error": traceback.format_exc()}
