@@ -22,7 +22,7 @@ from ferret_core.protocol.tasks import Queue
 from ferret_db import migrate
 from ferret_sdk.service import Service
 
-LEASE_SECONDS = 5.0
+LEASE_SECONDS = 10.0
 SETTINGS = {
     "FERRET_LEASE_SECONDS": str(LEASE_SECONDS),
     "FERRET_RECONCILE_SECONDS": "1",
