@@ -35,8 +35,9 @@ doctor: setup ## say what is missing and how to mend it
 	$(BIN)/ferret doctor $(ARGS)
 
 .PHONY: test
+# Three at once on two cores: many tests wait for the processes they started.
 test: check web-check ## everything that can run here: checks, then all tests
-	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/pytest -n 3 --dist loadgroup $(ARGS)
 
 .PHONY: chaos
 chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on PostgreSQL; at most an hour
