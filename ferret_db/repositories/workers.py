@@ -19,8 +19,8 @@ GONE_SECONDS = 3 * HEARTBEAT_SECONDS
 
 
 def gone_after(lease_seconds: float) -> float:
-    """The same where leases are short: a worker is not waited for longer than what it had leased."""
-    return min(GONE_SECONDS, lease_seconds)
+    """The same where leases are short: half of one for a silent worker leaves time to redo its work within two."""
+    return min(GONE_SECONDS, lease_seconds / 2)
 
 
 class Identity(NamedTuple):

@@ -66,5 +66,5 @@ def test_the_long_gone_are_forgotten_and_the_leaving_at_once(database: Database,
     assert rows(database) == {}
 
 
-def test_a_worker_is_not_waited_for_longer_than_its_leases() -> None:
-    assert (workers.gone_after(60), workers.gone_after(4)) == (15, 4)
+def test_a_worker_is_not_waited_for_longer_than_half_a_lease() -> None:
+    assert (workers.gone_after(60), workers.gone_after(4)) == (15, 2)
