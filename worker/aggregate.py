@@ -27,6 +27,7 @@ from worker import checkpoints
 from worker.context import Bench, Context
 from worker.coordinate import advance
 from worker.repair import mended
+from worker.watch import Watch
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,8 @@ def aggregate(context: Context, round_id: str) -> None:
     """Reconstructs, moves and stores the model, then commits; does nothing unless the round is frozen.
 
     What follows from the frozen set fails the experiment; with a set that is damaged for good the round is tried again.
-    Raises what may pass: a full disk, a bug. A round that another has committed meanwhile is no error.
+    Raises what may pass, a full disk or a bug, and between two contributions what stops a fold that is no longer wanted
+    or can be left to another worker. A round that another has committed meanwhile is no error.
     """
     with context.database.read() as s:
         round_ = rounds.get(s, round_id)
@@ -108,9 +110,11 @@ def _fold(
     """Moves the bench's model on: the ledger's record, the update, and what the round cost."""
     previous = _previous_hash(context, round_.experiment_id, round_.number)
     up, down = list[int](), bench.replica.numbers
+    watch = Watch(context, round_.experiment_id)
 
     def counted() -> Iterator[tuple[str, Contribution]]:
         for digest, contribution in _streamed(context.storage, frozen):
+            watch.check()
             up.append(numbers_sent(contribution))
             yield digest, contribution
 

@@ -119,3 +119,12 @@ def test_what_may_pass_is_left_to_the_next_attempt(
     assert service.context._benches == {}
     aggregate(service.context, frozen)
     assert experiment_of(service, frozen).round == 1
+
+
+def test_a_worker_that_stops_leaves_the_fold_to_another(service: Service, frozen: str, meanwhile: Any) -> None:
+    meanwhile(lambda: setattr(service.context, "stopping", True))
+    with pytest.raises(FerretError) as caught:
+        aggregate(service.context, frozen)
+    assert (caught.value.code, service.context._benches) == ("worker.stopping", {})
+    aggregate(service.new_context(), frozen)
+    assert experiment_of(service, frozen).round == 1

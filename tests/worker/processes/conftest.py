@@ -62,8 +62,15 @@ class Fleet:
 
     def terminate(self, child: Child) -> None:
         """SIGTERM."""
+        self._signal(child, signal.SIGTERM)
+
+    def quit(self, child: Child) -> None:
+        """SIGQUIT."""
+        self._signal(child, signal.SIGQUIT)
+
+    def _signal(self, child: Child, number: signal.Signals) -> None:
         assert child.pid is not None
-        os.kill(child.pid, signal.SIGTERM)
+        os.kill(child.pid, number)
 
     def stop(self) -> None:
         for child in (*self.children.values(), self.broker.child):

@@ -98,7 +98,7 @@ def test_a_poison_task_is_dead_after_three_workers_and_the_rest_goes_on(fleet: F
 
 
 @sqlite
-def test_told_to_stop_a_worker_gives_its_work_back_and_told_twice_it_is_gone(
+def test_told_to_stop_a_worker_gives_its_work_back_and_told_twice_or_to_quit_it_is_gone(
     fleet: Fleet, toy_spec: SpecFactory
 ) -> None:
     fleet.start(Queue.AGGREGATE)
@@ -134,9 +134,9 @@ def test_told_to_stop_a_worker_gives_its_work_back_and_told_twice_it_is_gone(
     with fleet.database.begin() as s:
         lifecycle.cancel(s, experiment_id)
     fleet.until(lambda: third.pid in fleet.workers() and fleet.workers()[third.pid].task is None)
-    fleet.terminate(third)
+    fleet.quit(third)
     fleet.until(lambda: third.exit_code is not None)
-    assert third.exit_code == 0
+    assert (third.exit_code, "stopped" in third.last_lines()) == (1, False)
 
     # Celery itself says on stdout that it shuts down; all else is logged, whoever logs it, and one document per line.
     said = [line for line in third.log.read_text().splitlines() if line and not line.startswith("worker: ")]
