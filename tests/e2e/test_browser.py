@@ -82,9 +82,9 @@ def test_an_experiment_is_led_by_hand(page: Page, served: Served, toy_spec: Call
     clone = served.service.experiment(page.url.rsplit("/", 1)[1])
     assert (clone.experiment.cloned_from, clone.experiment.spec["seed"]) == (run.id, 9)
 
-    for action, state in (("Cancel", "cancelled"), ("Delete", None)):
+    for action, confirmed, state in (("Cancel", "Cancel it", "cancelled"), ("Delete", "Delete", None)):
         page.get_by_role("button", name=action, exact=True).click()
-        page.locator("dialog[open]").get_by_role("button", name=action, exact=True).click()
+        page.locator("dialog[open]").get_by_role("button", name=confirmed, exact=True).click()
         if state is not None:
             expect(page.get_by_test_id("experiment-state")).to_have_text(state, timeout=60_000)
     page.wait_for_url(f"{served.service.url}/")

@@ -58,8 +58,9 @@ function CancelButton({ experiment }: Props) {
   return (
     <ActionDialog
       label="Cancel"
+      confirm="Cancel it"
       title={`Cancel “${experiment.name}”?`}
-      dismiss="Keep it running"
+      dismiss="Keep it"
       danger
       pending={cancel.pending}
       problem={cancel.problem}

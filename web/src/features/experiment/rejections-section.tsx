@@ -35,8 +35,8 @@ export function RejectionsSection({ experiment: { id, state } }: { experiment: E
 function RejectionRow({ round, participant, count, code, detail, updated_at: last }: Rejection) {
   return (
     <tr>
-      <th scope="row">{round}</th>
-      <td>{participant}</td>
+      <td className="number">{round}</td>
+      <th scope="row">{participant}</th>
       <td className="number">{formatCount(count)}</td>
       <td>
         <code>{code}</code>

@@ -3,8 +3,9 @@ import { type ReactNode, type SubmitEvent, useId, useRef } from 'react'
 import { type Problem, ProblemNotice } from './problem-notice'
 
 interface Props {
-  /** What the button says, and the one in the dialog that does it. */
   label: string
+  /** What the button in the dialog says that takes the action; the same if not given. */
+  confirm?: string
   title: string
   children: ReactNode
   /** What the other button says: the action is not taken. */
@@ -17,7 +18,17 @@ interface Props {
 }
 
 /** A button that asks before it acts: what happens, what cannot be undone, what more it takes. */
-export function ActionDialog({ label, title, children, dismiss, danger = false, pending, problem, onSubmit }: Props) {
+export function ActionDialog({
+  label,
+  confirm = label,
+  title,
+  children,
+  dismiss,
+  danger = false,
+  pending,
+  problem,
+  onSubmit,
+}: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
   const submit = async (event: SubmitEvent<HTMLFormElement>) => {
@@ -40,7 +51,7 @@ export function ActionDialog({ label, title, children, dismiss, danger = false, 
               {dismiss}
             </button>
             <button type="submit" className={danger ? 'button danger' : 'button primary'} disabled={pending}>
-              {label}
+              {confirm}
             </button>
           </div>
         </form>
