@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import stat
 import tarfile
@@ -33,6 +34,8 @@ from ferret_db.settings import ServiceSettings
 from ferret_db.snapshot import snapshot
 
 Ferret = Callable[..., Any]  # tests/ferret_cli/conftest.py
+KILLS = 5
+"""Each point is killed so many times in a row."""
 SPEC = ExperimentSpec.model_validate(
     {
         "name": "kept",
@@ -339,9 +342,11 @@ def test_no_such_file(tmp_path: Path) -> None:
 def test_a_backup_that_is_killed_is_none_or_whole(
     embedded: Embedded, ferret: Ferret, file: Path, tmp_path: Path, name: str
 ) -> None:
-    killed = ferret("backup", file, **{VARIABLE: f"{name}:1"})
-    assert killed.returncode == -signal.SIGKILL
-    assert file.exists() == (name == "storage.renamed")
+    for _ in range(KILLS):
+        file.unlink(missing_ok=True)
+        killed = ferret("backup", file, **{VARIABLE: f"{name}:1"})
+        assert killed.returncode == -signal.SIGKILL
+        assert file.exists() == (name == "storage.renamed")
     if not file.exists():
         assert ferret("backup", file, "--json").returncode == 0
     restore(file, tmp_path / "restored")
@@ -354,9 +359,11 @@ def test_a_backup_that_is_killed_is_none_or_whole(
 def test_a_restore_that_is_killed_is_none_or_whole(
     embedded: Embedded, backup: Path, ferret: Ferret, target: Path, name: str
 ) -> None:
-    killed = ferret("restore", backup, "--home", target, **{VARIABLE: f"{name}:1"})
-    assert killed.returncode == -signal.SIGKILL
-    assert target.exists() == (name == "restore.moved")
+    for _ in range(KILLS):
+        shutil.rmtree(target, ignore_errors=True)
+        killed = ferret("restore", backup, "--home", target, **{VARIABLE: f"{name}:1"})
+        assert killed.returncode == -signal.SIGKILL
+        assert target.exists() == (name == "restore.moved")
     if not target.exists():
         done = ferret("restore", backup, "--home", target, "--json")
         assert json.loads(done.stdout)["files"] == 3

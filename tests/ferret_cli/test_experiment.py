@@ -14,6 +14,8 @@ from transformers import AutoModelForCausalLM
 
 from ferret_core.models.digest import model_digest
 
+pytestmark = pytest.mark.xdist_group("commands")  # one service for all of them
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

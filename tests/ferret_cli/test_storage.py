@@ -17,6 +17,7 @@ from ferret_core.simulate import simulate
 from ferret_sdk.run import Run
 from ferret_sdk.service import Service
 
+pytestmark = pytest.mark.xdist_group("stored")  # one service for all of them
 Ferret = Callable[..., Any]  # tests/ferret_cli/conftest.py
 Served = Any
 ROUNDS = 3
