@@ -85,7 +85,8 @@ def rerun(
             with where.open((folder / HOME).resolve(), store) as run:
                 finish(waiting, len(cells.cells), store, run)
     except BaseException:
-        if (so_far := collect(cells, store)).ended:
+        # Read anew: the interrupt may have come when a run was on disk, and not yet known here.
+        if (so_far := collect(cells, Store(folder))).ended:
             write_all(name, study, so_far, folder, _command())
         raise
     results = collect(cells, store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import signal
 import subprocess
@@ -149,6 +150,19 @@ def test_a_table_is_run_through_a_service_of_its_own_and_goes_on_where_it_was_in
         assert [done["metrics"]["eval_loss"] for done in (here["rounds"][0], here["rounds"][-1])] == [
             done["metrics"]["eval_loss"] for done in (there["rounds"][0], there["rounds"][-1])
         ]
+
+
+def test_a_run_that_is_on_disk_when_the_command_is_interrupted_is_on_the_page(
+    tmp_path, tiny_model_dir, toy_data, monkeypatch
+):
+    def interrupted(_: int) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    CliRunner().invoke(app, rerun(tmp_path / "table", tiny_model_dir, toy_data[0].parent, "--simulate"))
+    assert len(runs(tmp_path / "table")) == 1
+    assert "1 of 2 runs have not ended yet" in (tmp_path / "table" / "codealpaca_gsm8k.html").read_text()
 
 
 def test_a_table_is_run_through_a_service_that_runs_already_and_its_token_is_not_shown(
