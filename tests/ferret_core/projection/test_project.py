@@ -17,7 +17,7 @@ from ferret_core.projection import project as module
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece, blocks_of
 from ferret_core.projection.project import FLOATS, Projected, apply_, norms, project
-from ferret_core.projection.quantize import KINDS, quantize
+from ferret_core.projection.quantize import KINDS, dequantize, quantize
 from ferret_core.protocol.errors import FerretError
 
 # A matrix beyond the reference's stretch, a vector that fills no lane, a scalar.
@@ -71,6 +71,18 @@ def test_the_mean_over_many_seeds_is_the_update(letter: str) -> None:
     apply_(model, blocks, basis(letter), mean)
     for name, tensor in model.items():
         assert float((tensor - after[name]).norm()) < 0.2 * float((before[name] - after[name]).norm())
+
+
+@pytest.mark.parametrize(("letter", "bias"), [("H", False), ("G", True)])
+def test_one_bit_coordinates_keep_the_mean_up_to_K_near_d_on_h_but_not_on_g(letter: str, bias: bool) -> None:
+    update = torch.randn(4096, generator=torch.Generator().manual_seed(0)) ** 3
+    before, after, mean = {"a": update}, {"a": torch.zeros(4096)}, {"a": torch.zeros(4096)}
+    blocks, seeds = blocks_of(before), range(100)
+    for seed in seeds:
+        sent = project(before, after, blocks, basis(letter), [4096], seed)
+        (gamma,) = dequantize(quantize(sent.coordinates, "sign"), "sign", [4096])
+        apply_(mean, blocks, basis(letter), [Projected(seed, [-gamma / len(seeds)])])
+    assert (float((mean["a"] - update).norm()) > 0.15 * float(update.norm())) == bias
 
 
 def test_a_block_that_is_not_sent_stays_as_it_is() -> None:
