@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 from psycopg.sql import SQL, Identifier
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 SETTING = "FERRET_TEST_POSTGRESQL"
 NAMES = ("sqlite", "postgresql")
@@ -23,9 +24,9 @@ def missing(name: str) -> str | None:
     if not (server := os.environ.get(SETTING)):
         return f"needs a PostgreSQL server in which databases may be made: name it in {SETTING}"
     try:
-        psycopg.connect(server, connect_timeout=3).close()
-    except psycopg.OperationalError as error:
-        return f"{SETTING} names a server that cannot be reached: {error}"
+        _connect(server).close()
+    except (ArgumentError, psycopg.Error) as error:
+        return f"{SETTING} names no server that can be reached: {error}"
     return None
 
 
@@ -37,9 +38,15 @@ def empty(name: str, folder: Path) -> Generator[str]:
         return
     server = os.environ[SETTING]
     database = f"ferret_bench_{secrets.token_hex(8)}"
-    with psycopg.connect(server, autocommit=True) as connection:
+    with _connect(server) as connection:
         connection.execute(SQL("CREATE DATABASE {}").format(Identifier(database)))
         try:
             yield make_url(server).set(database=database).render_as_string(hide_password=False)
         finally:
             connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(database)))
+
+
+def _connect(server: str) -> psycopg.Connection:
+    """``server`` is an SQLAlchemy URL, as the service's own setting is: one that names a driver will do too."""
+    url = make_url(server).set(drivername="postgresql")
+    return psycopg.connect(url.render_as_string(hide_password=False), autocommit=True, connect_timeout=3)

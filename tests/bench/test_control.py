@@ -92,7 +92,15 @@ def test_a_hundredth_lies_above_the_99th_percentile() -> None:
     assert spread == {"p50": 50.5, "p99": 99.0, "max": 100.0}
 
 
-@pytest.mark.parametrize(("server", "told"), [(None, databases.SETTING), ("postgresql://127.0.0.1:1/x", "be reached")])
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [
+        (None, databases.SETTING),
+        ("postgresql://127.0.0.1:1/x", "Connection refused"),
+        ("postgresql+psycopg://127.0.0.1:1/x", "Connection refused"),
+        ("host=127.0.0.1 port=1", "no server that can be reached: Could not parse"),
+    ],
+)
 def test_without_a_server_postgresql_is_skipped_with_the_reason(monkeypatch, server, told) -> None:
     if server is None:
         monkeypatch.delenv(databases.SETTING, raising=False)
