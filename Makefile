@@ -6,7 +6,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+TORCH ?=
 ARGS ?=
 
 .PHONY: help
@@ -14,13 +14,17 @@ help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 .PHONY: setup
-setup: $(READY) ## create .venv and install everything
-$(READY): pyproject.toml participant/pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Ferret needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  --editable './participant[train,hub]' --editable '.[dev]'
-	@touch $@
+setup: ## create .venv and install everything; TORCH=cpu or TORCH=cuda chooses the build of torch
+	@$(PYTHON) -m scripts.setup --torch "$(TORCH)"
+
+.PHONY: lock
+lock: ## renew requirements*.txt after a change of pyproject.toml; ARGS=--upgrade takes newer versions
+	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -q "$$(grep -oE 'uv==[0-9.]+' pyproject.toml)"; }
+	$(BIN)/python -m scripts.lock $(ARGS)
+
+.PHONY: lock-check
+lock-check: setup ## fail where requirements*.txt and the pyproject.toml files disagree
+	$(BIN)/python -m scripts.lock --check
 
 .PHONY: demo
 demo: setup ## run the whole service with a small experiment; ARGS="--once --json" runs to the end
@@ -31,25 +35,49 @@ serve: setup ## run the service in this folder's .ferret
 	$(BIN)/ferret serve --home .ferret $(ARGS)
 
 .PHONY: doctor
-doctor: setup ## say what is missing and how to mend it
+doctor: setup ## say what is missing and how to fix it
 	$(BIN)/ferret doctor $(ARGS)
 
-.PHONY: test
 # Three at once on two cores: many tests wait for the processes they started.
-test: check web-check ## everything that can run here: checks, then all tests
-	$(BIN)/pytest -n 3 --dist loadgroup $(ARGS)
+PYTEST := $(BIN)/pytest -n 3 --dist loadgroup --durations 20
+
+.PHONY: test-fast
+test-fast: setup ## the unit tests, which start no processes: a minute and a half
+	$(BIN)/pytest -n 2 --dist loadgroup --durations 20 --tier fast $(ARGS)
+
+.PHONY: test
+test: TIER := usual
+test: checked-tests ## checks and tests side by side
+
+.PHONY: test-all
+test-all: TIER := all
+test-all: checked-tests ## the same with every kill, race and storm
+
+# What a check says comes in one piece when it ends; tests are shown as they run, past make's collecting.
+.PHONY: checked-tests tests
+checked-tests: setup
+	@exec 3>&1; \
+	$(MAKE) --no-print-directory --jobs --keep-going --output-sync=target check web-check tests TIER=$(TIER)
+tests:
+	@$(PYTEST) --tier $(TIER) $(ARGS) >&3 2>&3
 
 .PHONY: chaos
 chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on PostgreSQL; at most an hour
 	$(BIN)/python -m tests.chaos.storm --leases 2 $(ARGS)
 
 .PHONY: check
-check: setup ## format, lint, types, import rules, committed openapi.json
+check: lock-check ## format, lint, types, import rules, committed openapi.json, the lock, documentation site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(BIN)/pyright --project tests
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m api.openapi --check
+	$(BIN)/python -m ferret_api.openapi --check
+	$(BIN)/python docs/generator/build.py
+
+.PHONY: docs
+docs: setup ## build the documentation site into site/html; a link that leads nowhere is an error
+	$(BIN)/python docs/generator/build.py
 
 .PHONY: format
 format: setup ## rewrite files in the project's format
@@ -58,11 +86,11 @@ format: setup ## rewrite files in the project's format
 
 .PHONY: openapi
 openapi: setup ## write openapi.json and the dashboard's types from the API
-	$(BIN)/python -m api.openapi
+	$(BIN)/python -m ferret_api.openapi
 	@if command -v npm >/dev/null; then cd web && npm ci --silent && npm run types; fi
 
 .PHONY: web
-web: setup ## build the dashboard into api/static (needs Node 20)
+web: setup ## build the dashboard into api/ferret_api/static (needs Node 20)
 	cd web && npm ci --silent && npm run build
 
 .PHONY: web-check
@@ -73,4 +101,4 @@ web-check: setup ## lint and test the dashboard, and see that its committed buil
 
 .PHONY: clean
 clean: ## remove what the other commands made
-	rm -rf $(VENV) web/node_modules .pytest_cache .ruff_cache .hypothesis .ferret
+	rm -rf $(VENV) web/node_modules .pytest_cache .ruff_cache .hypothesis .ferret site

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ferret_cli.output import size
+from ferret_cli.output import quantity, size
+from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
     from ferret_sdk.schemas import Experiment, Rejection, Round, Summary
@@ -15,15 +16,14 @@ Row = tuple[Any, ...]
 
 
 def list_row(experiment: Experiment) -> Row:
-    loss, rouge = _last(experiment.metrics, "eval_loss"), _last(experiment.metrics, "rouge_l")
     return (
         experiment.id,
         experiment.name,
         experiment.shown_state,
         f"{experiment.round}/{experiment.rounds}",
         experiment.algorithm,
-        _number(loss),
-        _number(rouge, 1),
+        _last(experiment.metrics, "eval_loss"),
+        _last(experiment.metrics, "rouge_l"),
         f"{experiment.created_at:%Y-%m-%d %H:%M}",
     )
 
@@ -46,21 +46,22 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
     if experiment.cloned_from:
         yield "cloned from", experiment.cloned_from
     if experiment.archived_at:
-        yield "put away", f"{experiment.archived_at:%Y-%m-%d %H:%M} UTC"
+        yield "archived", f"{experiment.archived_at:%Y-%m-%d %H:%M} UTC"
 
 
 def metrics_rows(experiment: Experiment) -> Iterator[Row]:
     for name, summary in sorted(experiment.metrics.items()):
-        if name not in COSTS:
-            yield name, _number(summary.first), _number(summary.last), _number(summary.best)
+        if name not in names_of("cost"):
+            yield name, *(quantity(name, value) for value in (summary.first, summary.last, summary.best))
 
 
 def cost_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     """The median of each cost over the rounds: the first compiles kernels, and would spoil a mean."""
-    for name, (label, shown) in COSTS.items():
-        values = [value for one in rounds if (value := _cost(one, name)) is not None]
+    for name in names_of("cost"):
+        values = [value for done in rounds if (value := _cost(done, name)) is not None]
         if values:
-            yield label, shown(median(values))
+            each = ", each" if name.endswith(("_up", "_down")) else ""
+            yield METRICS[name].label + each, quantity(name, median(values))
 
 
 def rejection_rows(rejections: Iterable[Rejection]) -> Iterator[Row]:
@@ -70,20 +71,19 @@ def rejection_rows(rejections: Iterable[Rejection]) -> Iterator[Row]:
 
 def label_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     """Loss and Rouge-L of each label of the held-out data, in the last round that was evaluated."""
-    found = next((one.metrics for one in reversed(rounds) if "eval_loss" in one.metrics), {})
+    found = next((done.metrics for done in reversed(rounds) if "eval_loss" in done.metrics), {})
     prefix = "eval_loss/"
     for label in sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix)):
-        yield label, _number(found[prefix + label]), _number(found.get(f"rouge_l/{label}"), 1)
+        yield label, *(quantity(name, found.get(f"{name}/{label}")) for name in ("eval_loss", "rouge_l"))
 
 
 def round_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     for found in rounds:
-        losses = (_number(found.metrics.get(name)) for name in ("train_loss", "eval_loss"))
+        scores = (quantity(name, found.metrics.get(name)) for name in ("train_loss", "eval_loss", "rouge_l"))
         accepted = f"{found.accepted}/{found.participants}"
-        rouge = _number(found.metrics.get("rouge_l"), 1)
         sent = (size(found.bytes_up), size(found.bytes_down))
         number = f"{found.number}" if found.attempt == 1 else f"{found.number}, attempt {found.attempt}"
-        yield number, found.state.value, accepted, *losses, rouge, *sent
+        yield number, found.state.value, accepted, *scores, *sent
 
 
 def _cost(done: Round, name: str) -> float | None:
@@ -94,31 +94,5 @@ def _cost(done: Round, name: str) -> float | None:
     return value / max(1, done.accepted if name == "bytes_up" else done.participants)
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.3g} s"
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-COSTS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "local_seconds": ("local update", _seconds),
-    "aggregate_seconds": ("global aggregation", _seconds),
-    "sequences_per_second": ("sequences per second", lambda value: f"{value:.3g}"),
-    "parameters_up": ("parameters sent each", _count),
-    "parameters_down": ("parameters received each", _count),
-    "bytes_up": ("sent each", size),
-    "bytes_down": ("received each", size),
-    "peak_memory_bytes": ("peak memory", size),
-    "peak_device_bytes": ("peak memory on the device", size),
-}
-"""What docs/metrics.md calls costs, as it is shown."""
-
-
-def _last(metrics: Mapping[str, Summary], name: str) -> float | None:
-    return metrics[name].last if name in metrics else None
-
-
-def _number(value: float | None, digits: int = 4) -> str | None:
-    return None if value is None else f"{value:.{digits}f}"
+def _last(metrics: Mapping[str, Summary], name: str) -> str | None:
+    return quantity(name, metrics[name].last) if name in metrics else None

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from ferret_sdk.run import Run
 
 NEXT_STEPS: dict[str, str] = {
-    "auth.missing": "set FERRET_TOKEN, or FERRET_TOKEN_FILE to the path of the server's admin.token",
+    "auth.missing": "set FERRET_HOME to the server's folder, or FERRET_TOKEN to the token in its admin.token",
     "auth.invalid": "set FERRET_TOKEN to the token in the server's FERRET_HOME/admin.token",
-    "enrolment.invalid": "ask for a new code: ferret experiment enrol ID",
-    "experiment.not_found": "see which there are: ferret experiment list",
+    "enrolment.invalid": "ask the person who runs the experiment for a new code",
+    "experiment.not_found": "list the experiments: ferret experiment list",
     "experiment.conflict": "see its state: ferret experiment show ID",
-    "extension.refused": "run one like it with more rounds: ferret experiment clone ID --set rounds=N",
+    "extension.refused": "run a copy with more rounds: ferret experiment clone ID --set rounds=N",
     "artifact.not_found": "see what was written: ferret experiment show ID",
     "home.in_use": "use that server, stop it, or choose another folder with --home",
-    "server.unreachable": "start a server with: ferret serve, or set FERRET_URL to the address of a running one",
+    "server.unreachable": "check the address (FERRET_URL or --url); to run a server on this machine: ferret serve",
     "server.not_ready": "see what is missing: ferret doctor",
     "setup.missing": "see what else is missing: ferret doctor",
-    "internal": "run it again with --debug for the traceback: ferret --debug …",
+    "internal": "run the command again as ferret --debug … to see the traceback",
 }
 
 
@@ -57,9 +57,8 @@ def tell(error: FerretError) -> Exit:
     say(Text.assemble(("error: ", "bold red"), (error.problem.title, "bold")))
     say(Text(f"  {error.detail}"))
     for field in error.errors:
-        line = f"{field.field} = {field.value!r}: {field.message}"
-        if line != error.detail:
-            say(Text(f"  {line}"))
+        if str(field) not in error.detail:
+            say(Text(f"  {field}"))
     if step := NEXT_STEPS.get(error.code):
         say(Text.assemble(("  next: ", "bold"), step))
     return error.problem.exit

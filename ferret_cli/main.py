@@ -12,13 +12,11 @@ from ferret_cli import failure
 from ferret_cli.commands import (
     api,
     backup,
-    bench,
     data,
     demo,
     doctor,
     join,
     migrate,
-    paper,
     restore,
     serve,
     simulate,
@@ -27,10 +25,13 @@ from ferret_cli.commands import (
 )
 from ferret_cli.commands.experiment import experiment
 from ferret_cli.commands.storage import storage
+from ferret_cli.extensions import Extensible
+from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
 
 app = typer.Typer(
     name="ferret",
+    cls=Extensible,
     help="Tune all parameters of a language model over data that never leaves its owners.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -44,8 +45,6 @@ app.command("simulate")(simulate.simulate)
 app.add_typer(data.data, name="data")
 app.command("join")(join.join)
 app.command("doctor")(doctor.doctor)
-app.command("bench", cls=bench.Command)(bench.bench)
-app.add_typer(paper.paper, name="paper")
 app.command("api")(api.api)
 app.command("worker")(worker.worker)
 app.command("migrate")(migrate.migrate)
@@ -54,10 +53,19 @@ app.command("backup")(backup.backup)
 app.command("restore")(restore.restore)
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ferret {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def root(
     debug: Annotated[
         bool, typer.Option("--debug", envvar="FERRET_DEBUG", help="Show tracebacks instead of short messages.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     if debug:
@@ -66,6 +74,8 @@ def root(
 
 def main() -> None:
     """Runs the command line; leaves with the exit code that the error's code stands for."""
+    # Read when torch is imported, here or in a child: threads that wait in a loop starve each other on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except FerretError as error:

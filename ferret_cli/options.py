@@ -10,19 +10,43 @@ import typer
 Url = Annotated[
     str | None,
     typer.Option(
-        "--url", help="Address of the server; default FERRET_URL, else the one in FERRET_HOME.", show_default=False
+        "--url",
+        help="Address of the server; default: FERRET_URL, or the server that runs in FERRET_HOME.",
+        show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, messages on stderr.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as one JSON document on stdout; messages go to stderr.")
+]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="a.b=VALUE", help="Override a value of the file, as TOML; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="a.b=VALUE",
+        help="Change a value, as TOML; may be repeated. Another algorithm, dataset or partition drops the options "
+        "of the one before.",
+    ),
 ]
-SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="Experiment specification in TOML.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the experiment, as `ferret experiment list` shows it.")]
+Unset = Annotated[
+    list[str] | None,
+    typer.Option("--unset", metavar="a.b", help="Reset a value to its default; may be repeated."),
+]
+SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="Experiment specification, in TOML or JSON.")]
+Id = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="Id of the experiment, the beginning of its id, its name, or `latest`."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Home = Annotated[
-    Path, typer.Option("--home", envvar="FERRET_HOME", help="Folder of everything the server keeps.", file_okay=False)
+    Path,
+    typer.Option("--home", envvar="FERRET_HOME", help="Folder in which the server keeps everything.", file_okay=False),
 ]
 Port = Annotated[int, typer.Option("--port", envvar="FERRET_PORT", min=1, max=65535, help="Port of the API.")]
 DEFAULT_PORT = 8765
 DEFAULT_HOME = Path("~/.ferret")
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key", help="Idempotency key: repeating the command with the same one creates no second experiment."
+    ),
+]

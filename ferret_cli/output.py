@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
+
+from ferret_core.protocol.metrics import Unit, metric
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 def say(*parts: Any) -> None:
     """A message for people, on stderr."""
-    stderr().print(*parts, soft_wrap=True, highlight=False)
+    stderr().print(*parts, soft_wrap=True, highlight=False, markup=False)
 
 
 def stderr() -> Console:
@@ -49,3 +51,21 @@ def size(count: float) -> str:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} GB"
+
+
+_FORMATS: dict[Unit, Callable[[float], str]] = {
+    "nats per token": lambda value: f"{value:.4f}",
+    "percent": lambda value: f"{value:.1f} %",
+    "count": lambda value: f"{value:,.0f}",
+    "s": lambda value: f"{value:.3g} s",
+    "1/s": lambda value: f"{value:.3g}",
+    "B": size,
+}
+
+
+def quantity(name: str, value: float | None) -> str | None:
+    """A value of the metric ``name`` in its unit; four digits where the catalog does not know it."""
+    if value is None:
+        return None
+    entry = metric(name)
+    return _FORMATS[entry.unit](value) if entry else f"{value:.4g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ferret_cli.output import say, size
+from ferret_cli.output import quantity, say, size
 
 if TYPE_CHECKING:
     from ferret_sdk.run import Run
@@ -24,13 +24,15 @@ class RoundLine(NamedTuple):
     bytes_down: float
 
     def __str__(self) -> str:
-        rouge = self.metrics.get("rouge_l")
+        loss, held_out, rouge = (
+            quantity(name, self.metrics.get(name)) for name in ("train_loss", "eval_loss", "rouge_l")
+        )
         return "  ".join(
             [
                 f"{self.number:>4}/{self.rounds:<4}",
-                f"{_loss(self.metrics.get('train_loss')):>10}",
-                f"{_loss(self.metrics.get('eval_loss')):>9}",
-                f"{'–' if rouge is None else f'{rouge:.1f} %':>8}",
+                f"{loss or '–':>10}",
+                f"{held_out or '–':>9}",
+                f"{rouge or '–':>8}",
                 f"{size(self.bytes_up) if self.number else '–':>9}",
                 f"{size(self.bytes_down) if self.number else '–':>9}",
             ]
@@ -77,7 +79,3 @@ def say_rounds(lines: Iterable[RoundLine]) -> None:
         if index == 0:
             say(HEADER)
         say(str(line))
-
-
-def _loss(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"

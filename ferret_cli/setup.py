@@ -7,14 +7,14 @@ from importlib.util import find_spec
 
 from ferret_core.protocol.errors import FerretError
 
-SERVER_MODULES = ("ferret_db", "api", "worker")
+SERVER_MODULES = ("ferret_db", "ferret_api", "ferret_worker")
 INSTALL_SERVER = "pip install . (in a checkout of Ferret)"
 INSTALL_TRAINING = "pip install './participant[train]' (in a checkout of Ferret)"
-INSTALL_DRAWING = "pip install './participant[train,paper]' (in a checkout of Ferret)"
+INSTALL_DRAWING = "pip install './participant[train,draw]' (in a checkout of Ferret)"
 
 
 def missing(modules: Iterable[str]) -> list[str]:
-    """Those of the top-level ``modules`` that cannot be imported."""
+    """The top-level ``modules`` that cannot be imported."""
     return [name for name in modules if find_spec(name) is None]
 
 

@@ -12,29 +12,52 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from ferret_core.protocol.errors import FerretError, field_errors
+from ferret_cli.output import say
+from ferret_core.protocol.errors import FerretError, FieldError, field_errors
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.revision import revise
 
 Tree = dict[str, Any]
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+# What cannot be a hub name or a field's name. A server may have folders that are not here, so that absolute ones pass.
+_RELATIVE_PATH = re.compile(r"^\.{1,2}/|^[^/~$].*\.(jsonl?|txt|gz)$")
 # The parts of a specification whose texts may be paths; names never are.
 _WITH_PATHS = frozenset({"model", "dataset", "partition"})
 _NAMES = frozenset({"name", "revision"})
 
 
-def load(file: Path, assignments: Sequence[str] = (), *, absolute_paths: bool = True) -> ExperimentSpec:
-    """The specification in ``file`` with each ``a.b=value`` of ``assignments`` put over it.
+def load(
+    file: Path, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
+) -> ExperimentSpec:
+    """The specification in ``file``, changed by each ``a.b=value`` of ``assignments`` and each ``a.b`` of ``unset``.
 
-    ``${NAME}`` in a text stands for the environment variable. With ``absolute_paths``, a relative path that exists
-    beside the file or in the working folder is made absolute, for a server or worker on this machine. Raises
+    :func:`ferret_core.revision.revise` says what else a change does; what it drops is told on stderr. ``${NAME}`` in a
+    text stands for the environment variable, which only the texts that are left after the changes need. With
+    ``absolute_paths``, for a server or worker on this machine, a relative path that exists beside the file or in the
+    working folder is made absolute; one of ``assignments`` is sought in the working folder alone. Raises
     ``spec.invalid``.
     """
     tree = _expand(read(file))
     if absolute_paths:
         tree = _absolute(tree, [file.resolve().parent, Path.cwd()])
-    merge(tree, assigned(assignments, absolute_paths=absolute_paths))
-    return validated(tree, str(file))
+    revised = revise(tree, changes(assignments, unset, absolute_paths=absolute_paths))
+    _require_variables(revised.document)
+    say_dropped(revised.dropped)
+    return validated(revised.document, str(file))
+
+
+def say_dropped(values: Tree) -> None:
+    """Tells which values had to go, by their dotted names."""
+    if values:
+        say("dropped by these changes:", ", ".join(f"{field} = {value!r}" for field, value in values.items()))
+
+
+def changes(assignments: Sequence[str], unset: Sequence[str] = (), *, absolute_paths: bool = True) -> Tree:
+    """``--set`` and ``--unset`` as one JSON Merge Patch."""
+    patch = assigned(assignments, absolute_paths=absolute_paths)
+    merge(patch, removed(unset))
+    return patch
 
 
 def assigned(assignments: Sequence[str], *, absolute_paths: bool = True) -> Tree:
@@ -43,6 +66,7 @@ def assigned(assignments: Sequence[str], *, absolute_paths: bool = True) -> Tree
     for assignment in assignments:
         merge(over, _assignment(assignment))
     over = _expand(over)
+    _require_variables(over)
     return _absolute(over, [Path.cwd()]) if absolute_paths else over
 
 
@@ -59,8 +83,13 @@ def validated(tree: Tree, source: str) -> ExperimentSpec:
     try:
         return ExperimentSpec.model_validate(tree)
     except ValidationError as error:
-        detail = f"{source}: {error.error_count()} values are missing or wrong"
-        raise FerretError("spec.invalid", detail, field_errors(error.errors())) from error
+        raise _invalid(field_errors(error.errors(), model=ExperimentSpec), source) from error
+
+
+def _invalid(errors: Sequence[FieldError], source: str) -> FerretError:
+    if len(errors) == 1:
+        return FerretError("spec.invalid", f"{source}: {errors[0]}", errors)
+    return FerretError("spec.invalid", f"{source}: {len(errors)} values are missing or wrong", errors)
 
 
 def read(file: Path) -> Tree:
@@ -110,23 +139,38 @@ def merge(tree: Tree, over: Tree) -> None:
 
 
 def _expand(tree: Tree) -> Tree:
-    return _map_texts(tree, lambda field, text: _VARIABLE.sub(lambda match: _variable(field, text, match[1]), text))
+    """``tree`` with the environment variables put in; those that are not set stay as they are written."""
+    return _map_texts(tree, lambda _, text: _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text))
 
 
-def _variable(field: str, text: str, name: str) -> str:
-    value = os.environ.get(name)
-    if value is None:
-        raise FerretError.of_field("spec.invalid", field, text, f"set the environment variable {name}")
-    return value
+def _require_variables(tree: Tree) -> None:
+    """``spec.invalid`` with every text that still has a variable in it."""
+    missing: list[FieldError] = []
+
+    def note(field: str, text: str) -> str:
+        if names := [name for name in _VARIABLE.findall(text) if name not in os.environ]:
+            message = f"set the environment variable {' and '.join(names)}, or replace the value with --set {field}=…"
+            missing.append(FieldError(field=field, value=text, message=message))
+        return text
+
+    _map_texts(tree, note)
+    if missing:
+        raise _invalid(missing, "the specification")
 
 
 def _absolute(tree: Tree, folders: Sequence[Path]) -> Tree:
+    """``tree`` with relative paths made absolute; ``spec.invalid`` for what is plainly one and in none of them."""
+
     def resolved(field: str, text: str) -> str:
         section, _, rest = field.partition(".")
         if section not in _WITH_PATHS or rest in _NAMES:
             return text
-        found = (folder / text for folder in folders if (folder / text).exists())
-        return str(next(found, text))
+        if found := next((folder / text for folder in folders if (folder / text).exists()), None):
+            return str(found)
+        if _RELATIVE_PATH.search(text):
+            places = " or ".join(str(folder) for folder in dict.fromkeys(folders))
+            raise FerretError.of_field("spec.invalid", field, text, f"no such file in {places}")
+        return text
 
     return _map_texts(tree, resolved)
 

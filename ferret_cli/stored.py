@@ -1,4 +1,4 @@
-"""The stored files of the server on this machine, checked against its database and mended."""
+"""The stored files of the server on this machine, checked against its database and repaired."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ferret_core.storage import open_storage
+from ferret_core.storage import FileKind, open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine.verify import damaged
 from ferret_db.repositories import references
-from ferret_db.repositories.references import FileKind, Reference
+from ferret_db.repositories.references import Reference
 from ferret_db.settings import ServiceSettings
 
 
@@ -33,17 +33,17 @@ def check(settings: ServiceSettings, experiments: Sequence[str | None] = (None,)
     migrate.check(settings.database_url)
     database = Database(settings.database_url)
     with database.read() as s:
-        files = [file for one in experiments for file in references.of_all(s, one)]
+        files = [file for id in experiments for file in references.of_all(s, id)]
     database.dispose()
     return Checked(len({file.location for file in files}), damaged(open_storage(settings.storage_url), files))
 
 
-def mend(settings: ServiceSettings, found: Checked) -> Checked:
+def repair(settings: ServiceSettings, found: Checked) -> Checked:
     """Rebuilds what was found damaged as far as possible; what is found in the same experiments afterwards."""
     experiments = sorted({file.experiment_id for file in found.damaged})
     if not experiments:
         return Checked(0, [])
     # The workers' own code, with torch in it, in a process of its own.
-    command = [sys.executable, "-P", "-m", "worker.repair", *experiments]
+    command = [sys.executable, "-P", "-m", "ferret_worker.repair", *experiments]
     subprocess.run(command, stdout=sys.stderr, check=False)
     return check(settings, experiments)

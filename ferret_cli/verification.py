@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferret_core.ledger import LedgerEntry, LedgerRecord, broken, verify
+from ferret_core.ledger import LedgerRecord, broken
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.download import require_empty
-from ferret_sdk.follower import load_base
+from ferret_sdk.follower import entries, load_base
 
 if TYPE_CHECKING:
     from ferret_core.checkpoint import Manifest
@@ -27,9 +27,11 @@ def verified_records(run: Run) -> Iterator[LedgerRecord]:
     Raises ``ledger.broken`` at the first that does not, and at the end if the ledger leads to another model than
     the experiment's.
     """
+    from ferret_core.follow import follow
+
     written = _recorded_weights(run)
     with _base(run) as replica:
-        for record in verify(replica, _entries(run, run.experiment.round)):
+        for record in follow(replica, entries(run, 0, run.experiment.round)):
             _check_weights(replica, record, written.get(record.round, {}))
             yield record
     recorded = run.experiment.digest or run.experiment.base_digest
@@ -45,14 +47,15 @@ def replay(run: Run, number: int, folder: Path, on_record: Callable[[LedgerRecor
     ``round.not_found`` for a round that is not committed.
     """
     from ferret_core import checkpoint
+    from ferret_core.follow import follow
 
     require_empty(folder, "out")
     if number > run.experiment.round:
-        message = f"not committed yet in {run.id}, whose last is {run.experiment.round}"
+        message = f"is not committed yet: the last committed round of {run.id} is {run.experiment.round}"
         raise FerretError.of_field("round.not_found", "round", number, message)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _base(run) as replica, tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
-        for record in verify(replica, _entries(run, number)):
+        for record in follow(replica, entries(run, 0, number)):
             on_record(record)
         draft = Path(scratch) / "checkpoint"
         draft.mkdir()
@@ -66,14 +69,6 @@ def _base(run: Run) -> Generator[Replica]:
     """A replica at round 0; the files it was loaded from stay for the length of the block."""
     with tempfile.TemporaryDirectory(prefix="ferret-replay-") as folder:
         yield load_base(run, Path(folder))
-
-
-def _entries(run: Run, last: int) -> Iterator[LedgerEntry]:
-    for item in run.ledger():
-        record = LedgerRecord.model_validate(item.record)
-        if record.round > last:
-            return
-        yield LedgerEntry(record, item.hash, run.update(record.round))
 
 
 def _recorded_weights(run: Run) -> dict[int, dict[str, str]]:

@@ -1,22 +1,24 @@
 """What can be chosen: algorithms, datasets, partitions and models, with the JSON Schema of their options.
 
-Everything here follows from discovery and from each entry's ``Config``; nothing is registered. Modules are imported
-on first use, because an algorithm brings torch with it.
+Everything here follows from discovery and from each entry's ``Config``; nothing is registered. Only :func:`algorithm`
+loads torch: options, their schemas and the check of a contribution need none of it.
 """
 
 from __future__ import annotations
 
-import inspect
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from ferret_core import discovery
-from ferret_core.algorithms._base import FederatedAlgorithm
-from ferret_core.datasets._base import FederatedDataset
-from ferret_core.datasets.partitions._base import FederatedPartition
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
+
+if TYPE_CHECKING:
+    from ferret_core.algorithms._base import FederatedAlgorithm
+    from ferret_core.algorithms.configs._base import FederatedConfig
+    from ferret_core.datasets._base import FederatedDataset
+    from ferret_core.datasets.partitions._base import FederatedPartition
 
 Kind = Literal["algorithms", "datasets", "partitions", "models"]
 
@@ -25,6 +27,8 @@ PACKAGES: dict[str, str] = {
     "datasets": "ferret_core.datasets",
     "partitions": "ferret_core.datasets.partitions",
 }
+CONFIGS: dict[str, str] = {**PACKAGES, "algorithms": "ferret_core.algorithms.configs"}
+"""Where the file of an entry's ``Config`` lies; an algorithm's is apart from its code, which needs torch."""
 _SECTIONS = {"algorithm": "algorithms", "dataset": "datasets", "partition": "partitions"}
 
 
@@ -51,8 +55,8 @@ def entry(kind: Kind, name: str) -> CatalogEntry:
         raise FerretError.of_field("catalog.not_found", kind, name, f"choose one of {', '.join(known)}")
     if kind == "models":
         return entries("models")[0]
-    module = discovery.load(PACKAGES[kind], name, kind)
-    return _entry(name, inspect.getdoc(module) or "", module.Config)
+    config = discovery.load(CONFIGS[kind], name, kind).Config
+    return _entry(name, discovery.documentation(PACKAGES[kind], name), config)
 
 
 def resolve(spec: ExperimentSpec) -> ExperimentSpec:
@@ -71,8 +75,14 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
         except FerretError as error:
             wrong += error.errors
     if wrong:
-        raise FerretError("spec.invalid", "; ".join(f"{e.field} = {e.value!r}: {e.message}" for e in wrong), wrong)
+        raise FerretError.of_fields("spec.invalid", wrong)
     return spec.model_copy(update=filled)
+
+
+def algorithm_config(choice: Choice) -> FederatedConfig:
+    """The chosen algorithm's options, by which its contributions are checked."""
+    config: Any = _config("algorithms", "algorithm", choice)
+    return config
 
 
 def algorithm(choice: Choice) -> FederatedAlgorithm:
@@ -92,11 +102,12 @@ def partition(choice: Choice) -> FederatedPartition:
 
 
 def _config(kind: str, section: str, choice: Choice) -> BaseModel:
-    module = discovery.load(PACKAGES[kind], choice.name, f"{section}.name")
+    module = discovery.load(CONFIGS[kind], choice.name, f"{section}.name")
     try:
         return module.Config.model_validate(choice.options)
     except ValidationError as error:
-        raise FerretError("spec.invalid", str(error), field_errors(error.errors(), [section])) from error
+        errors = field_errors(error.errors(), [section], module.Config)
+        raise FerretError.of_fields("spec.invalid", errors) from error
 
 
 def _entry(name: str, documentation: str, config: type[BaseModel]) -> CatalogEntry:

@@ -7,15 +7,11 @@ The manifest ``ferret.json`` is written last: a folder without it is no checkpoi
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from ferret_core.models.load import LoadedModel
 from ferret_core.protocol.digest import canonical_json, digest_file
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 from ferret_core.replica import Replica
 
@@ -60,20 +56,4 @@ def seal(replica: Replica, experiment: str, folder: Path) -> Manifest:
     files = {path.name: digest_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
     manifest = Manifest(experiment=experiment, round=replica.round, digest=replica.digest, files=files)
     (folder / MANIFEST).write_bytes(canonical_json(manifest.model_dump(mode="json")) + b"\n")
-    return manifest
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a checkpoint whose files all match it; ``storage.missing`` or ``storage.corrupt`` otherwise."""
-    try:
-        manifest = Manifest.model_validate(json.loads((folder / MANIFEST).read_bytes()))
-    except FileNotFoundError as error:
-        raise FerretError("storage.missing", f"{folder} holds no {MANIFEST}: not a finished checkpoint") from error
-    except (ValueError, ValidationError) as error:
-        raise FerretError("storage.corrupt", f"{folder / MANIFEST} is not a checkpoint's manifest") from error
-    for name, digest in manifest.files.items():
-        if not (folder / name).is_file():
-            raise FerretError("storage.missing", f"{folder / name} is missing")
-        if digest_file(folder / name) != digest:
-            raise FerretError("storage.corrupt", f"{folder / name} does not match its digest {digest[:12]}…")
     return manifest

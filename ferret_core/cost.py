@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ferret_core.protocol.wire import Array, Arrays, Contribution, ContributionMeta
+from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 if TYPE_CHECKING:
     import torch
@@ -45,9 +45,9 @@ class LocalCost(NamedTuple):
     peak_device_bytes: int | None = None
 
     @classmethod
-    def reported(cls, seconds: float, meta: ContributionMeta) -> LocalCost:
+    def reported(cls, seconds: float, metrics: Mapping[str, float]) -> LocalCost:
         """What a participant says of itself."""
-        return cls(seconds, meta.metrics.get("sequences"))
+        return cls(seconds, metrics.get("sequences"))
 
 
 def measured(work: Callable[[], LocalUpdate], device: torch.device) -> tuple[LocalUpdate, LocalCost]:
@@ -55,7 +55,7 @@ def measured(work: Callable[[], LocalUpdate], device: torch.device) -> tuple[Loc
     _reset_peaks(device)
     begin = time.perf_counter()
     update = work()
-    cost = LocalCost.reported(time.perf_counter() - begin, update.contribution.meta)
+    cost = LocalCost.reported(time.perf_counter() - begin, update.metrics)
     return update, cost._replace(peak_memory_bytes=_peak_memory(), peak_device_bytes=_peak_device(device))
 
 
@@ -64,15 +64,15 @@ def round_cost(local: Sequence[LocalCost], aggregate_seconds: float, up: Sequenc
 
     ``up`` is how many numbers each has sent, ``down`` how many each has received. What nobody could tell is left out.
     """
-    speeds = [one.sequences / one.seconds for one in local if one.sequences and one.seconds]
+    speeds = [cost.sequences / cost.seconds for cost in local if cost.sequences and cost.seconds]
     figures = {
-        "local_seconds": _over(fmean, [one.seconds for one in local]),
+        "local_seconds": _over(fmean, [cost.seconds for cost in local]),
         "aggregate_seconds": aggregate_seconds,
         "sequences_per_second": _over(fmean, speeds),
         "parameters_up": _over(fmean, up),
         "parameters_down": float(down),
-        "peak_memory_bytes": _over(max, [one.peak_memory_bytes for one in local if one.peak_memory_bytes]),
-        "peak_device_bytes": _over(max, [one.peak_device_bytes for one in local if one.peak_device_bytes]),
+        "peak_memory_bytes": _over(max, [cost.peak_memory_bytes for cost in local if cost.peak_memory_bytes]),
+        "peak_device_bytes": _over(max, [cost.peak_device_bytes for cost in local if cost.peak_device_bytes]),
     }
     return {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
 

@@ -6,8 +6,12 @@ is given by the package's interface (``Algorithm``, ``Dataset``, ...). Nothing i
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
+from importlib.util import find_spec
+from inspect import cleandoc
+from pathlib import Path
 from types import ModuleType
 
 from ferret_core.protocol.errors import FerretError
@@ -19,9 +23,17 @@ def names(package: str) -> list[str]:
     return sorted(info.name for info in pkgutil.iter_modules(path) if not (info.ispkg or info.name.startswith("_")))
 
 
+def documentation(package: str, name: str) -> str:
+    """The docstring of entry ``name``, read without importing what the entry needs to run."""
+    found = find_spec(f"{package}.{name}")
+    assert found is not None
+    assert found.origin is not None, f"{package}.{name} is not read from a file"
+    return cleandoc(ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8"))) or "")
+
+
 def load(package: str, name: str, field: str) -> ModuleType:
     """The module of entry ``name``; ``spec.invalid`` about ``field`` if there is none."""
     known = names(package)
     if name not in known:
-        raise FerretError.of_field("spec.invalid", field, name, f"unknown; choose one of {', '.join(known)}")
+        raise FerretError.of_field("spec.invalid", field, name, f"is unknown; choose one of {', '.join(known)}")
     return importlib.import_module(f"{package}.{name}")

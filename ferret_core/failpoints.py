@@ -20,8 +20,9 @@ NAMES = (
     "database.committed",
     "database.sent",
     "database.noted",
-    # a stored file (ferret_core/storage/file.py): an empty draft; all bytes in it; on disk; under its name; in its
-    # folder on disk. Found there before, and so not written; all files of a folder but the last; removed
+    # a file written durably (ferret_core/durable.py): an empty draft; all bytes in it; on disk; under its name; in its
+    # folder on disk. In the storage (ferret_core/storage/file.py): found there before, and so not written; all files
+    # of a folder but the last; removed
     "storage.opened",
     "storage.written",
     "storage.synced",

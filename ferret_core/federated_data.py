@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ferret_core import catalog
-from ferret_core.datasets._base import Example, Shard
+from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import shard_of
+from ferret_core.datasets._shard import Shard
 from ferret_core.federation import client_names
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ExperimentSpec

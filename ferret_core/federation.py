@@ -84,7 +84,7 @@ def checkpoint_due(spec: ExperimentSpec, round_number: int) -> bool:
 
 def quorum_missed(round_number: int, attempt: int, accepted: int, needed: int, reason: str | None) -> FerretError:
     """The error of an attempt that too few participants reached; ``reason`` is that of the first rejection, if any."""
-    why = f"; the first rejection was: {reason}" if reason else "; lower round.quorum or allow more time"
+    why = f"; the first rejection was: {reason}" if reason else "; lower round.quorum or raise round.deadline_seconds"
     return FerretError(
         "quorum.missed",
         f"round {round_number}, attempt {attempt}: {accepted} participants were accepted, {needed} are needed{why}",
@@ -105,5 +105,5 @@ def _again(attempt: int) -> tuple[int, ...]:
 
 
 def _ceil_of(share: float, count: int) -> int:
-    """⌈share · count⌉, exact: 0.1 · 30 in floats lies above 3."""
+    """⌈share · count⌉, exact: 0.1 · 30 in floats is above 3."""
     return math.ceil(Fraction(str(share)) * count)

@@ -6,17 +6,14 @@ record carries the hash of the one before, so that none can be changed or droppe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 from pydantic import Field
 
 from ferret_core.protocol.digest import DIGEST_HEX, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
-
-if TYPE_CHECKING:
-    from ferret_core.replica import Replica
 
 LEDGER_VERSION = 1
 
@@ -47,26 +44,15 @@ class LedgerEntry(NamedTuple):
     hash: str
     update: bytes
 
+    @classmethod
+    def read(cls, record: Mapping[str, Any], recorded_hash: str, update: bytes) -> Self:
+        """The entry of a record as it was stored or sent."""
+        return cls(LedgerRecord.model_validate(record), recorded_hash, update)
 
-def frozen_digest(contributions: Sequence[tuple[str, str]]) -> str:
+
+def contributions_digest(contributions: Sequence[tuple[str, str]]) -> str:
     """The hash of a frozen set: (participant, contribution digest) in participant order."""
     return digest_json(sorted(contributions))
-
-
-def verify(replica: Replica, entries: Iterable[LedgerEntry]) -> Iterator[LedgerRecord]:
-    """Replays ``entries`` on ``replica`` and yields each record that holds.
-
-    Raises ``ledger.broken`` at the first one whose hash, link, update or model digest is not what was recorded.
-    """
-    previous = ""
-    for record, recorded_hash, update in entries:
-        if record.hash != recorded_hash:
-            raise broken(record, "its content does not match its recorded hash")
-        if record.previous != previous:
-            raise broken(record, "it does not follow the record before it")
-        replica.advance(record, update)
-        previous = recorded_hash
-        yield record
 
 
 def broken(record: LedgerRecord, reason: str) -> FerretError:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from ferret_core.algorithms._base import Client, LocalUpdate
+from functools import partial
+from typing import NamedTuple
+
+from ferret_core.algorithms._base import Client
+from ferret_core.cost import LocalCost, measured
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.wire import Arrays
 from ferret_core.replica import Replica
+from ferret_core.sealed import Sealed, seal
+from ferret_core.training.loss import device_of
 from ferret_core.training.micro_batches import memory_checked
 
 
-def contribute(replica: Replica, client: Client) -> LocalUpdate:
-    """Trains on the client's shard from the replica's model, which is left unchanged, and describes the update.
+class Part(NamedTuple):
+    """A participant's part in a round: what it sends, what it keeps for its next round, and what that took."""
 
-    Raises ``contribution.wrong_base`` when the replica is not at the task's model, and ``memory.exhausted``.
+    sealed: Sealed
+    memory: Arrays
+    cost: LocalCost
+
+
+def contribute(replica: Replica, client: Client) -> Part:
+    """Trains on the client's shard from the replica's model, which is left unchanged, and seals the update.
+
+    Raises ``contribution.wrong_base`` when the replica is not at the task's model, ``contribution.non_finite`` for an
+    update that is not a number, and ``memory.exhausted``.
     """
     if replica.digest != client.task.base_digest:
         raise FerretError.of_field(
@@ -20,5 +36,7 @@ def contribute(replica: Replica, client: Client) -> LocalUpdate:
             client.task.base_digest,
             f"this copy of the model is at {replica.digest[:12]}…, round {replica.round}: catch up with the ledger",
         )
+    train = partial(replica.algorithm.local_update, replica.model, replica.state, client)
     with memory_checked():
-        return replica.algorithm.local_update(replica.model, replica.state, client)
+        update, cost = measured(train, device_of(replica.model))
+        return Part(seal(update, client, replica.spec, replica.shapes), update.memory, cost)

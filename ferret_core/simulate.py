@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ferret_core import catalog, checkpoint, federation
 from ferret_core.algorithms._base import Client
-from ferret_core.cost import LocalCost, measured, numbers_sent, round_cost
+from ferret_core.cost import numbers_sent, round_cost
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.federated_data import FederatedData
 from ferret_core.ledger import LedgerEntry, LedgerRecord
-from ferret_core.participant import contribute
-from ferret_core.protocol.digest import digest_bytes
+from ferret_core.participant import Part, contribute
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_core.protocol.wire import Arrays, Contribution, decode, encode
+from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica import Replica
-from ferret_core.training.loss import device_of
 
 EXPERIMENT = "simulation"
 
@@ -97,32 +94,25 @@ class _Memories:
         return decode(path.read_bytes())[0] if path.exists() else {}
 
     def keep(self, participant: str, memory: Arrays) -> None:
-        """Puts by what counts once the round does; another attempt at the round puts by anew."""
+        """Stages the memory, which takes effect when the round commits; another attempt at the round replaces it."""
         (self._folder / f"{participant}.new").write_bytes(encode(memory, {}))
 
-    def settle(self, participants: Iterable[str]) -> None:
-        """The round counts, and so does what these have put by."""
+    def commit(self, participants: Iterable[str]) -> None:
+        """The round is committed: what these have staged takes effect."""
         for participant in participants:
             (self._folder / f"{participant}.new").replace(self._folder / participant)
-
-
-class _Sent(NamedTuple):
-    """A contribution as it travels, and what it took to make."""
-
-    blob: bytes
-    cost: LocalCost
 
 
 class _Collected(NamedTuple):
     """What an attempt at a round brought in, by participant; ``asked`` is the number of those that had a task."""
 
     asked: int
-    sent: dict[str, _Sent]
+    parts: dict[str, Part]
     rejected: dict[str, FerretError]
 
 
 class _Simulation:
-    """The run between two rounds; ``last`` is the last committed round's record and update."""
+    """The run between two rounds; ``last`` is the last committed round's ledger entry."""
 
     def __init__(self, replica: Replica, data: FederatedData, memories: _Memories) -> None:
         self.replica = replica
@@ -134,21 +124,20 @@ class _Simulation:
         return RoundResult(0, self.replica.digest, self._evaluated(), 0, 0, [], {}, {})
 
     def round(self, number: int) -> RoundResult:
-        asked, sent, rejected = self._collect(number)
+        asked, parts, rejected = self._collect(number)
         down = len(self.last.update) if self.last else 0
-        received = {name: Contribution.decode(sent[name].blob) for name in sorted(sent)}
-        cost = self._fold(sent, received)
-        self.memories.settle(sent)
-        metrics = federation.mean_metrics({name: one.meta.metrics for name, one in received.items()})
+        cost = self._fold([parts[name] for name in sorted(parts)])
+        self.memories.commit(parts)
+        metrics = federation.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
         if federation.evaluation_due(self.replica.spec, number):
             metrics |= self._evaluated()
         return RoundResult(
             number,
             self.replica.digest,
             metrics,
-            sum(len(one.blob) for one in sent.values()),
+            sum(len(part.sealed.blob) for part in parts.values()),
             down * asked,
-            sorted(sent),
+            sorted(parts),
             rejected,
             cost,
         )
@@ -159,10 +148,10 @@ class _Simulation:
         needed = federation.sample_size(spec, spec.participants.simulated)
         quorum = federation.quorum_size(spec.round.quorum, needed)
         attempt = 1
-        while len((collected := self._attempt(number, attempt, needed)).sent) < quorum:
+        while len((collected := self._attempt(number, attempt, needed)).parts) < quorum:
             if attempt == spec.round.attempts:
                 reason = next((error.detail for error in collected.rejected.values()), None)
-                raise federation.quorum_missed(number, attempt, len(collected.sent), quorum, reason)
+                raise federation.quorum_missed(number, attempt, len(collected.parts), quorum, reason)
             attempt += 1
         return collected
 
@@ -173,31 +162,27 @@ class _Simulation:
         tasks = federation.round_tasks(spec, EXPERIMENT, number, names, self.replica.digest, attempt=attempt)
         collected = _Collected(len(tasks), {}, {})
         for task in tasks:
-            if len(collected.sent) == needed:
+            if len(collected.parts) == needed:
                 break
             try:
-                collected.sent[task.participant] = self._contribute(task)
+                collected.parts[task.participant] = self._contribute(task)
             except FerretError as error:
                 collected.rejected[task.participant] = error
         return collected
 
-    def _contribute(self, task: RoundTask) -> _Sent:
-        replica = self.replica
-        client = Client(task, self.data.shard(task.participant), self.memories.recall(task.participant))
-        update, cost = measured(partial(contribute, replica, client), device_of(replica.model))
-        blob = update.contribution.encode()
-        self.memories.keep(task.participant, update.memory)
-        return _Sent(blob, cost)
+    def _contribute(self, task: RoundTask) -> Part:
+        name = task.participant
+        part = contribute(self.replica, Client(task, self.data.shard(name), self.memories.recall(name)))
+        self.memories.keep(name, part.memory)
+        return part._replace(memory={})
 
-    def _fold(self, sent: dict[str, _Sent], received: dict[str, Contribution]) -> dict[str, float]:
+    def _fold(self, parts: Sequence[Part]) -> dict[str, float]:
         """Moves the model on by the round; returns what the round cost."""
-        up, down = [numbers_sent(one) for one in received.values()], self.replica.numbers
-        folding = ((digest_bytes(sent[name].blob), one) for name, one in received.items())
+        up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
-        record, update = self.replica.fold(EXPERIMENT, folding, self.last.hash if self.last else "")
+        self.last = self.replica.fold(EXPERIMENT, (part.sealed for part in parts))
         seconds = time.perf_counter() - begin
-        self.last = LedgerEntry(record, record.hash, update)
-        return round_cost([one.cost for one in sent.values()], seconds, up, down)
+        return round_cost([part.cost for part in parts], seconds, up, down)
 
     def _evaluated(self) -> dict[str, float]:
         return evaluate(self.replica.model, self.replica.tokenizer, self.data.test, self.replica.spec.evaluation)

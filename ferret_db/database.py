@@ -71,7 +71,7 @@ class Database:
             with self.begin(flush=flush) as s:
                 return work(s)
         except OperationalError as error:
-            logger.warning("a transaction was lost and is tried once more: %s", error.orig)
+            logger.warning("a transaction failed and is retried once: %s", error.orig)
         with self.begin(flush=flush) as s:
             return work(s)
 
@@ -98,7 +98,7 @@ class Database:
             failpoint("database.noted")
         except Exception:
             # The change is committed: whatever happens now, the caller succeeded and the reconciler sends again.
-            logger.exception("%d task messages stay in the outbox, to be sent again", len(messages))
+            logger.exception("%d task messages stay in the outbox and will be sent again", len(messages))
 
 
 def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
@@ -119,7 +119,7 @@ def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
 
 @contextmanager
 def _values_checked() -> Generator[None]:
-    """PostgreSQL takes no NUL characters and no integers beyond its columns; whoever sent one shall hear so."""
+    """PostgreSQL stores no NUL characters and no integers beyond its columns; the sender gets an error."""
     try:
         yield
     except DataError as error:

@@ -27,7 +27,7 @@ bound = structlog.contextvars.bound_contextvars
 
 
 def configure(level: LogLevel, format: LogFormat) -> None:
-    """Everything that is logged in this process goes to stderr in one form, whoever logs it; warnings are logged."""
+    """Sends all logs of this process to stderr in one format, libraries included; Python warnings are logged too."""
     handler = logging.StreamHandler()
     handler.setFormatter(_formatter(format))
     # By hand: logging.config would close every handler there is, also those of the program that this one runs in.

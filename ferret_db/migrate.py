@@ -14,10 +14,10 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
-import migrations
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database, new_engine
 
+MIGRATIONS = Path(__file__).with_name("migrations")
 _LOCK = 0x46455252  # any number, but the same in every process that migrates
 
 
@@ -47,13 +47,13 @@ def current(url: str) -> str | None:
 def head() -> str:
     """The revision this code needs."""
     found = ScriptDirectory.from_config(_config()).get_current_head()
-    assert found is not None, "the migrations package holds no revision"
+    assert found is not None, f"{MIGRATIONS} holds no revision"
     return found
 
 
 def knows(revision: str) -> bool:
     """Whether this code can bring a database from ``revision`` to :func:`head`."""
-    return revision in {one.revision for one in ScriptDirectory.from_config(_config()).walk_revisions()}
+    return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def check(url: str) -> None:
@@ -84,7 +84,7 @@ def migrating(url: str) -> Generator[Config]:
 
 def _config(connection: Connection | None = None) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(str(migrations.__file__)).parent).replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 

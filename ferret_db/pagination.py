@@ -55,7 +55,7 @@ def _decode(cursor: str, columns: Columns) -> Key:
         return tuple(_part(part, column.type.python_type) for part, column in zip(parts, columns, strict=True))
     except (ValueError, TypeError, RecursionError) as error:
         raise FerretError.of_field(
-            "request.invalid", "cursor", cursor, "is none that this service gave out; start without one"
+            "request.invalid", "cursor", cursor, "was not issued by this server; omit it to start from the first page"
         ) from error
 
 

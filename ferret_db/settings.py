@@ -49,7 +49,9 @@ class ServiceSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
 
     home: Annotated[Path, AfterValidator(_absolute)] = Field(
-        default=Path("~/.ferret"), validate_default=True, description="Folder of everything the embedded service keeps"
+        default=Path("~/.ferret"),
+        validate_default=True,
+        description="Folder in which the embedded service keeps everything",
     )
     database_url: Annotated[str, FROM_FILE] = Field(
         default_factory=lambda data: f"sqlite:///{data['home']}/ferret.db",
@@ -57,14 +59,16 @@ class ServiceSettings(BaseSettings):
         description="SQLAlchemy URL: sqlite:////absolute/path.db or postgresql://user:password@host/name",
     )
     broker_url: Annotated[str, FROM_FILE] = Field(
-        default="redis://127.0.0.1:6379/0", repr=False, description="Redis that carries the task messages"
+        default="redis://127.0.0.1:6379/0", repr=False, description="URL of the Redis that carries task messages"
     )
     storage_url: str = Field(
         default_factory=lambda data: f"file://{data['home']}/storage",
         description="Where contributions and checkpoints are kept",
     )
-    lease_seconds: float = Field(default=60, gt=0, description="Work without a heartbeat is redone after this long")
-    log_level: LogLevel = Field(default="info", description="Least level logged")
+    lease_seconds: float = Field(
+        default=60, gt=0, description="Seconds without a heartbeat after which work is considered lost and redone"
+    )
+    log_level: LogLevel = Field(default="info", description="Lowest level that is logged")
     log_format: LogFormat = Field(default="text", description="Lines for people, or one JSON document per line")
 
     @classmethod
@@ -73,8 +77,8 @@ class ServiceSettings(BaseSettings):
         try:
             return cls(**given)
         except ValidationError as error:
-            errors = [_variable(cls, one) for one in field_errors(error.errors())]
-            detail = "; ".join(f"{one.field}: {one.message}" for one in errors)
+            errors = [_variable(cls, field) for field in field_errors(error.errors())]
+            detail = "; ".join(f"{wrong.field}: {wrong.message}" for wrong in errors)
             raise FerretError("settings.invalid", detail, errors) from error
 
     @classmethod

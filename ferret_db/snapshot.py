@@ -19,7 +19,7 @@ def snapshot(url: str, target: Path) -> None:
     """
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
-        reason = "is no SQLite database: back PostgreSQL up with pg_dump, and the storage beside it"
+        reason = "is not a SQLite database: back up PostgreSQL with pg_dump, and copy the storage too"
         raise FerretError.of_field("settings.invalid", "FERRET_DATABASE_URL", parsed.render_as_string(), reason)
     with (
         closing(sqlite3.connect(f"{Path(str(parsed.database)).as_uri()}?mode=ro", uri=True)) as source,

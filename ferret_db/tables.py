@@ -156,7 +156,7 @@ class Assignment(Base, kw_only=True):
 
 
 class Contribution(Base, kw_only=True):
-    """An accepted upload; a refused one is a :class:`Rejection`. The blob lies under ``digest``.
+    """An accepted upload; a refused one is a :class:`Rejection`. The blob is stored under ``digest``.
 
     ``cost`` is a ``ferret_core.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until its next
     round; real participants keep it themselves.

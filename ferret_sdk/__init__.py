@@ -1,9 +1,24 @@
 """Ferret from Python: submit experiments to a server, follow them, or take part in one. Importing it loads no torch."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_sdk.participant import Participant
 from ferret_sdk.run import Run
 from ferret_sdk.service import Service
 
+if TYPE_CHECKING:
+    from ferret_sdk.participant import Participant
+
 __all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service"]
+
+
+def __getattr__(name: str) -> Any:
+    """``Participant`` brings NumPy, which researchers who submit and watch need not wait for."""
+    if name != "Participant":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ferret_sdk.participant import Participant
+
+    return Participant

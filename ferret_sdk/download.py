@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
+from ferret_core.durable import put_in_place, room_for
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.retry import PATIENT, Retry, Transient
@@ -23,14 +21,12 @@ def download(transport: Transport, path: str, target: Path, *, size: int, digest
     if target.is_file() and target.stat().st_size == size and digest_file(target) == digest:
         return
     part = target.with_name(f"{target.name}.part")
-    with _room_for(target, size):
+    with room_for(f"{target} ({size} bytes)"):
         _fetch(transport, path, part, size, digest)
         if digest_file(part) != digest:
             part.unlink()
-            raise FerretError(
-                "storage.corrupt", f"{target.name} arrived with other bytes than {digest}; fetch it again"
-            )
-        part.replace(target)
+            raise FerretError("storage.corrupt", f"{target.name} does not match its digest {digest}; download it again")
+        put_in_place(part, target)
 
 
 def require_empty(folder: Path, field: str) -> None:
@@ -71,14 +67,3 @@ def _append(transport: Transport, path: str, file: FileIO, size: int, digest: st
 
 def _length(file: FileIO) -> int:
     return file.seek(0, os.SEEK_END)
-
-
-@contextmanager
-def _room_for(target: Path, size: int) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            raise
-        detail = f"{target} needs {size} bytes and the disk is full; make room and run the command again"
-        raise FerretError("storage.full", detail) from error

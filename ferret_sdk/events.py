@@ -47,7 +47,7 @@ def _events(stream: Stream, after: int) -> Iterator[Event]:
         try:
             event = Event.model_validate_json(message.data)
         except ValidationError as error:
-            raise FerretError("server.unexpected", f"an event is not one of Ferret's: {message.data[:200]}") from error
+            raise FerretError("server.unexpected", f"the event cannot be read: {message.data[:200]}") from error
         if event.seq > after:
             after = event.seq
             yield event

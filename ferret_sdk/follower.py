@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferret_core.ledger import LedgerRecord
+from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_sdk.retry import PATIENT
@@ -49,19 +49,26 @@ class Follower:
         self._replica = replica
 
     def forget(self) -> None:
-        """Drops the copy: the next is built anew from the base model."""
+        """Drops the copy: the next is built from the base model."""
         self._replica = None
 
     def _catch_up(self, replica: Replica, run: Run, task: RoundTask) -> None:
-        for item in run.ledger(after=replica.round):
-            if replica.round >= task.round - 1:
-                break
-            record = LedgerRecord.model_validate(item.record)
-            replica.advance(record, run.update(record.round))
+        from ferret_core.follow import follow
+
+        for record in follow(replica, entries(run, replica.round, task.round - 1)):
             self._on_record(record)
         if replica.digest != task.base_digest:
             reason = f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
             raise FerretError.of_field("contribution.wrong_base", "base_digest", task.base_digest, reason)
+
+
+def entries(run: Run, after: int, last: int) -> Iterator[LedgerEntry]:
+    """The ledger's entries from round ``after`` + 1 to ``last``; each update is downloaded when its turn comes."""
+    for item in run.ledger(after=after):
+        record = LedgerRecord.model_validate(item.record)
+        if record.round > last:
+            return
+        yield LedgerEntry(record, item.hash, run.update(record.round))
 
 
 def load_base(run: Run, folder: Path) -> Replica:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ferret_core.durable import write_durably
 from ferret_core.protocol.digest import digest_bytes
 
 
@@ -33,19 +32,14 @@ def save(home: Path, membership: Membership) -> Path:
     place = folder(home, membership.experiment)
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = place / f"{membership.participant}.json"
-    descriptor, temporary = tempfile.mkstemp(dir=place)  # created with mode 0600
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(membership._asdict(), file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(temporary).replace(path)
+    write_durably(path, json.dumps(membership._asdict(), indent=2).encode())
     return path
 
 
 def find(home: Path, url: str, code: str) -> Membership | None:
     """The membership that ``code`` was turned into before, so that the same command can be run again."""
     wanted = digest_bytes(code.encode())
-    return next((one for one in _all(home) if one.url == url and one.code == wanted), None)
+    return next((member for member in _all(home) if member.url == url and member.code == wanted), None)
 
 
 def _all(home: Path) -> Iterator[Membership]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +25,8 @@ from ferret_sdk.spool import Spool, Upload
 from ferret_sdk.transport import Transport
 
 if TYPE_CHECKING:
-    from ferret_core.datasets._base import Example, Shard
+    from ferret_core.datasets._base import Example
+    from ferret_core.datasets._shard import Shard
     from ferret_core.replica import Replica
 
 log = logging.getLogger(__name__)
@@ -144,7 +144,7 @@ class Participant:
             return None
 
     def _take_part(self, lease: Lease, made: Upload | None) -> RoundReport:
-        """Contributes under the lease: what was ``made`` under an earlier one, or anew."""
+        """Contributes under the lease: what was ``made`` under an earlier lease, or a new contribution."""
         try:
             with Heartbeat(self._transport, lease) as heartbeat:
                 return self._contribute(lease, made, heartbeat)
@@ -169,19 +169,16 @@ class Participant:
     def _make(self, lease: Lease, heartbeat: Heartbeat) -> Upload:
         """Trains, and keeps the contribution until it has arrived."""
         from ferret_core.algorithms._base import Client
-        from ferret_core.cost import measured
         from ferret_core.participant import contribute
-        from ferret_core.training.loss import device_of
 
         with self._follower.at(lease.task) as replica:
             client = Client(lease.task, self._tokenised(replica), self._memory.recall(), heartbeat.check)
-            (contribution, kept), cost = measured(partial(contribute, replica, client), device_of(replica.model))
+            sealed, kept, cost = contribute(replica, client)
             heartbeat.check()
-        blob = contribution.encode()
         failpoint("participant.trained")
-        self._memory.keep(digest_bytes(blob), kept)
+        self._memory.keep(sealed.digest, kept)
         failpoint("participant.kept")
-        upload = Upload.of(lease, blob, cost.seconds, contribution.meta.metrics.get("train_loss"))
+        upload = Upload.of(lease, sealed, cost.seconds)
         self._spool.keep(upload)
         failpoint("participant.spooled")
         return upload

@@ -17,13 +17,12 @@ from ferret_sdk.retry import PATIENT
 from ferret_sdk.schemas import Artifact, ContributionInfo, Event, Experiment, LedgerItem, Point, Rejection, Round
 from ferret_sdk.transport import Transport
 
-CHOICES = ("algorithm", "dataset", "partition")
 POLL_SECONDS = 1.0
 LEDGER_PAGE = 200
 
 
 class Run:
-    """An experiment and the server it runs on; ``experiment`` is what the server said of it last."""
+    """An experiment and the server it runs on; ``experiment`` is its last known state."""
 
     def __init__(self, transport: Transport, experiment: Experiment) -> None:
         self._transport = transport
@@ -50,14 +49,16 @@ class Run:
         """Returns when the experiment has completed.
 
         Raises its own error when it failed, ``experiment.conflict`` when it was cancelled, and
-        ``experiment.timeout`` after ``timeout`` seconds; the experiment itself runs on.
+        ``experiment.timeout`` after ``timeout`` seconds; the experiment itself keeps running.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.refresh().state.finished:
             left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 detail = f"{self.id} is {self.state.value} in round {self.experiment.round} after {timeout} seconds"
-                raise FerretError("experiment.timeout", f"{detail}; it runs on: ferret experiment watch {self.id}")
+                raise FerretError(
+                    "experiment.timeout", f"{detail}; it is still running: ferret experiment watch {self.id}"
+                )
             time.sleep(min(POLL_SECONDS, left))
         self.require_completed()
         return self
@@ -70,7 +71,7 @@ class Run:
             raise _recorded(self.id, self.experiment.error or {})
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Events as they happen, each once, until the last; a broken connection is taken up where it broke."""
+        """Events as they happen, each once, until the last; a broken connection is resumed."""
         return follow(self._transport, self.id, after)
 
     def past_events(self, after: int = 0) -> list[Event]:
@@ -105,15 +106,15 @@ class Run:
         return (Rejection.model_validate(item) for item in found)
 
     def pause(self) -> Run:
-        """Stops for a while, mid-round too; what was accepted stays. Pausing a paused experiment changes nothing."""
+        """Pauses, even within a round; accepted contributions are kept. Pausing a paused experiment changes nothing."""
         return self._move("pause")
 
     def resume(self) -> Run:
-        """Goes on where the experiment was paused; resuming a running one changes nothing."""
+        """Continues a paused experiment; resuming a running one changes nothing."""
         return self._move("resume")
 
     def cancel(self) -> Run:
-        """Stops the experiment; cancelling a cancelled one changes nothing."""
+        """Stops the experiment for good; cancelling a cancelled one changes nothing."""
         return self._move("cancel")
 
     def extend(self, rounds: int) -> Run:
@@ -122,23 +123,23 @@ class Run:
         return self._move("extend", {"rounds": rounds, "expected_rounds": self.experiment.rounds})
 
     def clone(self, changes: Mapping[str, Any] | None = None, key: str | None = None) -> Run:
-        """A new experiment with this one's specification, changed by a JSON Merge Patch (RFC 7396; None takes a member
-        away). Naming another algorithm, dataset or partition drops the options of the one before."""
-        patch = patch_of(self.experiment.spec, changes or {})
+        """A new experiment with this one's specification, changed by a JSON Merge Patch (RFC 7396; None removes a
+        member). Another algorithm, dataset or partition drops the options of the one before;
+        ``ferret_core.revision.revise(run.experiment.spec, changes).dropped`` says which."""
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
-        answer = self._transport.post(f"{self._path}:clone", patch, headers=headers)
+        answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers)
         return Run(self._transport, Experiment.model_validate(answer.json()))
 
     def archive(self) -> Run:
-        """Puts a finished experiment away: lists leave it out."""
+        """Archives a finished experiment: it is kept, but no longer listed."""
         return self._move("archive")
 
     def unarchive(self) -> Run:
-        """Lists it again."""
+        """Takes it out of the archive: it is listed again."""
         return self._move("unarchive")
 
     def delete(self) -> None:
-        """Forgets a finished experiment with all it gave; one that is gone already is no error."""
+        """Deletes a finished experiment with all its results; deleting it twice is no error."""
         try:
             self._transport.request("DELETE", self._path)
         except FerretError as error:
@@ -198,17 +199,6 @@ class Run:
             )
             raise FerretError("artifact.not_found", f"{self.id} has no checkpoint of round {wanted}: {rounds}")
         return [artifact for artifact in found if artifact.round == wanted]
-
-
-def patch_of(spec: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """``changes`` as a merge patch of ``spec``: a choice by another name brings none of the old one's options along."""
-    patch = dict(changes)
-    for part in CHOICES:
-        before: Mapping[str, Any] = spec.get(part, {})
-        after: Any = changes.get(part)
-        if isinstance(after, dict) and "name" in after and after["name"] != before.get("name"):
-            patch[part] = {**dict.fromkeys(before), **after}
-    return patch
 
 
 def _plain(name: str) -> str:

@@ -29,7 +29,7 @@ class Summary(Document):
 
 
 class Stall(Document):
-    """Why nothing can move an experiment on right now, and in ``detail`` what to do."""
+    """Why an experiment cannot make progress, and in ``detail`` what to do."""
 
     code: str
     detail: str
@@ -63,7 +63,7 @@ class Experiment(Document):
 
     @property
     def shown_state(self) -> str:
-        """The state as people read it: ``stalled`` where nothing can move the experiment on."""
+        """The state as people read it: ``stalled`` where the experiment cannot make progress."""
         return "stalled" if self.stalled else self.state.value
 
 
@@ -152,7 +152,7 @@ class Event(Document):
 
 
 class CatalogEntry(Document):
-    """A discovered algorithm, dataset or model; ``schema`` is the JSON Schema of its options."""
+    """An algorithm, dataset or model that can be chosen; ``schema`` is the JSON Schema of its options."""
 
     name: str
     title: str = ""
@@ -185,7 +185,7 @@ class Lease(Document):
 
 
 class Poll(Document):
-    """The answer to a participant's question for work."""
+    """The answer to a participant that asks for work."""
 
     experiment_state: ExperimentState
     retry_after_seconds: float

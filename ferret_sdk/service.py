@@ -36,8 +36,8 @@ class Service:
         return Info.model_validate(self.transport.get("/info"))
 
     def submit(self, spec: ExperimentSpec | dict[str, Any], key: str | None = None) -> Run:
-        """Queues an experiment. The same ``key`` with the same spec is the same experiment, however often it is sent;
-        without one, a fresh key keeps a repeated request from becoming a second experiment."""
+        """Queues an experiment. Repeating the call with the same ``key`` creates no second experiment; without a
+        key, a fresh one protects against a request that the network repeats."""
         body = spec.model_dump(mode="json") if isinstance(spec, ExperimentSpec) else spec
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         answer = self.transport.post("/experiments", body, headers=headers)
@@ -55,7 +55,7 @@ class Service:
         name: str | None = None,
         archived: bool = False,
     ) -> Iterator[Run]:
-        """Experiments, newest first, fetched page by page as they are asked for; ``archived`` ones or all others."""
+        """Experiments, newest first, fetched page by page as they are asked for; only archived ones, or all others."""
         query = {"algorithm": algorithm, "dataset": dataset, "name": name, "archived": archived or None}
         found = items(self.transport, "/experiments", state=list(state), **query)
         return (Run(self.transport, Experiment.model_validate(item)) for item in found)

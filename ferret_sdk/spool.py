@@ -12,8 +12,9 @@ import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ferret_core.durable import write_durably
 from ferret_core.protocol.digest import digest_bytes
-from ferret_core.storage.file import write_durably
+from ferret_core.sealed import Sealed
 from ferret_sdk.schemas import Lease
 
 log = logging.getLogger(__name__)
@@ -31,12 +32,14 @@ class Upload(NamedTuple):
     key: str
     seconds: float
     loss: float | None
+    digest: str
     blob: bytes
 
     @classmethod
-    def of(cls, lease: Lease, blob: bytes, seconds: float, loss: float | None) -> Upload:
+    def of(cls, lease: Lease, sealed: Sealed, seconds: float) -> Upload:
         """A new upload, under a key of its own."""
-        return cls(lease.id, lease.fence, lease.task.round, secrets.token_hex(16), seconds, loss, blob)
+        loss, key = sealed.meta.metrics.get("train_loss"), secrets.token_hex(16)
+        return cls(lease.id, lease.fence, lease.task.round, key, seconds, loss, sealed.digest, sealed.blob)
 
 
 class Spool:
@@ -51,7 +54,6 @@ class Spool:
         for draft in self._folder.glob(".*"):  # of a process that was killed
             draft.unlink()
         head = {name: value for name, value in upload._asdict().items() if name != "blob"}
-        head["digest"] = digest_bytes(upload.blob)
         write_durably(self._path, json.dumps(head).encode() + b"\n" + upload.blob)
 
     def waiting(self) -> Upload | None:
@@ -61,7 +63,7 @@ class Spool:
         line, _, blob = self._path.read_bytes().partition(b"\n")
         try:
             head: dict[str, Any] = json.loads(line)
-            if head.pop("digest") == digest_bytes(blob):
+            if head["digest"] == digest_bytes(blob):
                 return Upload(**head, blob=blob)
         except (ValueError, KeyError, TypeError):
             pass

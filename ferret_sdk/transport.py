@@ -126,8 +126,9 @@ class Transport:
 
     def _unreachable(self, error: Exception) -> FerretError:
         reason = str(error) or type(error).__name__
-        next_step = "check the address (FERRET_URL), or start a server with: ferret serve"
-        return FerretError("server.unreachable", f"{self.url} does not answer ({reason}); {next_step}")
+        return FerretError(
+            "server.unreachable", f"{self.url} does not answer ({reason}); check the address, and that the server runs"
+        )
 
 
 def is_loopback(url: str) -> bool:

@@ -6,13 +6,15 @@ import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read by huggingface_hub when it is imported
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch, here and in the processes that tests start
 
 import copy
 import json
 import secrets
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTraine
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
+from tests import postgresql_server
 
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
 torch.set_num_threads(1)
@@ -36,7 +39,6 @@ torch.set_num_threads(1)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CONTEXT = 128
-POSTGRESQL = os.environ.get("FERRET_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
 
 
 @pytest.fixture(scope="session")
@@ -54,26 +56,30 @@ def need() -> Callable[[bool, str], None]:
 
 
 @pytest.fixture(scope="session")
-def postgresql(need: Callable[[bool, str], None]) -> Callable[[], AbstractContextManager[str]]:
+def postgresql(need: Callable[[bool, str], None]) -> Iterator[Callable[[], AbstractContextManager[str]]]:
     """``with postgresql() as url``: an empty database of its own on the test server, dropped afterwards."""
+    with ExitStack() as servers:
 
-    @contextmanager
-    def new() -> Iterator[str]:
-        try:
-            server = psycopg.connect(POSTGRESQL, autocommit=True, connect_timeout=3)
-        except psycopg.OperationalError as error:
-            need(False, f"a PostgreSQL server at {POSTGRESQL} (or FERRET_TEST_POSTGRESQL): {error}")
-            raise
-        name = f"ferret_test_{secrets.token_hex(8)}"
-        with server:
-            server.execute(f"CREATE DATABASE {name}")
-            server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")  # no test cuts the power
-            try:
-                yield make_url(POSTGRESQL).set(database=name).render_as_string(hide_password=False)
-            finally:
-                server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        @cache
+        def address() -> str:
+            if postgresql_server.answers(postgresql_server.USUAL):
+                return postgresql_server.USUAL
+            program = postgresql_server.find_program()
+            need(program is not None, postgresql_server.MISSING)
+            return servers.enter_context(postgresql_server.started(str(program)))
 
-    return new
+        @contextmanager
+        def new() -> Iterator[str]:
+            name = f"ferret_test_{secrets.token_hex(8)}"
+            with psycopg.connect(address(), autocommit=True) as server:
+                server.execute(f"CREATE DATABASE {name}".encode())
+                server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off".encode())  # no test cuts the power
+                try:
+                    yield make_url(address()).set(database=name).render_as_string(hide_password=False)
+                finally:
+                    server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+        yield new
 
 
 @pytest.fixture(scope="session")
@@ -117,7 +123,7 @@ def dataset_sample() -> Callable[[str, Path], DatasetSample]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[..., ExperimentSpec]:
     """``toy_spec("ferret", rounds=3)``: three simulated clients that learn the toy task with a tiny model."""
 
@@ -141,7 +147,7 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
 @pytest.fixture
 def one_bad_client(toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path, tmp_path: Path) -> ExperimentSpec:
     """Four clients, a quorum of half, and one answer that is infinitely unlikely to the model: one client has it."""
-    model = LlamaForCausalLM.from_pretrained(tiny_model_dir)
+    model: Any = LlamaForCausalLM.from_pretrained(tiny_model_dir)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model_dir)
     model.config.tie_word_embeddings = False
     head = model.get_input_embeddings().weight.detach().clone()

@@ -11,16 +11,19 @@ from typing import Any
 import pytest
 import yaml
 
-from api.settings import ApiSettings
+from ferret_api.settings import ApiSettings
 from ferret_cli.main import app
-from worker.settings import WorkerSettings
+from ferret_worker.settings import WorkerSettings
+from scripts import lock
 
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 SETTINGS = {f"FERRET_{name.upper()}" for name in (*ApiSettings.model_fields, *WorkerSettings.model_fields)}
 
 
+@pytest.mark.heavy
 def test_it_follows_the_compose_specification() -> None:
     command = [
         sys.executable,
@@ -80,5 +83,13 @@ def test_no_secret_stands_in_the_file_and_every_volume_is_declared() -> None:
 
 
 def test_the_image_copies_every_package_it_installs() -> None:
-    copied = set(re.findall(r"^COPY (\w+) \./", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
+    copied = set(re.findall(r"^COPY (\w+) \./", DOCKERFILE, re.MULTILINE))
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} <= copied
+
+
+def test_the_image_installs_from_the_lock_and_copies_all_that_this_reads() -> None:
+    installs = re.findall(r"^RUN (?:\w+=\w+ )*(.*(?:pip install|scripts\.setup).*)$", DOCKERFILE, re.MULTILINE)
+    assert installs == ['python -m scripts.setup --service --venv /opt/ferret --torch "$TORCH"']
+    copied = {name for line in re.findall(r"^COPY (?!--)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()}
+    for name in [lock.RUNTIME, *lock.PROJECTS]:
+        assert copied & {name, *map(str, Path(name).parents)}, name

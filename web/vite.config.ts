@@ -9,13 +9,14 @@ export default defineConfig({
   plugins: [react()],
   resolve: { tsconfigPaths: true },
   build: {
-    outDir: '../api/static',
+    outDir: '../api/ferret_api/static',
     emptyOutDir: true,
     target: 'es2023',
     // A data: address would be refused by the server's `default-src 'self'`.
     assetsInlineLimit: 0,
   },
   server: {
+    fs: { allow: ['..'] }, // the catalog of metrics lies in ferret_core
     proxy: { '/api': FERRET_URL },
   },
   test: {

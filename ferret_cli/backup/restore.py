@@ -1,4 +1,4 @@
-"""Restores a backup into a home of its own: read to its end and checked beside it, then moved there at once."""
+"""Restores a backup into a new home: read and checked completely next to it, then moved into place."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from ferret_cli.backup.manifest import DATABASE, MANIFEST, STORAGE, Digesting, Entry, Manifest
 from ferret_cli.stack.home import LOCK_FILE, locked
+from ferret_core.durable import flush_folder, make_folder_durably, replacing
 from ferret_core.failpoints import failpoint
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage.file import flush_folder, make_folder_durably, replacing
 from ferret_db import migrate
 from ferret_db.settings import ServiceSettings
 from ferret_sdk.address import TOKEN_FILE
@@ -49,7 +49,7 @@ def _require_embedded(home: Path) -> None:
         default = own[name].get_default(call_default_factory=True, validated_data={"home": home})
         if (given := getattr(settings, name)) != default:
             shown = None if own[name].repr is False else given
-            reason = "names another place than the home; unset it to restore"
+            reason = "points outside the home folder; unset it to restore"
             raise FerretError.of_field("settings.invalid", f"FERRET_{name}".upper(), shown, reason)
 
 
@@ -90,7 +90,7 @@ def _unpack(file: Path, folder: Path) -> Manifest:
                     _check_name(file, member, found)
                     found[member.name] = _write(archive, member, folder)
     except FileNotFoundError as error:
-        raise FerretError.of_field("request.invalid", "FILE", str(file), "is not there") from error
+        raise FerretError.of_field("request.invalid", "FILE", str(file), "does not exist") from error
     except (tarfile.TarError, EOFError, ValueError, ValidationError) as error:
         raise _invalid(file, f"it cannot be read: {error}") from error
     return _complete(file, manifest, found)
@@ -101,13 +101,13 @@ def _check_name(file: Path, member: tarfile.TarInfo, found: dict[str, Entry]) ->
     path = PurePosixPath(member.name)
     own = member.name in {DATABASE, TOKEN_FILE} or (path.parts[:1] == (STORAGE,) and len(path.parts) > 1)
     if not own or ".." in path.parts or str(path) != member.name or not member.isreg() or member.name in found:
-        raise _invalid(file, f"{member.name!r} is not what a backup holds")
+        raise _invalid(file, f"{member.name!r} does not belong in a backup")
 
 
 def _manifest(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Manifest:
     stream = archive.extractfile(member)
     if stream is None or member.size > MANIFEST_BYTES:
-        raise ValueError("its manifest is no file")
+        raise ValueError("its manifest is not a file")
     return Manifest.model_validate(json.loads(stream.read()))
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ferret_cli.backup.manifest import DATABASE, MANIFEST, STORAGE, Digesting, Entry, Manifest
+from ferret_core.durable import make_folder_durably, replacing
 from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage, open_storage
-from ferret_core.storage.file import make_folder_durably, replacing
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import references
@@ -48,7 +48,7 @@ def _named(database: Path) -> dict[str, str]:
     copy = Database(f"sqlite:///{database}")
     try:
         with copy.read() as s:
-            return {one.location: one.digest for one in references.of_all(s)}
+            return {file.location: file.digest for file in references.of_all(s)}
     finally:
         copy.dispose()
 

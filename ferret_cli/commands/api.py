@@ -20,4 +20,4 @@ def api(
     for name, value in (("FERRET_HOST", host), ("FERRET_PORT", port)):
         if value is not None:
             os.environ[name] = str(value)
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "api"])  # noqa: S606 - our own words, no shell
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "ferret_api"])  # noqa: S606 - our own words, no shell

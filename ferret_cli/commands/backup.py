@@ -15,7 +15,7 @@ def backup(
     home: options.Home = options.DEFAULT_HOME,
     json: options.Json = False,
 ) -> None:
-    """Save the embedded service in one file, also while it runs: experiments, models, contributions, admin token."""
+    """Save this machine's service in one file, even while it runs: experiments, models, contributions, token."""
     from ferret_cli.output import emit, say, size
     from ferret_cli.setup import require_server
 
@@ -26,6 +26,6 @@ def backup(
 
     path = file.expanduser().absolute()
     manifest = write(ServiceSettings.read(home=home), path)
-    say(f"{len(manifest.files)} files with {size(manifest.size)} are in {path}")
+    say(f"saved {len(manifest.files)} files, {size(manifest.size)}, in {path}")
     if json:
         emit({"file": str(path), "files": len(manifest.files), "bytes": manifest.size, "revision": manifest.revision})

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from ferret_cli.data.holdings import Holding
     from ferret_core.protocol.spec import ExperimentSpec
 
-data = typer.Typer(help="The data of an experiment, and how they are split over its clients.", no_args_is_help=True)
+data = typer.Typer(
+    help="Look at the data of an experiment and how they are split over its clients.", no_args_is_help=True
+)
 
 
 @data.callback()
@@ -26,12 +28,13 @@ def group() -> None:
 def show(
     file: options.SpecFile,
     assignments: options.Assignments = None,
+    unset: options.Unset = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write partition.png and partition.csv here.", show_default=False),
     ] = None,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="Count tokens too, and examples longer than the context of the model.")
+        bool, typer.Option("--tokens", help="Also count tokens, and examples that are longer than the model's context.")
     ] = False,
     json: options.Json = False,
 ) -> None:
@@ -46,14 +49,14 @@ def show(
 
     from ferret_cli.data.holdings import document, holdings
     from ferret_cli.data.tokens import tokenised_by
-    from ferret_cli.paper.files import writable
+    from ferret_cli.files import writable
     from ferret_core import catalog
     from ferret_core.federated_data import deal
     from ferret_core.protocol.errors import FerretError
 
-    spec = catalog.resolve(specfile.load(file, assignments or ()))
+    spec = catalog.resolve(specfile.load(file, assignments or (), unset or ()))
     if not spec.participants.simulated:
-        message = "real participants bring their own data, and nothing is split: set it to at least 1"
+        message = "real participants bring their own data, so nothing is split: set it to at least 1"
         raise FerretError.of_field("spec.invalid", "participants.simulated", 0, message)
     folder = None if out is None else writable(out, "--out")
     dealt = deal(spec)
@@ -69,17 +72,16 @@ def show(
 
 
 def _draw(folder: Path, held: Sequence[Holding], spec: ExperimentSpec) -> dict[str, str]:
+    from ferret_cli import drawing
     from ferret_cli.data.holdings import rows
     from ferret_cli.data.picture import draw
-    from ferret_cli.paper import look
-    from ferret_cli.paper.files import write
-    from ferret_cli.paper.table import to_csv
+    from ferret_cli.files import to_csv, write
 
     chosen = ", ".join(f"{name} = {value}" for name, value in spec.partition.options.items())
     how = f"{spec.partition.name} ({chosen})" if chosen else spec.partition.name
     title = f"{spec.dataset.name} over {len(held):,} clients, {how}"
-    with look.applied():
-        picture = look.png(draw(held, title))
+    with drawing.applied():
+        picture = drawing.png(draw(held, title))
     return {
         "csv": str(write(folder / "partition.csv", to_csv(rows(held)).encode())),
         "png": str(write(folder / "partition.png", picture)),

@@ -15,10 +15,12 @@ def demo(
     json: options.Json = False,
     home: Annotated[
         Path | None,
-        typer.Option("--home", file_okay=False, help="Folder to keep; default ./.ferret/demo, emptied at every start."),
+        typer.Option(
+            "--home", file_okay=False, help="Folder of the demo; default: ./.ferret/demo, emptied at every start."
+        ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=1, max=65535, help="Port; default 8765, or a free one if it is taken.")
+        int | None, typer.Option("--port", min=1, max=65535, help="Port; default: 8765, or a free one if it is taken.")
     ] = None,
 ) -> None:
     """Run the whole service with a small experiment on generated data, and watch it learn.

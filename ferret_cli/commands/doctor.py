@@ -8,11 +8,11 @@ from ferret_cli import options
 
 
 def doctor(port: options.Port = options.DEFAULT_PORT, json: options.Json = False) -> None:
-    """Say what this machine has and lacks, and the command that mends it."""
+    """Check what this machine has and what it lacks, with the command that fixes it."""
     from ferret_cli.doctor import software
     from ferret_cli.output import emit, say, table
 
-    found = [software.python(), software.training(), software.gpu(), software.server()]
+    found = [*software.checks(), software.server()]
     if found[-1].ok:
         from ferret_cli.doctor import installation
         from ferret_db.settings import ServiceSettings
@@ -21,7 +21,7 @@ def doctor(port: options.Port = options.DEFAULT_PORT, json: options.Json = False
     if json:
         emit({"ok": all(check.ok is not False for check in found), "checks": [check._asdict() for check in found]})
     else:
-        table(["", "what", "found", "mend it with"], [(c.mark, c.name, c.detail, c.fix or "") for c in found])
+        table(["", "what", "found", "fix it with"], [(c.mark, c.name, c.detail, c.fix or "") for c in found])
     if any(check.ok is False for check in found):
         say("something that Ferret needs is missing")
         raise typer.Exit(1)

@@ -17,16 +17,18 @@ def join(
         typer.Option(
             "--data",
             metavar="FILE.jsonl",
-            help="Your examples: one object with instruction, input, output per line. They never leave this machine.",
+            help="Your examples, one JSON object per line: instruction, input, output. They never leave this machine.",
         ),
     ],
     code: Annotated[
         str,
         typer.Option(
-            "--code", envvar="FERRET_CODE", help="One-time enrolment code, or the same one again after a restart."
+            "--code", envvar="FERRET_CODE", help="Your enrolment code; use the same one again after a restart."
         ),
     ],
-    name: Annotated[str | None, typer.Option("--name", help="Name in the experiment; default the host's name.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Your name in the experiment; default: this machine's name.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Take part in an experiment with your own data, until it ends."""

@@ -6,7 +6,7 @@ from ferret_cli import options
 
 
 def migrate(json: options.Json = False) -> None:
-    """Bring the database (FERRET_DATABASE_URL) to this version's schema."""
+    """Update the database (FERRET_DATABASE_URL) to this version's schema."""
     from ferret_cli.output import emit, say
     from ferret_cli.setup import require_server
 

@@ -15,7 +15,7 @@ def restore(
     home: options.Home = options.DEFAULT_HOME,
     json: options.Json = False,
 ) -> None:
-    """Restore a backup into a new or empty home, every file checked by its digest, all or nothing."""
+    """Restore a backup into a new or empty folder, all or nothing; every file is checked against its digest."""
     from ferret_cli.output import emit, say, size
     from ferret_cli.setup import require_server
 
@@ -25,6 +25,6 @@ def restore(
 
     path = home.expanduser().absolute()
     manifest = unpack(file.expanduser(), path)
-    say(f"{len(manifest.files)} files with {size(manifest.size)} are in {path}; start it: ferret serve --home {path}")
+    say(f"restored {len(manifest.files)} files, {size(manifest.size)}, in {path}; start: ferret serve --home {path}")
     if json:
         emit({"home": str(path), "files": len(manifest.files), "bytes": manifest.size, "revision": manifest.revision})

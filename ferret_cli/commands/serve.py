@@ -13,7 +13,7 @@ def serve(
     home: options.Home = options.DEFAULT_HOME,
     host: Annotated[str, typer.Option("--host", envvar="FERRET_HOST", help="Address to listen on.")] = "127.0.0.1",
     port: options.Port = options.DEFAULT_PORT,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Training workers.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of training workers.")] = 1,
 ) -> None:
     """Run the whole service on this machine: broker, API, training workers and the aggregation worker.
 

@@ -13,15 +13,16 @@ from ferret_cli import options
 def simulate(
     file: options.SpecFile,
     assignments: options.Assignments = None,
+    unset: options.Unset = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write the final checkpoint here.", show_default=False)
     ] = None,
-    threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default all.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Run the experiment in FILE in this process, with no server.
+    """Run the experiment in FILE in this process, without a server.
 
-    The same file gives the same model, bit for bit, as a server that runs it on CPU.
+    The model is the same, bit for bit, as that of a server that runs FILE on the CPU.
     """
     from ferret_cli import specfile
     from ferret_cli.output import emit, say
@@ -32,7 +33,7 @@ def simulate(
 
     from ferret_sdk.download import require_empty
 
-    spec = specfile.load(file, assignments or ())
+    spec = specfile.load(file, assignments or (), unset or ())
     if out is not None:
         require_empty(out, "--out")
 

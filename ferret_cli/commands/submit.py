@@ -12,16 +12,15 @@ from ferret_cli import options
 def submit(
     file: options.SpecFile,
     assignments: options.Assignments = None,
-    key: Annotated[
-        str | None, typer.Option("--key", help="Idempotency key: the same key and file are the same experiment.")
-    ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Stay and show the rounds until the experiment ends.")] = False,
+    unset: options.Unset = None,
+    key: options.Key = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show the rounds until the experiment ends.")] = False,
     url: options.Url = None,
     json: options.Json = False,
 ) -> None:
     """Submit the experiment in FILE.
 
-    ${NAME} in a text of the file stands for an environment variable.
+    ${NAME} in a value stands for an environment variable.
     """
     from ferret_cli import specfile
     from ferret_cli.failure import require_completed
@@ -31,12 +30,14 @@ def submit(
     from ferret_sdk.transport import is_loopback
 
     service = Service(url)
-    run = service.submit(specfile.load(file, assignments or (), absolute_paths=is_loopback(service.url)), key)
+    spec = specfile.load(file, assignments or (), unset or (), absolute_paths=is_loopback(service.url))
+    run = service.submit(spec, key)
     say(f"{run.id} is {run.state.value}")
     if watch:
         watch_to_the_end(run)
     else:
         say(f"follow it: ferret experiment watch {run.id}")
+        say(f"or in a browser: {service.url}/experiments/{run.id}")
     if json:
         emit(run.experiment)
     else:

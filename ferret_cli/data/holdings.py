@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ferret_core.datasets._base import Example, Shard
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._shard import Shard
 from ferret_core.federated_data import Dealt
 
 

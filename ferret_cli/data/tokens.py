@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ferret_core.datasets._base import Example, Shard
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._shard import Shard
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
 

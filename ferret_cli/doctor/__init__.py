@@ -1,1 +1,1 @@
-"""``ferret doctor``: what this machine has, what it lacks, and the command that mends it."""
+"""``ferret doctor``: what this machine has, what it lacks, and the command that fixes it."""

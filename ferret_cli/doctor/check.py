@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Check(NamedTuple):
-    """``ok`` is None where something is missing that not everybody needs; ``fix`` is the command that mends it."""
+    """``ok`` is None where something optional is missing; ``fix`` is the command that adds it."""
 
     name: str
     ok: bool | None

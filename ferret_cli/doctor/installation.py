@@ -7,6 +7,8 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
+
 from ferret_cli.doctor.check import Check
 from ferret_cli.output import size
 from ferret_cli.stack import broker, ports
@@ -46,7 +48,7 @@ def _configured_broker(url: str) -> Check:
 def database(settings: ServiceSettings) -> Check:
     file = urlsplit(settings.database_url).path.removeprefix("/")
     if settings.database_url.startswith("sqlite") and not Path(file).exists():
-        return Check("database", True, f"ferret serve will make {file}")
+        return Check("database", True, f"ferret serve will create {file}")
     try:
         migrate.check(settings.database_url)
     except FerretError as error:
@@ -65,7 +67,7 @@ def disk(home: Path) -> Check:
 def token(home: Path) -> Check:
     path = home / TOKEN_FILE
     if not path.exists():
-        return Check("admin token", True, f"ferret serve will make {path}")
+        return Check("admin token", True, f"ferret serve will create {path}")
     mode = path.stat().st_mode & 0o777
     ok = mode & 0o077 == 0
     return Check("admin token", ok, f"{path} has mode {mode:04o}", None if ok else f"chmod 600 {path}")
@@ -75,9 +77,19 @@ def server(home: Path, port: int) -> Check:
     """A server that runs from this folder, or else whether the port is free for one."""
     url = running_server(home)
     if url is not None and not ports.is_free(urlsplit(url).hostname or "127.0.0.1", urlsplit(url).port or port):
-        return Check("server", True, f"runs at {url}")
+        return Check("server", True, f"running at {url}")
     if ports.is_free("127.0.0.1", port):
         return Check("server", True, f"none runs from {home}; port {port} is free")
-    return Check(
-        "server", False, f"port {port} is taken by another program", f"ferret serve --port {ports.free_port()}"
-    )
+    other = f"ferret serve --port {ports.free_port()}"
+    if is_ferret(f"http://127.0.0.1:{port}"):
+        fix = f"export FERRET_HOME=the folder of that one, or start another: {other}"
+        return Check("server", None, f"a Ferret runs on port {port}, from another folder than {home}", fix)
+    return Check("server", False, f"port {port} is taken by another program", other)
+
+
+def is_ferret(url: str) -> bool:
+    """Whether a Ferret answers there: it refuses in a way that no other program does."""
+    try:
+        return "urn:ferret:problem:" in httpx.get(f"{url}/api/v1/info", timeout=3, trust_env=False).text
+    except httpx.HTTPError:
+        return False

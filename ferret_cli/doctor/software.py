@@ -1,8 +1,10 @@
-"""Python, packages, broker and GPU."""
+"""Python, packages, torch's build, GPU and compiler."""
 
 from __future__ import annotations
 
+import os
 import platform
+import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,6 +13,11 @@ from ferret_cli.setup import INSTALL_SERVER, INSTALL_TRAINING, SERVER_MODULES, m
 
 OLDEST_PYTHON = (3, 11)
 TRAINING = ("torch", "transformers", "safetensors", "peft", "rouge-score")
+
+
+def checks() -> list[Check]:
+    """Everything that training needs."""
+    return [python(), training(), torch_build(), gpu(), compiler()]
 
 
 def python() -> Check:
@@ -35,15 +42,38 @@ def server() -> Check:
     return Check("server packages", True, f"ferret-service {_version('ferret-service') or 'from a checkout'}")
 
 
-def gpu() -> Check:
+def torch_build() -> Check:
+    """For which processor torch was built, and the triton beside it."""
     if _version("torch") is None:
-        return Check("gpu", None, "unknown without torch", INSTALL_TRAINING)
+        return Check("torch build", None, "unknown without torch", INSTALL_TRAINING)
     import torch
 
-    if not torch.cuda.is_available():
+    build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU"
+    triton = _version("triton")
+    return Check("torch build", True, f"{build}, {f'triton {triton}' if triton else 'no triton'}")
+
+
+def gpu() -> Check:
+    names = _gpus()
+    if not names:
         return Check("gpu", None, "none that torch can use; training runs on the CPU")
-    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return Check("gpu", True, ", ".join(names))
+
+
+def compiler() -> Check:
+    """Nothing else compiles C: numba brings its own compiler, and every package but rouge-score comes built."""
+    found = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    if found or not _gpus():
+        return Check("compiler", bool(found) or None, found or "none; only kernels on a GPU need one")
+    return Check("compiler", False, "none, and triton needs one on a GPU", "apt-get install gcc libc6-dev python3-dev")
+
+
+def _gpus() -> list[str]:
+    if _version("torch") is None:
+        return []
+    import torch
+
+    return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
 
 
 def _version(distribution: str) -> str | None:

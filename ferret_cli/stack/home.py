@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from ferret_core.durable import write_durably
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.address import SERVER_FILE, TOKEN_FILE
 
@@ -48,9 +49,7 @@ def _lock_file(home: Path) -> TextIO:
 def announced(home: Path, url: str) -> Generator[None]:
     """``server.json`` tells the SDK and the CLI on this machine where the server is, for as long as it runs."""
     path = home / SERVER_FILE
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps({"url": url, "pid": os.getpid()}) + "\n")
-    draft.replace(path)
+    write_durably(path, json.dumps({"url": url, "pid": os.getpid()}).encode() + b"\n")
     try:
         yield
     finally:

@@ -11,7 +11,9 @@ from ferret_core.protocol.errors import FerretError
 def require_free(host: str, port: int) -> None:
     """``port.in_use`` if something listens there already."""
     if not is_free(host, port):
-        choose = f"stop what listens there, or choose another with --port {port + 1} or FERRET_PORT={port + 1}"
+        choose = (
+            f"stop the program that uses it, or choose another port with --port {port + 1} or FERRET_PORT={port + 1}"
+        )
         raise FerretError.of_field("port.in_use", "port", port, f"{host}:{port} is taken; {choose}")
 
 

@@ -106,14 +106,14 @@ def _children(plan: Plan) -> list[Child]:
         environment["FERRET_BROKER_URL"] = own.url
         children.append(own.child)
     train = {"train" if number == 1 else f"train-{number}": "train" for number in range(1, plan.workers + 1)}
-    children.append(_python(plan, "api", ["api"], environment, layer=1))
+    children.append(_python(plan, "api", ["ferret_api"], environment, layer=1))
     for name, queue in {**train, "aggregate": "aggregate"}.items():
-        children.append(_python(plan, name, ["worker", queue], environment, layer=2))
+        children.append(_python(plan, name, ["ferret_worker", queue], environment, layer=2))
     return children
 
 
 def _python(plan: Plan, name: str, module: list[str], environment: dict[str, str], layer: int) -> Child:
-    # -P: a folder called api in the working directory must not be taken for ours.
+    # -P: no folder of the working directory is imported.
     command = [sys.executable, "-P", "-m", *module]
     return Child(name, command, plan.home / "logs" / f"{name}.log", environment, layer)
 

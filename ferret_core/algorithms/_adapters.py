@@ -12,45 +12,29 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, local_update
+from ferret_core.algorithms._base import Client, LocalUpdate, State
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
+from ferret_core.algorithms.configs._base import LowRank
 from ferret_core.models.load import context_of
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
-from ferret_core.training.local import LocalConfig
 
 TASK = "CAUSAL_LM"
-
-
-class LowRank(Strict):
-    """The options of LoRA: W x becomes W x + (alpha / rank) · B A x."""
-
-    rank: int = Field(default=8, ge=1, description="Rows of A and columns of B")
-    alpha: float = Field(default=16, gt=0, description="The adapter's output is multiplied by alpha / rank")
-    dropout: float = Field(default=0.05, ge=0, lt=1, description="Share of the adapter's inputs left out in training")
-    targets: list[str] = Field(
-        default=["q_proj", "v_proj"],
-        min_length=1,
-        description="Linear layers with adapters, by the ends of their names",
-    )
 
 
 class AveragedAdapters(AveragedUpdates):
     """FedAvg over the adapters' parameters, once a subclass has put them into the model."""
 
-    def __init__(self, name: str, local: LocalConfig) -> None:
-        self._name = name
-        self._local = local
+    def __init__(self, config: Any) -> None:
+        self.config = config
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
-            trained = client.train(model, self._local)
+            trained = client.train(model, self.config.local)
             update = dense_update(before, model)
-        return local_update(client, self._name, {"update": update}, metrics=trained.metrics)
+        return LocalUpdate({"update": update}, trained.metrics)
 
 
 def with_low_rank(model: nn.Module, options: LowRank, seed: int) -> nn.Module:
@@ -64,7 +48,8 @@ def with_low_rank(model: nn.Module, options: LowRank, seed: int) -> nn.Module:
             there = ", ".join(sorted({name.rpartition(".")[2] for name in layers}))
             message = f"{target} is no linear layer of {type(model).__name__}; choose from {there}"
             raise FerretError.of_field("spec.invalid", "algorithm.targets", options.targets, message)
-    transposed = any(not isinstance(one, nn.Linear) for name in options.targets for one in _chosen(layers, name))
+    chosen = [layer for name in options.targets for layer in _chosen(layers, name)]
+    transposed = any(not isinstance(layer, nn.Linear) for layer in chosen)
     config = _peft().LoraConfig(
         task_type=TASK,
         r=options.rank,

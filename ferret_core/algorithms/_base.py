@@ -1,4 +1,4 @@
-"""What a federated algorithm is: one file, one frozen ``Config``, one final class ``Algorithm``.
+"""What a federated algorithm is: one final class ``Algorithm``, and its options in ``configs/<name>.py``.
 
 The methods split a round where it is split in production: participants run ``local_update``; the aggregation worker
 folds contributions into a compact result with ``aggregate``; and everyone who follows the ledger (workers,
@@ -9,32 +9,30 @@ participants, auditors) replays ``apply_update``. A complete toy::
         def prepare(self, model, seed): return model
         def init_state(self, model, seed): return {}
         def local_update(self, model, state, client):
-            return local_update(client, "toy", {"sum": ...}, metrics={})
-        def check(self, contribution, task, shapes): ...
+            return LocalUpdate({"sum": ...}, metrics={})
         def aggregate(self, state, contributions):
-            return {"mean": np.mean([one.arrays["sum"] for _, one in contributions], axis=0)}
+            return {"mean": np.mean([sent.arrays["sum"] for _, sent in contributions], axis=0)}
         def apply_update(self, model, state, result, rate): ...; return state
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from pydantic import BaseModel
 from torch import nn
 
-from ferret_core.datasets._base import Shard
-from ferret_core.models.parameters import Shapes
+from ferret_core.datasets._shard import Shard
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.wire import Arrays, Contribution, ContributionMeta
-from ferret_core.training.local import LocalConfig, LocalMetrics, train
-from ferret_core.training.zeroth_order import ZerothOrderConfig, descend
+from ferret_core.protocol.wire import Arrays, Contribution
+from ferret_core.training.config import LocalConfig, ZerothOrderConfig
+from ferret_core.training.local import LocalMetrics, train
+from ferret_core.training.zeroth_order import descend
 
 State = Arrays
-NOTHING: Arrays = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Client(NamedTuple):
@@ -65,13 +63,17 @@ class Client(NamedTuple):
 
 
 class LocalUpdate(NamedTuple):
-    """What a participant sends, and what it keeps: ``memory`` (error feedback, control variates) never travels.
+    """What a participant computed: the ``arrays`` it sends and its own figures; ``memory`` stays with it.
 
-    The memory counts only if the contribution does: a round that was not committed leaves the one before.
+    ``columns`` are the fields of the metadata that say which columns of which basis coordinates stand for:
+    ``projection``, ``seed``, ``share``, ``K``. The memory (error feedback, control variates) counts only if the
+    contribution does: a round that was not committed leaves the one before.
     """
 
-    contribution: Contribution
+    arrays: Arrays
+    metrics: dict[str, float]
     memory: Arrays = NOTHING
+    columns: Mapping[str, Any] = NOTHING
 
 
 class Weighted(NamedTuple):
@@ -105,10 +107,6 @@ class FederatedAlgorithm(Protocol):
         """
         ...
 
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        """Raises ``contribution.malformed`` unless the contribution is one that this algorithm sends for ``task``."""
-        ...
-
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         """Folds contributions, at least one, streamed in participant order, into the round's compact result."""
         ...
@@ -118,41 +116,8 @@ class FederatedAlgorithm(Protocol):
         ...
 
 
-class AlgorithmModule(Protocol):
-    """An algorithm's file: ``Config`` (frozen pydantic) and ``Algorithm``."""
+class WholeModel:
+    """What all algorithms do before round 1 that tune the model as it is."""
 
-    Config: type[BaseModel]
-    Algorithm: type[FederatedAlgorithm]
-
-
-def local_update(
-    client: Client,
-    algorithm: str,
-    arrays: Arrays,
-    *,
-    metrics: dict[str, float],
-    memory: Arrays = NOTHING,
-    projection: int | None = None,
-    seed: int | None = None,
-    share: int = 0,
-    K: Sequence[int] | None = None,
-) -> LocalUpdate:
-    """What ``client`` sends for its task, the task's identity beside the algorithm's arrays; and what it keeps.
-
-    To ``metrics`` it adds ``truncated``, how many of its examples were too long for the model.
-    """
-    task = client.task
-    meta = ContributionMeta(
-        experiment=task.experiment,
-        round=task.round,
-        participant=task.participant,
-        algorithm=algorithm,
-        base_digest=task.base_digest,
-        examples=len(client.shard),
-        projection=projection,
-        seed=seed,
-        share=share,
-        K=None if K is None else tuple(K),
-        metrics={**metrics, "truncated": float(client.shard.truncated)},
-    )
-    return LocalUpdate(Contribution(meta, arrays), memory)
+    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
+        return model

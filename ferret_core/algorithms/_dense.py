@@ -6,32 +6,26 @@ A dense update is one fp32 vector (d,): the parameters' differences before − a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import State, Weighted
-from ferret_core.models.parameters import Shapes, sizes, trainable
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected, apply_
 from ferret_core.protocol.digest import derive_seed
-from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
+from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class AveragedUpdates:
+class AveragedUpdates(WholeModel):
     """What follows local training where participants send whole updates: FedAvg's side of the server."""
-
-    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        return model
 
     def init_state(self, model: nn.Module, seed: int) -> State:
         return {}
-
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_dense(contribution, shapes)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         return average(contributions)
@@ -41,22 +35,24 @@ class AveragedUpdates:
         return state
 
 
+class AveragedDescents(AveragedUpdates):
+    """A round of participants that know the loss alone, not its gradient, and send whole updates."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        with working_copy(model) as before:
+            trained = client.descend(model, self.config.local)
+            update = dense_update(before, model)
+        return LocalUpdate({"update": update}, trained.metrics)
+
+
 def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
     """The update that took ``before`` to the parameters that ``model`` has now."""
     after = trainable(model)
     parts = [(before[name].to(end.device) - end.detach()).reshape(-1) for name, end in after.items()]
     return torch.cat(parts).cpu().numpy()
-
-
-def check_dense(contribution: Contribution, shapes: Shapes, names: Iterable[str] = ("update",)) -> None:
-    """Raises ``contribution.malformed`` unless the arrays are exactly the dense vectors ``names``."""
-    arrays, count, expected = contribution.arrays, sum(sizes(shapes).values()), sorted(names)
-    if sorted(arrays) != expected:
-        raise malformed("arrays", ", ".join(sorted(arrays)), f"expected exactly {', '.join(expected)}")
-    for name in expected:
-        if arrays[name].dtype != np.float32 or arrays[name].shape != (count,):
-            found = f"{arrays[name].dtype} {arrays[name].shape}"
-            raise malformed(name, found, f"expected float32 ({count},)")
 
 
 def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",)) -> dict[str, Array]:
@@ -65,9 +61,9 @@ def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",
     weight, first = next(received)
     mean = {name: np.float32(weight) * first.arrays[name] for name in names}
     total = weight
-    for weight, one in received:
+    for weight, contribution in received:
         for name in mean:
-            mean[name] += np.float32(weight) * one.arrays[name]
+            mean[name] += np.float32(weight) * contribution.arrays[name]
         total += weight
     for vector in mean.values():
         vector /= np.float32(total)

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import rounding_of
 from ferret_core.models.parameters import working_copy
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.protocol.digest import derive_seed
-from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
-from ferret_core.training.zeroth_order import ZerothOrderConfig, descend, move_along
+from ferret_core.protocol.wire import Array, Arrays
+from ferret_core.training.config import ZerothOrderConfig
+from ferret_core.training.zeroth_order import descend, move_along
 
 
 def candidates(seed: int, K: int) -> Array:
@@ -40,30 +40,15 @@ def draw(odds: Array, seed: int, count: int) -> Array:
     return np.searchsorted(ends, np.array(points), side="right")
 
 
-def look_along(
-    model: nn.Module, state: State, client: Client, algorithm: str, local: ZerothOrderConfig, odds: Array
-) -> LocalUpdate:
+def look_along(model: nn.Module, state: State, client: Client, local: ZerothOrderConfig, odds: Array) -> LocalUpdate:
     """Descends along drawn candidates; describes it by the slopes, fp32 (steps · perturbations,), in order."""
     task = client.task
     seeds = state["candidates"][draw(odds, task.seed, local.directions)].tolist()
     batches = client.shard.batches(local.batch_size, task.data_seed)
     with working_copy(model):
         done = descend(model, batches, local, seeds, client.on_step)
-    arrays, metrics = {"slopes": done.slopes}, done.trained.metrics
-    return local_update(client, algorithm, arrays, metrics=metrics, projection=FORMAT_VERSION, seed=task.seed)
-
-
-def check_slopes(contribution: Contribution, task: RoundTask, count: int) -> None:
-    """Raises ``contribution.malformed`` unless the contribution is ``count`` slopes along the task's own draw."""
-    meta, arrays = contribution.meta, contribution.arrays
-    for field, value in {"projection": FORMAT_VERSION, "seed": task.seed}.items():
-        if getattr(meta, field) != value:
-            raise malformed(f"metadata.{field}", getattr(meta, field), f"expected {value}")
-    if sorted(arrays) != ["slopes"]:
-        raise malformed("arrays", ", ".join(sorted(arrays)), "expected exactly slopes")
-    if arrays["slopes"].dtype != np.float32 or arrays["slopes"].shape != (count,):
-        found = f"{arrays['slopes'].dtype} {arrays['slopes'].shape}"
-        raise malformed("slopes", found, f"expected float32 ({count},)")
+    columns = {"projection": FORMAT_VERSION, "seed": task.seed}
+    return LocalUpdate({"slopes": done.slopes}, done.trained.metrics, columns=columns)
 
 
 class Gathered(NamedTuple):
@@ -84,13 +69,13 @@ def gather(odds: Array, contributions: Iterable[Weighted], clip: float = math.in
     slopes, magnitudes = np.zeros(len(odds)), np.zeros(len(odds))
     counts = np.zeros(len(odds), dtype=np.int32)
     total, rounding = 0.0, np.empty(0)
-    for weight, one in contributions:
-        found = one.arrays["slopes"].astype(np.float64)
-        drawn = draw(odds, one.meta.seed or 0, len(found))
+    for weight, contribution in contributions:
+        found = contribution.arrays["slopes"].astype(np.float64)
+        drawn = draw(odds, contribution.meta.seed or 0, len(found))
         np.add.at(slopes, drawn, weight * found)
         np.add.at(magnitudes, drawn, np.minimum(np.abs(found), clip))
         np.add.at(counts, drawn, 1)
-        total, rounding = total + weight, rounding_of(one)
+        total, rounding = total + weight, rounding_of(contribution)
     return Gathered((slopes / total).astype(np.float32), magnitudes.astype(np.float32), counts, rounding)
 
 

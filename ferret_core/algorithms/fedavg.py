@@ -14,17 +14,10 @@ from __future__ import annotations
 
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, local_update
+from ferret_core.algorithms._base import Client, LocalUpdate, State
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
+from ferret_core.algorithms.configs.fedavg import Config
 from ferret_core.models.parameters import working_copy
-from ferret_core.protocol.spec import Strict
-from ferret_core.training.local import LocalConfig
-
-
-class Config(Strict):
-    """FedAvg's options."""
-
-    local: LocalConfig = LocalConfig()
 
 
 class Algorithm(AveragedUpdates):
@@ -37,4 +30,4 @@ class Algorithm(AveragedUpdates):
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
             update = dense_update(before, model)
-        return local_update(client, "fedavg", {"update": update}, metrics=trained.metrics)
+        return LocalUpdate({"update": update}, trained.metrics)

@@ -18,32 +18,17 @@ from __future__ import annotations
 
 from typing import final
 
-from pydantic import Field
 from torch import nn
 
-from ferret_core.algorithms._adapters import AveragedAdapters, LowRank, with_low_rank
-from ferret_core.training.local import LocalConfig
-
-
-class Adam(LocalConfig):
-    """Local Adam, at the authors' rate."""
-
-    learning_rate: float = Field(default=3e-4, gt=0, description="Local learning rate η, constant over the steps")
-
-
-class Config(LowRank):
-    """FedIT's options: rank 8 on queries and values; the authors' own code has rank 16, on queries alone."""
-
-    local: Adam = Adam()
+from ferret_core.algorithms._adapters import AveragedAdapters, with_low_rank
+from ferret_core.algorithms.configs.fedit import Config
 
 
 @final
 class Algorithm(AveragedAdapters):
     """LoRA's factors, averaged."""
 
-    def __init__(self, config: Config) -> None:
-        super().__init__("fedit", config.local)
-        self.config = config
+    config: Config
 
     def prepare(self, model: nn.Module, seed: int) -> nn.Module:
         return with_low_rank(model, self.config, seed)

@@ -16,34 +16,17 @@ from __future__ import annotations
 
 from typing import final
 
-from pydantic import Field
 from torch import nn
 
-from ferret_core.algorithms._adapters import AveragedAdapters, LowRank, with_low_rank
-from ferret_core.training.local import LocalConfig
-from ferret_core.training.optimizers import OptimizerName
-
-
-class Sgd(LocalConfig):
-    """Local gradient descent; it takes a larger rate than Adam."""
-
-    optimizer: OptimizerName = Field(default="sgd", description="First-order method: one of torch.optim")
-    learning_rate: float = Field(default=1e-2, gt=0, description="Local learning rate η, constant over the steps")
-
-
-class Config(LowRank):
-    """FedIT-SGD's options."""
-
-    local: Sgd = Sgd()
+from ferret_core.algorithms._adapters import AveragedAdapters, with_low_rank
+from ferret_core.algorithms.configs.fedit_sgd import Config
 
 
 @final
 class Algorithm(AveragedAdapters):
     """LoRA's factors, averaged."""
 
-    def __init__(self, config: Config) -> None:
-        super().__init__("fedit_sgd", config.local)
-        self.config = config
+    config: Config
 
     def prepare(self, model: nn.Module, seed: int) -> nn.Module:
         return with_low_rank(model, self.config, seed)

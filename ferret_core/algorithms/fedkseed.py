@@ -23,42 +23,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from pydantic import Field
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted
-from ferret_core.algorithms._seed_pool import candidates, check_slopes, gather, look_along, packed, step_along
-from ferret_core.models.parameters import Shapes
-from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Arrays, Contribution
-from ferret_core.training.zeroth_order import ZerothOrderConfig
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._seed_pool import candidates, gather, look_along, packed, step_along
+from ferret_core.algorithms.configs.fedkseed import Config
+from ferret_core.protocol.wire import Arrays
 
 
-class Config(Strict):
-    """FedKSeed's options; the rate, ε, T and K are the paper's."""
-
-    K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
-    local: ZerothOrderConfig = ZerothOrderConfig()
-
-
-class Algorithm:
+class Algorithm(WholeModel):
     """Slopes along shared directions, added up by seed."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.odds = np.ones(config.K, dtype=np.int64)
 
-    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        return model
-
     def init_state(self, model: nn.Module, seed: int) -> State:
         return {"candidates": candidates(seed, self.config.K)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        return look_along(model, state, client, "fedkseed", self.config.local, self.odds)
-
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_slopes(contribution, task, self.config.local.directions)
+        return look_along(model, state, client, self.config.local, self.odds)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         return packed(gather(self.odds, contributions))

@@ -18,45 +18,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from pydantic import Field
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.algorithms._seed_pool import (
     candidates,
-    check_slopes,
     drawn_in,
     gather,
     look_along,
     packed,
     step_along,
 )
-from ferret_core.models.parameters import Shapes
-from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Array, Arrays, Contribution
-from ferret_core.training.zeroth_order import ZerothOrderConfig
+from ferret_core.algorithms.configs.fedkseed_pro import Config
+from ferret_core.protocol.wire import Array, Arrays
 
 SCALE = 2.0**40
+
+
 TERMS = 18
+
+
 """Of the exponential series: those left out are below the rounding of fp64 for exponents up to 1."""
 
 
-class Config(Strict):
-    """FedKSeed-Pro's options."""
-
-    K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
-    clip: float = Field(default=1000.0, gt=0, description="Largest |ĝ| that counts in the probabilities")
-    local: ZerothOrderConfig = ZerothOrderConfig()
-
-
-class Algorithm:
+class Algorithm(WholeModel):
     """Slopes along shared directions, the steep ones drawn more often."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-
-    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        return model
 
     def init_state(self, model: nn.Module, seed: int) -> State:
         """The candidates; Σ|ĝ| of their histories, fp32 (K,), and how many ĝ these hold, int32 (K,), the 0 too."""
@@ -68,10 +57,7 @@ class Algorithm:
         }
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        return look_along(model, state, client, "fedkseed_pro", self.config.local, odds(state))
-
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_slopes(contribution, task, self.config.local.directions)
+        return look_along(model, state, client, self.config.local, odds(state))
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         gathered = gather(odds(state), contributions, self.config.clip)

@@ -17,37 +17,11 @@ away εz leaves rounding behind: the peak is two copies of the weights and one f
 
 from __future__ import annotations
 
-from pydantic import Field
-from torch import nn
-
-from ferret_core.algorithms._base import Client, LocalUpdate, State, local_update
-from ferret_core.algorithms._dense import AveragedUpdates, dense_update
-from ferret_core.models.parameters import working_copy
-from ferret_core.protocol.spec import Strict
-from ferret_core.training.zeroth_order import ZerothOrderConfig
+from ferret_core.algorithms._dense import AveragedDescents
+from ferret_core.algorithms.configs.fedmezo import Config
 
 
-class MezoConfig(ZerothOrderConfig):
-    """MeZO's steps: ε and the rate that its paper found best for most of its tasks."""
-
-    learning_rate: float = Field(default=1e-6, gt=0, description="Local learning rate η, constant over the steps")
-    epsilon: float = Field(default=1e-3, gt=0, description="How far ε each weight is moved to look at the loss")
-
-
-class Config(Strict):
-    """FedMeZO's options."""
-
-    local: MezoConfig = MezoConfig()
-
-
-class Algorithm(AveragedUpdates):
+class Algorithm(AveragedDescents):
     """Dense updates from forward passes, averaged."""
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-
-    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
-            trained = client.descend(model, self.config.local)
-            update = dense_update(before, model)
-        return local_update(client, "fedmezo", {"update": update}, metrics=trained.metrics)
+    config: Config

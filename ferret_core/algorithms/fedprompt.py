@@ -19,34 +19,17 @@ from __future__ import annotations
 
 from typing import final
 
-from pydantic import Field
 from torch import nn
 
 from ferret_core.algorithms._adapters import AveragedAdapters, with_soft_prompt
-from ferret_core.protocol.spec import Strict
-from ferret_core.training.local import LocalConfig
-
-
-class Adam(LocalConfig):
-    """Local Adam; a prompt takes a larger rate than weights."""
-
-    learning_rate: float = Field(default=3e-2, gt=0, description="Local learning rate η, constant over the steps")
-
-
-class Config(Strict):
-    """FedPrompt's options; the prompt is as long as FederatedScope-LLM's."""
-
-    virtual_tokens: int = Field(default=20, ge=1, description="Length of the soft prompt m, in tokens")
-    local: Adam = Adam()
+from ferret_core.algorithms.configs.fedprompt import Config
 
 
 @final
 class Algorithm(AveragedAdapters):
     """A soft prompt, averaged."""
 
-    def __init__(self, config: Config) -> None:
-        super().__init__("fedprompt", config.local)
-        self.config = config
+    config: Config
 
     def prepare(self, model: nn.Module, seed: int) -> nn.Module:
         return with_soft_prompt(model, self.config.virtual_tokens, seed)

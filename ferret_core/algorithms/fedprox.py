@@ -16,30 +16,14 @@ reported train_loss is Fᵢ's, without the proximal term.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Self
 
 import torch
-from pydantic import Field, model_validator
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, local_update
+from ferret_core.algorithms._base import Client, LocalUpdate, State
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
+from ferret_core.algorithms.configs.fedprox import Config
 from ferret_core.models.parameters import trainable, working_copy
-from ferret_core.protocol.spec import Strict
-from ferret_core.training.local import LocalConfig
-
-
-class Config(Strict):
-    """FedProx's options."""
-
-    mu: float = Field(default=0.01, ge=0, description="Weight μ of the proximal term μ/2 ‖w − w₀‖²; at 0 it is FedAvg")
-    local: LocalConfig = LocalConfig()
-
-    @model_validator(mode="after")
-    def _whole_gradients(self) -> Self:
-        if self.local.in_backward:
-            raise ValueError("local.in_backward = True holds no gradient that the proximal term could be added to")
-        return self
 
 
 class Algorithm(AveragedUpdates):
@@ -52,7 +36,7 @@ class Algorithm(AveragedUpdates):
         with working_copy(model) as before:
             trained = client.train(model, self.config.local, correct=proximal(model, before, self.config.mu))
             update = dense_update(before, model)
-        return local_update(client, "fedprox", {"update": update}, metrics=trained.metrics)
+        return LocalUpdate({"update": update}, trained.metrics)
 
 
 def proximal(model: nn.Module, before: Mapping[str, torch.Tensor], mu: float) -> Callable[[], None]:

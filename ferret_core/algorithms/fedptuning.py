@@ -19,35 +19,17 @@ from __future__ import annotations
 
 from typing import final
 
-from pydantic import Field
 from torch import nn
 
 from ferret_core.algorithms._adapters import AveragedAdapters, with_prompt_encoder
-from ferret_core.protocol.spec import Strict
-from ferret_core.training.local import LocalConfig
-
-
-class Adam(LocalConfig):
-    """Local Adam; an encoder takes a larger rate than a model."""
-
-    learning_rate: float = Field(default=1e-3, gt=0, description="Local learning rate η, constant over the steps")
-
-
-class Config(Strict):
-    """FedPTuning's options; the prompt is as long as FederatedScope-LLM's, the encoder as wide as PEFT's examples."""
-
-    virtual_tokens: int = Field(default=20, ge=1, description="Length of the soft prompt m, in tokens")
-    hidden_size: int = Field(default=128, ge=1, description="Width of the prompt encoder e")
-    local: Adam = Adam()
+from ferret_core.algorithms.configs.fedptuning import Config
 
 
 @final
 class Algorithm(AveragedAdapters):
     """A soft prompt's encoder, averaged."""
 
-    def __init__(self, config: Config) -> None:
-        super().__init__("fedptuning", config.local)
-        self.config = config
+    config: Config
 
     def prepare(self, model: nn.Module, seed: int) -> nn.Module:
         return with_prompt_encoder(model, self.config.virtual_tokens, self.config.hidden_size, seed)

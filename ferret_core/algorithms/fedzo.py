@@ -18,29 +18,11 @@ costs as much for b₂ = 1 and is off by ε² instead of ε, and on random signs
 
 from __future__ import annotations
 
-from torch import nn
-
-from ferret_core.algorithms._base import Client, LocalUpdate, State, local_update
-from ferret_core.algorithms._dense import AveragedUpdates, dense_update
-from ferret_core.models.parameters import working_copy
-from ferret_core.protocol.spec import Strict
-from ferret_core.training.zeroth_order import ZerothOrderConfig
+from ferret_core.algorithms._dense import AveragedDescents
+from ferret_core.algorithms.configs.fedzo import Config
 
 
-class Config(Strict):
-    """FedZO's options: b₁ is ``local.steps``, b₂ is ``local.perturbations``."""
-
-    local: ZerothOrderConfig = ZerothOrderConfig()
-
-
-class Algorithm(AveragedUpdates):
+class Algorithm(AveragedDescents):
     """Dense updates from forward passes, averaged."""
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-
-    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
-            trained = client.descend(model, self.config.local)
-            update = dense_update(before, model)
-        return local_update(client, "fedzo", {"update": update}, metrics=trained.metrics)
+    config: Config

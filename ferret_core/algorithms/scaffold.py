@@ -26,30 +26,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
-from ferret_core.algorithms._dense import apply_dense, average, check_dense, dense_update
-from ferret_core.models.parameters import Shapes, trainable, working_copy
-from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Array, Arrays, Contribution
-from ferret_core.training.local import LocalConfig
-
-SENT = ("update", "control")
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._dense import apply_dense, average, dense_update
+from ferret_core.algorithms.configs.scaffold import SENT, Config
+from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.protocol.wire import Array, Arrays
 
 
-class Config(Strict):
-    """SCAFFOLD's options."""
-
-    local: LocalConfig = LocalConfig()
-
-
-class Algorithm:
+class Algorithm(WholeModel):
     """Dense updates and control variates, averaged."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-
-    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        return model
 
     def init_state(self, model: nn.Module, seed: int) -> State:
         """The server's control variate c, fp32 (d,)."""
@@ -65,19 +53,16 @@ class Algorithm:
             update = dense_update(before, model)
         change = update / (rate * np.float32(corrected.steps)) - control
         sent = {"update": update, "control": change / np.float32(client.task.population)}
-        return local_update(client, "scaffold", sent, metrics=trained.metrics, memory={"control": own + change})
-
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_dense(contribution, shapes, SENT)
+        return LocalUpdate(sent, trained.metrics, memory={"control": own + change})
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         received = 0
 
         def counted() -> Iterable[Weighted]:
             nonlocal received
-            for one in contributions:
+            for contribution in contributions:
                 received += 1
-                yield one
+                yield contribution
 
         result = average(counted(), SENT)
         result["control"] *= np.float32(received)
@@ -95,8 +80,9 @@ class _Corrected:
         self.steps = 0
         self._client = client
         self._parameters = list(trainable(model).values())
-        parts = torch.from_numpy(correction).split([one.numel() for one in self._parameters])
-        self._parts = [part.view_as(one).to(one.device) for part, one in zip(parts, self._parameters, strict=True)]
+        parts = torch.from_numpy(correction).split([parameter.numel() for parameter in self._parameters])
+        pairs = zip(parts, self._parameters, strict=True)
+        self._parts = [part.view_as(parameter).to(parameter.device) for part, parameter in pairs]
 
     @torch.no_grad()
     def __call__(self, done: int) -> None:

@@ -23,43 +23,26 @@ bit for each parameter too, or two if there are ties.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, local_update
-from ferret_core.algorithms._compressed import BITS, check_bits, check_layouts, with_error
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
-from ferret_core.models.parameters import Shapes, shapes, sizes, working_copy
-from ferret_core.projection.quantize import Layout
+from ferret_core.algorithms.configs.signsgd import Config
+from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.shapes import sizes
 from ferret_core.projection.signs import sign_bits
-from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
-from ferret_core.training.local import LocalConfig
+from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class Config(Strict):
-    """signSGD's options."""
-
-    scale: Literal["mean"] | Annotated[float, Field(gt=0)] = Field(
-        default="mean",
-        description="How far a vote moves a weight at rate 1: the mean |update| of its tensor, or a fixed step",
-    )
-    error_feedback: bool = Field(default=False, description="Keep what a sign and its scale leave of the update")
-    local: LocalConfig = LocalConfig()
-
-
-class Algorithm:
+class Algorithm(WholeModel):
     """Signs, voted on."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-
-    def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        return model
 
     def init_state(self, model: nn.Module, seed: int) -> State:
         return {}
@@ -76,26 +59,16 @@ class Algorithm:
         arrays = {"signs": np.packbits(negative)}
         if self.config.scale == "mean":
             arrays["scales"] = scales
-        return local_update(client, "signsgd", arrays, metrics=trained.metrics, memory=memory)
-
-    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        arrays, d = contribution.arrays, sum(sizes(shapes).values())
-        expected = {"signs": Layout(BITS, (-(-d // 8),))}
-        if self.config.scale == "mean":
-            expected["scales"] = Layout(np.dtype(np.float32), (len(shapes),))
-        check_layouts(arrays, expected)
-        check_bits("signs", arrays["signs"], d)
-        if "scales" in arrays and bool(np.signbit(arrays["scales"]).any()):
-            raise malformed("scales", float(arrays["scales"].min()), "is negative")
+        return LocalUpdate(arrays, trained.metrics, memory=memory)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         received = iter(contributions)
         weight, first = next(received)
         votes, total = np.float32(weight) * _votes(first), weight
         scales = weight * _scales_of(first)
-        for weight, one in received:
-            votes += np.float32(weight) * _votes(one)
-            scales += weight * _scales_of(one)
+        for weight, contribution in received:
+            votes += np.float32(weight) * _votes(contribution)
+            scales += weight * _scales_of(contribution)
             total += weight
         result = {"signs": np.packbits(votes < 0), "rounding": rounding_of(first)}
         if (votes == 0).any():

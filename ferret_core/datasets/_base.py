@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count, islice
 from typing import Any, NamedTuple, Protocol
-
-import numpy as np
-import torch
-from pydantic import BaseModel
-
-from ferret_core.protocol.errors import FerretError
-
-IGNORED = -100
-"""The label of a token that no loss is taken on."""
 
 
 class Example(NamedTuple):
@@ -30,68 +18,6 @@ class Example(NamedTuple):
     accepted: tuple[str, ...] = ()
 
 
-class Batch(NamedTuple):
-    """Right-padded token ids, int64 of shape (sequences, tokens); ``labels`` are -100 where no loss is taken."""
-
-    input_ids: torch.Tensor
-    attention_mask: torch.Tensor
-    labels: torch.Tensor
-
-
-class Encoded(NamedTuple):
-    """One tokenised example, neither part empty; the response ends with the end-of-text token unless it was cut."""
-
-    prompt: list[int]
-    response: list[int]
-
-
-@dataclass(frozen=True)
-class Shard:
-    """One participant's tokenised examples, ``truncated`` of them cut; ``partition.invalid`` if there are none."""
-
-    examples: Sequence[Encoded]
-    pad_id: int
-    truncated: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.examples:
-            raise FerretError("partition.invalid", "a shard has no examples: use fewer participants or more data")
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    def batches(self, size: int, seed: int) -> Iterator[Batch]:
-        """Endless batches of exactly ``size`` sequences; ``seed`` fixes the order.
-
-        Examples come in passes, each a fresh permutation of the whole shard; a batch may span two passes, so a shard
-        smaller than a batch repeats its examples.
-        """
-        rng = np.random.Generator(np.random.PCG64(seed))
-        order = (index for _ in count() for index in rng.permutation(len(self)).tolist())
-        while True:
-            yield self._batch(islice(order, size))
-
-    def ordered(self, size: int) -> Iterator[Batch]:
-        """Every example once, longest first (the largest batch fails first); the last batch may be smaller."""
-        lengths = [len(prompt) + len(response) for prompt, response in self.examples]
-        order = sorted(range(len(self)), key=lambda index: -lengths[index])
-        for start in range(0, len(self), size):
-            yield self._batch(order[start : start + size])
-
-    def _batch(self, indices: Iterator[int] | Sequence[int]) -> Batch:
-        chosen = [self.examples[index] for index in indices]
-        shape = len(chosen), max(len(prompt) + len(response) for prompt, response in chosen)
-        input_ids = torch.full(shape, self.pad_id)
-        attention_mask = torch.zeros(shape, dtype=torch.int64)
-        labels = torch.full(shape, IGNORED)
-        for row, (prompt, response) in enumerate(chosen):
-            end = len(prompt) + len(response)
-            input_ids[row, :end] = torch.tensor(prompt + response)
-            attention_mask[row, :end] = 1
-            labels[row, len(prompt) : end] = torch.tensor(response)
-        return Batch(input_ids, attention_mask, labels)
-
-
 class FederatedDataset(Protocol):
     """The interface of ``ferret_core/datasets/<name>.py``'s class ``Dataset``."""
 
@@ -104,10 +30,3 @@ class FederatedDataset(Protocol):
     def test(self) -> list[Example]:
         """The held-out examples."""
         ...
-
-
-class DatasetModule(Protocol):
-    """A dataset's file: ``Config`` (frozen pydantic) and ``Dataset``."""
-
-    Config: type[BaseModel]
-    Dataset: type[FederatedDataset]

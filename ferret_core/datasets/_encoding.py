@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from ferret_core.datasets._base import Encoded, Example, Shard
+from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
+from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:

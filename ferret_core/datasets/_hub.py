@@ -44,7 +44,9 @@ def read_parquet(repository: str, revision: str | None, filename: str) -> Iterat
     try:
         rows = parquet.read_table(path).to_pylist()
     except arrow.ArrowException as error:
-        raise _invalid(repository, f"{path} is not a whole Parquet file ({error}): delete it and try again") from error
+        raise _invalid(
+            repository, f"{path} is not a complete Parquet file ({error}): delete it and try again"
+        ) from error
     place = f"{repository}/{filename}"
     return (record_of(row, OPTION, place, f"row {number}") for number, row in enumerate(rows, start=1))
 

@@ -37,7 +37,9 @@ def read_list(path: str, option: str) -> Iterator[Record]:
     """The objects of the file's one JSON list, at least one; ``dataset.invalid`` if it holds anything else."""
     items = _document(path, option)
     if not isinstance(items, list):
-        raise invalid(option, path, f"the file is {kind_of(items)}: write a JSON list, or name JSON Lines .jsonl")
+        raise invalid(
+            option, path, f"the file is {kind_of(items)}: write a JSON list, or rename a JSON Lines file to .jsonl"
+        )
     if not items:
         raise invalid(option, path, "holds no examples: the list is empty")
     for number, item in enumerate(cast(list[object], items), start=1):
@@ -66,11 +68,11 @@ def _parse(raw: bytes, option: str, path: str, line: int = 1) -> object:
     except UnicodeDecodeError as error:
         line += raw.count(b"\n", 0, error.start)
         byte = error.start - raw.rfind(b"\n", 0, error.start)
-        message = f"line {line} is not UTF-8 at byte {byte}: save it so, or name a gzipped file .gz"
+        message = f"line {line} is not UTF-8 at byte {byte}: save the file as UTF-8, or rename a gzipped file to .gz"
         raise invalid(option, path, message) from error
     except json.JSONDecodeError as error:
         where = f"{error.msg} at column {error.colno}"
-        message = f"line {line + error.lineno - 1} is not whole JSON ({where}): mend or remove the line"
+        message = f"line {line + error.lineno - 1} is not valid JSON ({where}): fix or remove the line"
         raise invalid(option, path, message) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a thousand brackets
-        raise invalid(option, path, f"line {line} is no plain JSON ({error}): mend or remove the line") from error
+        raise invalid(option, path, f"line {line} cannot be read as JSON ({error}): fix or remove the line") from error

@@ -66,7 +66,7 @@ class Record:
     def _value(self, field: str) -> object:
         if field not in self.fields:
             known = ", ".join(repr(name) for name in list(self.fields)[:10]) or "no fields"
-            raise self.invalid(field, f"is missing (there are {known}): add it, or choose another field or file")
+            raise self.invalid(field, f"is missing (there are {known}): add it, or name another field")
         return self.fields[field]
 
     def _text(self, field: str, value: object) -> str:

@@ -35,7 +35,7 @@ def from_release(folder: Path, split: Split, names: str | None) -> Iterator[Task
     for number, name in _listed(path, option):
         file = folder / "tasks" / f"{name}.json"
         if not file.is_file():
-            message = f"line {number} names {name!r}, but there is no {file}: correct it, or take the line out"
+            message = f"line {number} names {name!r}, but there is no {file}: correct or remove the line"
             raise invalid(option, path, message)
         yield _task(name, read_object(str(file), "dataset.tasks"))
 
@@ -49,7 +49,7 @@ def from_file(path: str, split: Split, names: str | None) -> Iterator[Task]:
     found = {task.name: task for task in map(_named, read_lines(path, "dataset.tasks")) if task.name in listed}
     for name, number in listed.items():
         if name not in found:
-            message = f"line {number} names {name!r}, which is not in {path}: correct it, or take the line out"
+            message = f"line {number} names {name!r}, which is not in {path}: correct or remove the line"
             raise invalid(f"dataset.{split}_tasks", names, message)
         yield found[name]
 
@@ -89,5 +89,5 @@ def _named(line: Record) -> Task:
 
 
 def _task(name: str, record: Record) -> Task:
-    instances = [Instance(one.text("input"), one.texts("output")) for one in record.records("Instances")]
+    instances = [Instance(instance.text("input"), instance.texts("output")) for instance in record.records("Instances")]
     return Task(name, record.texts("Definition")[0], instances)

@@ -34,8 +34,8 @@ class Config(Strict):
 
     path: str = Field(min_length=1, description="Official rosetta_alpaca.json, or JSON Lines; plain or .gz")
     language: str = Field(default="input", min_length=1, description="Field that names the programming language")
-    languages: int = Field(default=9, ge=1, description="Keep the examples in so many of the most frequent languages")
-    exclude: tuple[str, ...] = Field(default=("X86-64 Assembly",), description="Languages to leave out before that")
+    languages: int = Field(default=9, ge=1, description="Keep the examples in this many of the most frequent languages")
+    exclude: tuple[str, ...] = Field(default=("X86-64 Assembly",), description="Languages to leave out first")
     test_share: float = Field(default=0.1, gt=0, lt=1, description="Share of the examples that is held out")
     seed: int = Field(default=0, ge=0, lt=2**63, description="Fixes which examples are held out")
 
@@ -57,7 +57,9 @@ class Dataset:
     def _split(self) -> tuple[list[Example], list[Example]]:
         config, examples = self.config, self._kept()
         if len(examples) < 2:
-            raise invalid("dataset.path", config.path, "keeps 1 example and none to hold out: give more")
+            raise invalid(
+                "dataset.path", config.path, "leaves 1 example and none to hold out: raise languages or give more data"
+            )
         count = max(1, math.floor(Fraction(str(config.test_share)) * len(examples)))
         order = np.random.Generator(np.random.PCG64(config.seed)).permutation(len(examples))
         held_out = set(order[:count].tolist())

@@ -38,7 +38,7 @@ class Config(Strict):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if self.path is not None and self.revision is not None:
-            raise ValueError("a revision belongs to the hub: leave it out beside a local file")
+            raise ValueError("revision is for the hub: leave it out with a local file")
         return self
 
 

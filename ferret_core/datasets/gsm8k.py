@@ -29,9 +29,9 @@ class Config(Strict):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.train is None) != (self.test is None):
-            raise ValueError("train and test are given together, or neither to read from the hub")
+            raise ValueError("give both train and test, or neither to read from the hub")
         if self.train is not None and self.revision is not None:
-            raise ValueError("a revision belongs to the hub: leave it out beside local files")
+            raise ValueError("revision is for the hub: leave it out with local files")
         return self
 
 

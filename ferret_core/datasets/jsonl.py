@@ -28,14 +28,16 @@ class Config(Strict):
     train: str = Field(min_length=1, description="JSON Lines file to train on, plain or .gz")
     test: str | None = Field(default=None, min_length=1, description="JSON Lines file of held-out examples")
     test_share: float = Field(
-        default=0.1, ge=0, lt=1, description="Share of train held out where test is left out; 0 holds out nothing"
+        default=0.1, ge=0, lt=1, description="Share of train to hold out if there is no test file; 0 holds out nothing"
     )
     instruction: str = Field(default="instruction", min_length=1, description="Field of the instruction")
-    input: str = Field(default="input", min_length=1, description="Field of the input, may be missing in a line")
+    input: str = Field(default="input", min_length=1, description="Field of the input; lines may lack it")
     output: str = Field(
         default="output", min_length=1, description="Field of the answer, or of a list of accepted ones"
     )
-    label: str = Field(default="label", min_length=1, description="Field of the label that skewed partitions split by")
+    label: str = Field(
+        default="label", min_length=1, description="Field of the label, by which skewed partitions split"
+    )
     train_limit: int | None = Field(default=None, ge=1, description="Use only the first n training examples")
     test_limit: int | None = Field(default=None, ge=1, description="Use only the first n held-out examples")
 
@@ -68,7 +70,7 @@ class Dataset:
         if not config.test_share:
             return examples, []
         if len(examples) < 2:
-            raise invalid("dataset.train", config.train, "holds 1 example and none to hold out: add some, or set test")
+            raise invalid("dataset.train", config.train, "has 1 example and none to hold out: add some, or set test")
         held_out = min(math.ceil(config.test_share * len(examples)), len(examples) - 1)
         ranked = sorted(range(len(examples)), key=lambda index: _rank(examples[index]))
         chosen = set(ranked[:held_out])

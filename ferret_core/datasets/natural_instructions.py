@@ -1,4 +1,4 @@
-"""Super-NaturalInstructions: one client per training task, evaluated on tasks that nobody trained on.
+"""Super-NaturalInstructions: one client per training task, evaluated on tasks that no client trained on.
 
 Wang et al., "Super-NaturalInstructions: Generalization via Declarative Instructions on 1600+ NLP Tasks", EMNLP 2022,
 https://arxiv.org/abs/2204.07705; Apache 2.0 for the collection, each task under a licence of its own. The English
@@ -10,7 +10,7 @@ al., ICML 2024, https://arxiv.org/abs/2312.06353), which the Ferret paper follow
 1. instances with an input of ``max_characters`` (1,024) or more are left out;
 2. training tasks left with fewer than ``min_instances`` (20) are no clients, which leaves FedKSeed 738 of the 756;
 3. ``train_share`` (20 %) of each training task's instances are drawn, without replacement;
-4. ``test_share`` (2 %) of each test task's, but no fewer than ``test_at_least`` (20) where there are so many;
+4. ``test_share`` (2 %) of each test task's, but no fewer than ``test_at_least`` (20) where there are that many;
 5. the first answer is the reference. ``references = "all"`` accepts the others too, as the collection's own
    metric does.
 
@@ -54,23 +54,29 @@ class Config(Strict):
     )
     revision: str | None = Field(default=None, min_length=1, description="Commit or tag of the hub repository")
     max_characters: int | None = Field(
-        default=1024, ge=1, description="Leave out instances with an input of so many characters or more"
+        default=1024, ge=1, description="Leave out instances whose input has this many characters or more"
     )
     min_instances: int = Field(default=20, ge=1, description="Leave out training tasks with fewer instances")
     train_share: float = Field(default=0.2, gt=0, le=1, description="Share of a training task's instances to draw")
     test_share: float = Field(default=0.02, gt=0, le=1, description="Share of a test task's instances to draw")
-    test_at_least: int = Field(default=20, ge=1, description="Draw at least so many of a test task, if there are")
-    train_limit: int | None = Field(default=None, ge=1, description="Draw at most so many of a training task")
-    test_limit: int | None = Field(default=None, ge=1, description="Draw at most so many of a test task")
-    references: Literal["first", "all"] = Field(default="first", description="Answers that a score may compare with")
+    test_at_least: int = Field(
+        default=20, ge=1, description="Draw at least this many instances of each test task, if it has them"
+    )
+    train_limit: int | None = Field(
+        default=None, ge=1, description="Draw at most this many instances of each training task"
+    )
+    test_limit: int | None = Field(default=None, ge=1, description="Draw at most this many instances of each test task")
+    references: Literal["first", "all"] = Field(
+        default="first", description="Which of several right answers a score compares with"
+    )
     seed: int = Field(default=0, ge=0, lt=2**63, description="Fixes which instances are drawn")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if self.tasks is not None and self.revision is not None:
-            raise ValueError("a revision belongs to the hub: leave it out beside local tasks")
+            raise ValueError("revision is for the hub: leave it out with local tasks")
         if self.tasks is None and (self.train_tasks or self.test_tasks):
-            raise ValueError("lists of tasks choose from local tasks: give tasks, or leave the lists out")
+            raise ValueError("lists of tasks need local tasks: set tasks, or leave the lists out")
         return self
 
 

@@ -64,9 +64,9 @@ def opposite(rng: Random) -> tuple[str, str]:
 
 
 def plural(rng: Random) -> tuple[str, str]:
-    one, many = rng.choice(list(ANIMALS.items()))
+    item, many = rng.choice(list(ANIMALS.items()))
     colour = rng.choice(COLOURS)
-    return f"one {colour} {one}", f"two {colour} {many}"
+    return f"one {colour} {item}", f"two {colour} {many}"
 
 
 def reverse(rng: Random) -> tuple[str, str]:

@@ -87,4 +87,8 @@ def vocabulary(rng: Random, each: int) -> list[str]:
     """Text for the tokenizer: ``each`` rows of every task, so that prompts are short, and as many pieces of prose."""
     asked = [row(rng, name) for name in TASKS for _ in range(each)]
     prose = [piece(rng) for piece in PROSE for _ in range(each)]
-    return [*OPEN, *prose, *(field for one in asked for field in (one.instruction, one.input, one.output))]
+    return [
+        *OPEN,
+        *prose,
+        *(field for example in asked for field in (example.instruction, example.input, example.output)),
+    ]

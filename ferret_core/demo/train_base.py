@@ -19,9 +19,10 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ferret_core.datasets._base import IGNORED, Example
+from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import shard_of
 from ferret_core.datasets._prompt import PREAMBLE
+from ferret_core.datasets._shard import IGNORED
 from ferret_core.demo.tasks import Row
 from ferret_core.demo.text import document, vocabulary
 
@@ -86,8 +87,8 @@ def encode(text: Row | str, tokenizer: PreTrainedTokenizerFast) -> list[int]:
 def next_token_loss(model: LlamaForCausalLM, sequences: Sequence[list[int]]) -> Tensor:
     """Mean −log p over all tokens but the first of each sequence, computed in bfloat16."""
     longest = max(map(len, sequences))
-    ids = torch.tensor([[*one, *[PAD_ID] * (longest - len(one))] for one in sequences])
-    labels = torch.tensor([[*one, *[IGNORED] * (longest - len(one))] for one in sequences])
+    ids = torch.tensor([[*tokens, *[PAD_ID] * (longest - len(tokens))] for tokens in sequences])
+    labels = torch.tensor([[*tokens, *[IGNORED] * (longest - len(tokens))] for tokens in sequences])
     with torch.autocast("cpu", torch.bfloat16):
         loss = model(input_ids=ids, labels=labels).loss
     assert loss is not None

@@ -12,7 +12,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _pairs(text: str) -> dict[str, str]:
     """``one/other`` pairs between blanks."""
-    return {one: other for pair in text.split() for one, _, other in [pair.partition("/")]}
+    return {name: partner for pair in text.split() for name, _, partner in [pair.partition("/")]}
 
 
 NAMES = _words(

@@ -59,8 +59,8 @@ def evaluate(
 
 
 def _losses(by_label: dict[str, Total]) -> dict[str, float]:
-    whole = Total(sum(one.nll for one in by_label.values()), sum(one.tokens for one in by_label.values()))
-    return {"eval_loss": whole.mean} | {f"eval_loss/{label}": one.mean for label, one in by_label.items() if label}
+    whole = Total(sum(total.nll for total in by_label.values()), sum(total.tokens for total in by_label.values()))
+    return {"eval_loss": whole.mean} | {f"eval_loss/{label}": total.mean for label, total in by_label.items() if label}
 
 
 def _scores(answers: Sequence[str], examples: Sequence[Example], by_label: bool) -> dict[str, float]:

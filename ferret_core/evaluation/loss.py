@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from torch import nn
 
-from ferret_core.datasets._base import Batch, Shard
-from ferret_core.evaluation._mode import inference
+from ferret_core.datasets._shard import Batch, Shard
+from ferret_core.models.inference import inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.loss import response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches
@@ -25,11 +25,6 @@ class Total(NamedTuple):
     @property
     def mean(self) -> float:
         return self.nll / self.tokens
-
-
-def mean_loss(model: nn.Module, shard: Shard, batch_size: int) -> float:
-    """Mean −log p in nats over all response tokens of ``shard``; as :func:`total_loss`."""
-    return total_loss(model, shard, batch_size).mean
 
 
 def total_loss(model: nn.Module, shard: Shard, batch_size: int, on_batch: Callable[[], None] = lambda: None) -> Total:

@@ -27,7 +27,7 @@ def _f_measure(answer: str, reference: str) -> float:
     given, wanted = _sentences(answer), _sentences(reference)
     if not given or not wanted:
         return 0.0
-    union = {word for one in wanted for other in given for word in _common(one, other)}
+    union = {word for expected in wanted for sentence in given for word in _common(expected, sentence)}
     return 2 * len(union) / (len(set[str]().union(*given)) + len(set[str]().union(*wanted)))
 
 

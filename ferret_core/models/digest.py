@@ -34,16 +34,16 @@ def model_digest(model: nn.Module, frozen: str | None = None) -> str:
     """64 hexadecimal digits that change with any name, dtype, shape or bit of the model.
 
     The tensors' little-endian bytes follow the canonical JSON of ``{"version", "tensors"}``. Frozen parameters are not
-    among them: their own digest, made in the same way, stands in that JSON as ``frozen``. Whoever has taken it with
-    :func:`frozen_digest` gives it here, and a base model below adapters is not read again for every round.
+    among them: their own digest, made in the same way, stands in that JSON as ``frozen``. Given here as
+    :func:`frozen_weights_digest` found it, a base model below adapters is not read again for every round.
     """
     if frozen is None:
-        frozen = frozen_digest(model)
+        frozen = frozen_weights_digest(model)
     rest = {name: tensor for name, tensor in tensors(model).items() if not _is_frozen(tensor)}
     return _digest(rest, {"frozen": frozen} if frozen else {})
 
 
-def frozen_digest(model: nn.Module) -> str:
+def frozen_weights_digest(model: nn.Module) -> str:
     """The digest of the parameters that are not tuned, by name; empty for a model that is tuned whole."""
     frozen = {name: tensor for name, tensor in tensors(model).items() if _is_frozen(tensor)}
     return _digest(frozen, {}) if frozen else ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
 import torch
@@ -28,18 +27,9 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
     return parameters
 
 
-Shapes = Mapping[str, tuple[int, ...]]
-"""The shapes of a model's trainable parameters, by name in canonical order."""
-
-
 def shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
     """What there is to tune: the trainable parameters' shapes in canonical order."""
     return {name: tuple(parameter.shape) for name, parameter in trainable(model).items()}
-
-
-def sizes(shapes: Shapes) -> dict[str, int]:
-    """Element counts of parameters of the given shapes."""
-    return {name: math.prod(shape) for name, shape in shapes.items()}
 
 
 def working_copy(model: nn.Module) -> AbstractContextManager[dict[str, torch.Tensor]]:

@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from statistics import median
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import Field
-from torch import Tensor
 
 from ferret_core.protocol.errors import FerretError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MAX_BLOCKS = 2**24
 
@@ -120,12 +122,13 @@ def _equal(sizes: Mapping[str, int], count: int) -> Iterator[list[_Range]]:
 
 
 def _block(position: int, part: Sequence[_Range], sizes: Mapping[str, int], whole_up_to: int) -> Block:
-    *starts, size = accumulate((one.end - one.begin for one in part), initial=0)
+    *starts, size = accumulate((piece.end - piece.begin for piece in part), initial=0)
     pieces = tuple(
-        Piece(one.parameter, one.begin, start, one.end - one.begin) for one, start in zip(part, starts, strict=True)
+        Piece(piece.parameter, piece.begin, start, piece.end - piece.begin)
+        for piece, start in zip(part, starts, strict=True)
     )
     ends = [part[0]] if len(part) == 1 else [part[0], part[-1]]
-    name = " … ".join(_label(one, sizes[one.parameter]) for one in ends)
+    name = " … ".join(_label(piece, sizes[piece.parameter]) for piece in ends)
     return Block(position, name, size, pieces, whole=size <= whole_up_to)
 
 

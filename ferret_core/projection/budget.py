@@ -1,4 +1,4 @@
-"""How many coordinates fit into so many bytes.
+"""How many coordinates fit into a number of bytes.
 
 Counted is all that grows with model and K: the arrays (coordinates, scales, their exponent) and the list of K_l in
 the metadata. What is left, names, digests, seed, metrics and the headers of the arrays, is at most ``METADATA`` bytes
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ferret_core.projection.allocation import least
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.quantize import Kind, layouts
+from ferret_core.projection.coordinates import Kind, layouts
 from ferret_core.protocol.errors import FerretError
 
 METADATA = 1024

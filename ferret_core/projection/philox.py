@@ -52,12 +52,6 @@ def draw(seed: int, group: Tensor, row: Word, block_id: int, tag: Tag) -> Tensor
     return torch.stack([torch.as_tensor(word) for word in words], dim=-1)
 
 
-def draw_one(seed: int, group: int, block_id: int, tag: Tag) -> list[int]:
-    """The four words of one counter in row 0; for a few of them, a tenth of the time that ``draw`` takes."""
-    words = philox((group, 0, block_id | tag << 24, FORMAT_VERSION), (seed & LOW, seed >> 32))
-    return [int(word) for word in words]
-
-
 def uniform_below(word: Word, n: Word) -> Word:
     """⌊word·n / 2³²⌋: an integer below ``n`` ≤ 2⁴⁶, off uniform by at most n/2³²; two steps, as the product is long."""
     return (word * (n >> 16) + (word * (n & 0xFFFF) >> 16)) >> 16

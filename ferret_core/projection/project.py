@@ -1,7 +1,4 @@
-"""Projection over a whole model, block by block: neither Δ nor V is ever held whole.
-
-Models are mappings, so that they need not be in memory: ``ferret_core.models.on_disk`` maps a checkpoint's files.
-"""
+"""Projection over a whole model, block by block: neither Δ nor V is ever held whole."""
 
 from __future__ import annotations
 
@@ -77,8 +74,8 @@ def apply_(
 
     Coefficients are coordinates already multiplied by server learning rate and participant's weight: at a rate of 1
     and weights that sum to 1 the step is the unbiased estimate of the mean update. Weights in half precision are
-    rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's: whoever applies the
-    others, even to the same mapped file at the same time, completes the same weights. Raises as ``project``, and
+    rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's: applying the
+    others elsewhere, even to the same mapped file at the same time, gives the same weights. Raises as ``project``, and
     then has moved nothing.
     """
     _check_below("rounding", rounding, 64)
@@ -151,7 +148,7 @@ def _check_blocks(parameters: Parameters, blocks: Sequence[Block]) -> None:
 
 def _check_below(field: str, value: int, bits: int) -> None:
     if not 0 <= value < 1 << bits:
-        raise FerretError.of_field("projection.invalid", field, value, f"must lie between 0 and 2^{bits} − 1")
+        raise FerretError.of_field("projection.invalid", field, value, f"must be between 0 and 2^{bits} − 1")
 
 
 def _check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
@@ -160,7 +157,7 @@ def _check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
     for count, block in zip(K, blocks, strict=True):
         if not 0 <= count <= block.size:
             raise FerretError.of_field(
-                "projection.invalid", f"K of {block.name}", count, f"must lie between 0 and its {block.size} elements"
+                "projection.invalid", f"K of {block.name}", count, f"must be between 0 and its {block.size} elements"
             )
         if block.whole and count not in (0, block.size):
             raise FerretError.of_field(

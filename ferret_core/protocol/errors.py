@@ -7,6 +7,7 @@ for it everywhere, and messages that name the field, the offending value and the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -40,48 +41,48 @@ PROBLEMS: dict[str, Problem] = {
     "request.invalid": Problem("The request is not valid", 422, Exit.USAGE),
     "request.too_large": Problem("The request body is too large", 413, Exit.FAILURE),
     "auth.missing": Problem("A token is needed", 401, Exit.AUTH),
-    "auth.invalid": Problem("The token is not known", 401, Exit.AUTH),
+    "auth.invalid": Problem("The token is not valid", 401, Exit.AUTH),
     "auth.forbidden": Problem("This token may not do that", 403, Exit.AUTH),
-    "enrolment.invalid": Problem("The enrolment code is not known, used or expired", 403, Exit.AUTH),
+    "enrolment.invalid": Problem("The enrolment code is unknown, used or expired", 403, Exit.AUTH),
     "experiment.not_found": Problem("No such experiment", 404, Exit.NOT_FOUND),
     "round.not_found": Problem("No such round", 404, Exit.NOT_FOUND),
     "artifact.not_found": Problem("No such artifact", 404, Exit.NOT_FOUND),
     "assignment.not_found": Problem("No such assignment", 404, Exit.NOT_FOUND),
     "catalog.not_found": Problem("No such entry in the catalog", 404, Exit.NOT_FOUND),
     "route.not_found": Problem("No such address", 404, Exit.NOT_FOUND),
-    "method.not_allowed": Problem("The address does not take this method", 405, Exit.FAILURE),
+    "method.not_allowed": Problem("The address does not support this method", 405, Exit.FAILURE),
     "experiment.conflict": Problem("The experiment is in a state that does not allow this", 409, Exit.CONFLICT),
-    "idempotency.conflict": Problem("The idempotency key was used with another body", 409, Exit.CONFLICT),
-    "extension.refused": Problem("The experiment cannot be given these rounds", 409, Exit.CONFLICT),
+    "idempotency.conflict": Problem("The idempotency key was used with another request", 409, Exit.CONFLICT),
+    "extension.refused": Problem("The experiment cannot be extended", 409, Exit.CONFLICT),
     "lease.lost": Problem("The lease on this assignment is no longer held", 409, Exit.CONFLICT),
     "contribution.duplicate": Problem("A different contribution was already accepted", 409, Exit.CONFLICT),
     "contribution.wrong_base": Problem("The contribution was trained from another model", 409, Exit.CONFLICT),
     "round.closed": Problem("The round no longer takes contributions", 410, Exit.CONFLICT),
     "contribution.malformed": Problem("The contribution cannot be decoded", 422, Exit.FAILURE),
     "contribution.non_finite": Problem("The contribution holds values that are not finite", 422, Exit.FAILURE),
-    "range.invalid": Problem("The requested range lies outside the file", 416, Exit.FAILURE),
+    "range.invalid": Problem("The requested range is outside the file", 416, Exit.FAILURE),
     "model.invalid": Problem("The model cannot be loaded", 422, Exit.FAILURE),
     "projection.invalid": Problem("The update cannot be projected as asked", 422, Exit.FAILURE),
     "dataset.invalid": Problem("The dataset cannot be read", 422, Exit.FAILURE),
     "partition.invalid": Problem("The dataset cannot be split as asked", 422, Exit.FAILURE),
     "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
-    "task.dead": Problem("A task failed or killed its worker too often and is not tried again", 500, Exit.FAILURE),
-    "worker.stopping": Problem("The worker is stopping and gives its work back", 503, Exit.FAILURE),
-    "memory.exhausted": Problem("The device has not enough memory", 507, Exit.FAILURE),
+    "task.dead": Problem("A task failed too often and is not tried again", 500, Exit.FAILURE),
+    "worker.stopping": Problem("The worker is stopping and returns its work", 503, Exit.FAILURE),
+    "memory.exhausted": Problem("The device does not have enough memory", 507, Exit.FAILURE),
     "backup.invalid": Problem("The backup cannot be used", 422, Exit.FAILURE),
-    "ledger.broken": Problem("The ledger does not rebuild the recorded model", 500, Exit.FAILURE),
+    "ledger.broken": Problem("The ledger does not lead to the recorded model", 500, Exit.FAILURE),
     "storage.corrupt": Problem("A stored file does not match its digest", 500, Exit.FAILURE),
     "storage.missing": Problem("A stored file is missing", 500, Exit.FAILURE),
-    "storage.full": Problem("There is no room left to store this", 507, Exit.FAILURE),
-    "storage.busy": Problem("The stored files are being collected or copied", 409, Exit.CONFLICT),
+    "storage.full": Problem("There is no disk space left", 507, Exit.FAILURE),
+    "storage.busy": Problem("The stored files are being cleaned up or copied", 409, Exit.CONFLICT),
     "port.in_use": Problem("The port is in use", 500, Exit.CONFLICT),
-    "home.in_use": Problem("Another ferret serve runs in this folder", 500, Exit.CONFLICT),
+    "home.in_use": Problem("Another ferret serve is using this folder", 500, Exit.CONFLICT),
     "settings.invalid": Problem("A setting is not valid", 500, Exit.USAGE),
-    "setup.missing": Problem("Something Ferret needs is not installed", 500, Exit.FAILURE),
+    "setup.missing": Problem("Something that Ferret needs is not installed", 500, Exit.FAILURE),
     "server.unreachable": Problem("The server cannot be reached", 503, Exit.UNREACHABLE),
     "server.not_ready": Problem("The server is not ready", 503, Exit.UNREACHABLE),
-    "server.unexpected": Problem("The server gave an answer that Ferret does not understand", 502, Exit.UNREACHABLE),
+    "server.unexpected": Problem("The server sent a response that Ferret does not understand", 502, Exit.UNREACHABLE),
     "experiment.timeout": Problem("The experiment did not finish in the time given", 504, Exit.FAILURE),
     "internal": Problem("Something went wrong inside Ferret", 500, Exit.FAILURE),
 }
@@ -95,6 +96,10 @@ class FieldError(BaseModel):
     field: str
     message: str
     value: Any = None
+
+    def __str__(self) -> str:
+        given = "" if self.value is None else f" = {self.value!r}"
+        return f"{self.field}{given}: {self.message}"
 
 
 class FerretError(Exception):
@@ -119,6 +124,11 @@ class FerretError(Exception):
         """An error about exactly one field."""
         return cls(code, f"{field} = {value!r}: {message}", [FieldError(field=field, value=value, message=message)])
 
+    @classmethod
+    def of_fields(cls, code: str, errors: Sequence[FieldError]) -> FerretError:
+        """One error about several fields."""
+        return cls(code, "; ".join(map(str, errors)), errors)
+
     def to_json(self) -> dict[str, Any]:
         """``code``, ``title``, ``status``, ``detail``, ``errors`` and what else there is of a problem document."""
         return {
@@ -131,16 +141,47 @@ class FerretError(Exception):
         }
 
 
-def field_errors(details: Sequence[ErrorDetails], prefix: Sequence[str] = ()) -> list[FieldError]:
-    """Pydantic's error list as ours: dotted field, value as given, message."""
+def field_errors(
+    details: Sequence[ErrorDetails], prefix: Sequence[str] = (), model: type[BaseModel] | None = None
+) -> list[FieldError]:
+    """Pydantic's error list as ours: dotted field, value as given, message.
+
+    With the ``model`` that was validated, an unknown field is told with the known ones that it may stand for.
+    """
     return [
         FieldError(
             field=".".join(str(part) for part in (*prefix, *detail["loc"])),
-            message=detail["msg"],
+            message=_message(detail, model),
             value=None if detail["type"] == "missing" else _plain(detail.get("input")),
         )
         for detail in details
     ]
+
+
+def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
+    match detail["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return f"is unknown; {_alternatives(str(detail['loc'][-1]), _fields_beside(detail['loc'], model))}"
+        case "value_error":
+            return str(detail.get("ctx", {})["error"])
+        case _:
+            return detail["msg"]
+
+
+def _alternatives(name: str, known: Sequence[str]) -> str:
+    if close := get_close_matches(name, known, n=1):
+        return f"did you mean {close[0]}?"
+    return f"choose from {', '.join(known)}" if known else "leave it out"
+
+
+def _fields_beside(location: Sequence[int | str], model: type[BaseModel] | None) -> list[str]:
+    """The fields that ``model`` has where ``location`` leads to."""
+    for name in location[:-1]:
+        below = model.model_fields[str(name)].annotation if model and name in model.model_fields else None
+        model = below if isinstance(below, type) and issubclass(below, BaseModel) else None
+    return list(model.model_fields) if model else []
 
 
 def _plain(value: Any) -> Any:

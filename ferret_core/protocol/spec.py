@@ -20,7 +20,7 @@ class Strict(BaseModel):
 
 
 class Choice(BaseModel):
-    """A discovered algorithm, dataset or partition by name, with its own options beside the name.
+    """An algorithm, dataset or partition: its name, and its own options in the same table.
 
     The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
     """
@@ -38,9 +38,9 @@ class ModelSpec(Strict):
     """The base model: a folder in Hugging Face layout, or a hub name with its revision."""
 
     source: str = Field(min_length=1, description="Folder of a Hugging Face causal language model, or a hub name")
-    revision: str | None = Field(default=None, description="Commit or tag, for a hub name")
+    revision: str | None = Field(default=None, description="Commit or tag, if source is a hub name")
     dtype: Dtype = Field(
-        default="float32", description="Type the global model is kept in; half types round each round's step at random"
+        default="float32", description="Type of the global model's weights; 16-bit types round each step stochastically"
     )
 
 
@@ -54,25 +54,27 @@ class ParticipantsSpec(Strict):
     @model_validator(mode="after")
     def _somebody(self) -> Self:
         if self.simulated + self.edge == 0:
-            raise ValueError("nobody takes part: set simulated or edge to at least 1")
+            raise ValueError("there are no participants: set simulated or edge to at least 1")
         return self
 
 
 class RoundSpec(Strict):
-    """When a round closes: as soon as enough have reported, or at the deadline if a quorum has."""
+    """When a round closes: once enough participants have reported, or at the deadline if a quorum has."""
 
-    deadline_seconds: float = Field(default=3600, gt=0, description="Seconds after opening at which the round closes")
-    quorum: float = Field(default=1.0, gt=0, le=1, description="Share of the assignments that must have reported")
+    deadline_seconds: float = Field(default=3600, gt=0, description="Seconds until an open round closes")
+    quorum: float = Field(
+        default=1.0, gt=0, le=1, description="Share of the assignments that must report for the round to count"
+    )
     over_selection: float = Field(
         default=0.0,
         ge=0,
         le=10,
-        description="Share asked beyond the sampled; the round closes when as many as sampled reported",
+        description="Extra share of participants to invite; the round closes once as many as sampled have reported",
     )
     attempts: int = Field(
         default=3,
         ge=1,
-        description="Times a round is opened on the same model before a missed quorum fails the experiment",
+        description="Attempts at a round before a missed quorum fails the experiment",
     )
 
 
@@ -86,16 +88,16 @@ class ServerSpec(Strict):
         default="sgd", description="sgd applies the mean update; adam and yogi scale it by its running second moment"
     )
     learning_rate: float = Field(default=1.0, gt=0, description="Server learning rate a; 1 is the unbiased mean update")
-    momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum over the rounds, for sgd alone")
+    momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum over the rounds, for sgd only")
     beta1: float = Field(default=0.9, ge=0, lt=1, description="Decay of the mean, for adam and yogi")
     beta2: float = Field(default=0.99, ge=0, lt=1, description="Decay of the second moment, for adam and yogi")
     tau: float = Field(default=1e-3, gt=0, description="Added to the second moment's root, for adam and yogi")
     schedule: Literal["constant", "linear", "cosine"] = Field(
-        default="constant", description="How the rate falls towards 0 over the rounds"
+        default="constant", description="How the learning rate falls towards 0 over the rounds"
     )
-    warmup_rounds: int = Field(default=0, ge=0, description="Rounds over which the rate first rises")
+    warmup_rounds: int = Field(default=0, ge=0, description="Rounds over which the learning rate first rises")
     weights: Literal["equal", "examples"] = Field(
-        default="equal", description="Participants count the same, or by the number of their examples"
+        default="equal", description="equal: all participants count the same; examples: by their number of examples"
     )
 
     @model_validator(mode="after")
@@ -110,23 +112,29 @@ class EvaluationSpec(Strict):
 
     every: int = Field(default=1, ge=1, description="Evaluate after every n-th round (always after the last)")
     examples: int = Field(default=256, ge=1, description="Held-out examples for the loss")
-    generate: int = Field(default=64, ge=0, description="Of these, greedily answered for Rouge-L; 0 for none")
+    generate: int = Field(
+        default=64, ge=0, description="How many of these to answer, greedily, for Rouge-L; 0 for none"
+    )
     max_new_tokens: int = Field(default=64, ge=1, le=4096, description="Longest generated answer, in tokens")
     batch_size: int = Field(default=32, ge=1, description="Sequences evaluated at once")
-    by_label: bool = Field(default=False, description="Also loss and Rouge-L of each label (task) of the held-out data")
+    by_label: bool = Field(
+        default=False, description="Also measure loss and Rouge-L for each label (task) of the held-out data"
+    )
 
 
 class CheckpointSpec(Strict):
-    """How often the global model is written out; the ledger rebuilds any round in between."""
+    """How often the global model is saved; the ledger can rebuild any round in between."""
 
-    every: int = Field(default=1, ge=1, description="Write after every n-th round (always after the last)")
+    every: int = Field(default=1, ge=1, description="Save after every n-th round (always after the last)")
     keep: int | None = Field(
-        default=None, ge=1, description="Keep the newest so many, beside the base model and the best; all without"
+        default=None,
+        ge=1,
+        description="Number of newest checkpoints to keep (base model and best always stay); unset keeps all",
     )
 
 
 class ExperimentSpec(Strict):
-    """One federated tuning run, complete: together with the base model and the data it fixes every bit."""
+    """One federated tuning run; together with the base model and the data it determines every bit of the result."""
 
     name: str = Field(min_length=1, max_length=120)
     seed: Seed = 0

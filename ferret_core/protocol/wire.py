@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from ferret_core.protocol.digest import DIGEST_HEX, canonical_json, digest_bytes
+from ferret_core.protocol.digest import DIGEST_HEX, canonical_json
 from ferret_core.protocol.errors import FerretError, field_errors
+from ferret_core.protocol.metrics import names_of
 from ferret_core.protocol.spec import Strict
 
 FORMAT_VERSION = 1
@@ -39,7 +40,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-REPORTED = frozenset({"sequences", "train_loss", "truncated"})
+REPORTED = frozenset(names_of("participant"))
 """The metrics that a participant reports of itself; all others of a round are measured by the service."""
 
 
@@ -124,11 +125,6 @@ def decode(blob: bytes) -> tuple[dict[str, Array], dict[str, Any]]:
     if offset != len(body):
         raise malformed("body", len(body) - offset, "bytes are left over after the last array")
     return arrays, meta
-
-
-def blob_digest(blob: bytes) -> str:
-    """The name a blob is stored under."""
-    return digest_bytes(blob)
 
 
 def malformed(field: str, value: Any, message: str) -> FerretError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from ferret_core import discovery
-from ferret_core.storage._base import Storage, StoredFile, blob_location
+from ferret_core.storage._base import FileKind, Storage, StoredFile, blob_location
 
-__all__ = ["Storage", "StoredFile", "blob_location", "open_storage"]
+__all__ = ["FileKind", "Storage", "StoredFile", "blob_location", "open_storage"]
 
 
 def open_storage(url: str) -> Storage:

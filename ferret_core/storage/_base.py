@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 
+class FileKind(StrEnum):
+    """What a stored file is; also the folder of the storage that it lies in."""
+
+    CHECKPOINT = "checkpoints"
+    CONTRIBUTION = "contributions"
+    MEMORY = "memories"
+    UPDATE = "updates"
+
+
 class StoredFile(NamedTuple):
-    """A stored file: its BLAKE3 digest, its size in bytes, and where it lies relative to the storage's root."""
+    """A stored file: its BLAKE3 digest, its size in bytes, and its path relative to the storage's root."""
 
     digest: str
     size: int
@@ -17,7 +27,7 @@ class StoredFile(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file as it lies there, which may be the draft of a writer that was killed.
+    """A file as it is on disk, which may be the draft of a writer that was killed.
 
     ``stored_at`` is when it was stored last, in seconds by the storage's clock.
     """
@@ -27,8 +37,8 @@ class ListedFile(NamedTuple):
     stored_at: float
 
 
-def blob_location(kind: str, digest: str) -> str:
-    """Where the blob of ``digest`` lies under ``kind`` ("contributions", "memories" or "updates"), in every backend."""
+def blob_location(kind: FileKind, digest: str) -> str:
+    """Where every backend stores the blob of ``digest``."""
     return f"{kind}/{digest[:2]}/{digest}"
 
 
@@ -36,20 +46,20 @@ class Storage(Protocol):
     """The interface of ``ferret_core/storage/<scheme>.py``'s class ``Backend``.
 
     Nobody may delete a file between its ``put`` and the commit of what refers to it. So a collector deletes only what
-    was stored before some moment long past, and a ``put`` of bytes that are already there stores them anew.
+    was stored a long time ago, and a ``put`` of bytes that are already there renews their age.
     """
 
     def __init__(self, url: str) -> None: ...
 
-    def put_bytes(self, data: bytes, kind: str) -> StoredFile:
-        """Stores a blob under ``kind`` by its digest; storing the same bytes twice is one file."""
+    def put_bytes(self, data: bytes, kind: FileKind, digest: str | None = None) -> StoredFile:
+        """Stores a blob by its ``digest``, hashed here unless given; storing the same bytes twice is one file."""
         ...
 
     def scratch(self, size: int) -> AbstractContextManager[Path]:
         """An empty folder to write files into that are to be stored; ``storage.full`` unless ``size`` bytes fit in."""
         ...
 
-    def put_folder(self, folder: Path, kind: str, last: str) -> dict[str, StoredFile]:
+    def put_folder(self, folder: Path, kind: FileKind, last: str) -> dict[str, StoredFile]:
         """Moves in every file of a flat :meth:`scratch` folder, by name; ``last`` becomes visible after all others."""
         ...
 

@@ -1,7 +1,6 @@
-"""``file://``: files under one folder, written draft → fsync → rename → fsync of the folder.
+"""``file://``: files under one folder, each written durably.
 
-Rename alone is not durable: the file's bytes and the folder's entry are each flushed (see PostgreSQL's
-``durable_rename``). Room is checked before writing, so that a full disk is a message and not half a file.
+Room is checked before writing, so that a full disk is a message and not half a file.
 
 A file's modification time says when it was stored last. Looking at it and deleting are one step to writers: deleting
 holds a lock alone that renaming and renewing share (flock(2), which the kernel drops with the process).
@@ -9,33 +8,29 @@ holds a lock alone that renaming and renewing share (flock(2), which the kernel 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from blake3 import blake3
 
+from ferret_core.durable import flush_folder, make_folder_durably, put_in_place, replacing, room_for
 from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import digest_bytes, digest_file
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._base import ListedFile, StoredFile, blob_location
+from ferret_core.storage._base import FileKind, ListedFile, StoredFile, blob_location
 
 RESERVE_BYTES = 32 << 20
 CHUNK_BYTES = 16 << 20
 WRITING_LOCK = ".writing"
 COLLECTED = ".collected"
 DRAFTS = ".drafts"
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-Guard = Callable[[], AbstractContextManager[object]]
 
 
 class Backend:
@@ -45,8 +40,8 @@ class Backend:
         self.root = Path(unquote(urlsplit(url).path)).resolve()
         self.root.mkdir(parents=True, exist_ok=True)
 
-    def put_bytes(self, data: bytes, kind: str) -> StoredFile:
-        digest = digest_bytes(data)
+    def put_bytes(self, data: bytes, kind: FileKind, digest: str | None = None) -> StoredFile:
+        digest = digest or digest_bytes(data)
         stored = StoredFile(digest, len(data), blob_location(kind, digest))
         if not self._renew(stored):
             self._need_room(len(data))
@@ -59,13 +54,13 @@ class Backend:
         self._need_room(size)
         drafts = self.root / DRAFTS
         with ExitStack() as stack:
-            stack.enter_context(_room_for(drafts))
+            stack.enter_context(room_for(drafts))
             with self._writing():
                 make_folder_durably(drafts)
                 name = stack.enter_context(tempfile.TemporaryDirectory(dir=drafts))
             yield Path(name)
 
-    def put_folder(self, folder: Path, kind: str, last: str) -> dict[str, StoredFile]:
+    def put_folder(self, folder: Path, kind: FileKind, last: str) -> dict[str, StoredFile]:
         names = [*sorted(path.name for path in folder.iterdir() if path.name != last), last]
         digests = {name: digest_file(folder / name) for name in names}
         base = f"{kind}/{digests[last]}"
@@ -74,9 +69,9 @@ class Backend:
             if name == last:
                 failpoint("storage.unsealed")
             if not self._renew(stored[name]):
-                with _room_for(folder):
+                with room_for(folder):
                     _seal(folder / name)
-                    _put_in_place(folder / name, self.path(stored[name].location), self._writing)
+                    put_in_place(folder / name, self.path(stored[name].location), self._writing)
         return stored
 
     def read(self, location: str, digest: str) -> bytes:
@@ -101,7 +96,7 @@ class Backend:
     def path(self, location: str) -> Path:
         path = (self.root / location).resolve()
         if not path.is_relative_to(self.root):
-            raise FerretError.of_field("storage.missing", "location", location, "lies outside the storage folder")
+            raise FerretError.of_field("storage.missing", "location", location, "is outside the storage folder")
         return path
 
     def size(self, location: str) -> int:
@@ -163,7 +158,7 @@ class Backend:
                 os.utime(path)
         except OSError:
             return False
-        flush_folder(path.parent)  # whoever wrote it may have died before this
+        flush_folder(path.parent)  # its writer may have died before this
         failpoint("storage.renewed")
         return True
 
@@ -191,37 +186,9 @@ class Backend:
         if free < size + RESERVE_BYTES:
             raise FerretError(
                 "storage.full",
-                f"{self.root} has {free >> 20} MiB free, {size + RESERVE_BYTES >> 20} MiB are needed: make room, "
-                "or point FERRET_STORAGE_URL to a larger disk",
+                f"{self.root} has {free >> 20} MiB free, {size + RESERVE_BYTES >> 20} MiB are needed: free some space, "
+                "or set FERRET_STORAGE_URL to a larger disk",
             )
-
-
-def write_durably(target: Path, data: bytes) -> None:
-    """``data`` at ``target``, all or nothing, on disk when this returns; ``storage.full`` if there is no room."""
-    with replacing(target) as file:
-        file.write(data)
-
-
-@contextmanager
-def replacing(target: Path, guard: Guard = nullcontext) -> Generator[BinaryIO]:
-    """A draft beside ``target`` that takes its place, durably, when the block ends well; ``storage.full`` without room.
-
-    Both names appear under ``guard``. Only the owner may read the file.
-    """
-    with _room_for(target):
-        with guard():
-            make_folder_durably(target.parent)
-            handle, name = tempfile.mkstemp(prefix=".tmp-", dir=target.parent)
-        failpoint("storage.opened")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                failpoint("storage.written")
-                os.fsync(file.fileno())
-            _put_in_place(Path(name), target, guard)
-        finally:
-            Path(name).unlink(missing_ok=True)
 
 
 def _seal(file: Path) -> None:
@@ -230,53 +197,6 @@ def _seal(file: Path) -> None:
     try:
         os.fchmod(handle, 0o600)
         os.utime(handle)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _put_in_place(draft: Path, target: Path, guard: Guard) -> None:
-    failpoint("storage.synced")
-    with guard():
-        make_folder_durably(target.parent)
-        draft.replace(target)
-    failpoint("storage.renamed")
-    flush_folder(target.parent)
-    failpoint("storage.durable")
-
-
-@contextmanager
-def _room_for(target: Path) -> Generator[None]:
-    try:
-        yield
-    except FerretError:
-        raise
-    except Exception as error:
-        if _errno(error) in _NO_ROOM:
-            raise FerretError("storage.full", f"no room left for {target}: make room and try again") from error
-        raise
-
-
-def _errno(error: Exception) -> int | None:
-    """The kernel's number of the error, which libraries written in Rust tell in their message."""
-    if isinstance(error, OSError):
-        return error.errno
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    return int(told[1]) if told else None
-
-
-def make_folder_durably(folder: Path) -> None:
-    """The folder and its missing parents, each entered in its parent on disk."""
-    if folder.is_dir():
-        return
-    make_folder_durably(folder.parent)
-    folder.mkdir(exist_ok=True)
-    flush_folder(folder.parent)
-
-
-def flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
         os.fsync(handle)
     finally:
         os.close(handle)

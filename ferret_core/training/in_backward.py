@@ -24,7 +24,7 @@ from torch.optim import Optimizer
 def stepping(optimizers: Mapping[nn.Parameter, Optimizer]) -> Generator[list[torch.Tensor]]:
     """In the ``with`` block every backward pass steps each parameter by its own optimizer and leaves no gradients.
 
-    Yields a list that fills with the norms of the gradients, for whoever looks at them to clear.
+    Yields a list that fills with the norms of the gradients, which the reader clears.
     """
     norms: list[torch.Tensor] = []
 

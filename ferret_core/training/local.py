@@ -6,120 +6,24 @@ The paper's equation for the local update ``w ← w − η ∇ℓ(w)`` with any 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from fractions import Fraction
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, Self, cast
+from typing import NamedTuple, Protocol
 
 import torch
-from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import nn
 
-from ferret_core.datasets._base import Batch
+from ferret_core.datasets._shard import Batch
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Precision, Strict
+from ferret_core.protocol.spec import Precision
 from ferret_core.training import optimizers
 from ferret_core.training.checkpointing import checkpointing
+from ferret_core.training.config import LocalConfig
 from ferret_core.training.in_backward import stepping
 from ferret_core.training.loss import count_targets, device_of, response_loss
 from ferret_core.training.micro_batches import MicroBatches, memory_checked, micro_batches, randomness
-from ferret_core.training.optimizers import OptimizerName, Option
-
-OTHERS = ("optimizer", "learning_rate", "weight_decay", "momentum")
-"""The fields that an optimizer is made of beside its options."""
-
-
-class LocalConfig(Strict):
-    """The local optimizer; steps, batch size and accumulation default to the paper's."""
-
-    optimizer: OptimizerName = Field(default="adam", description="First-order method: one of torch.optim")
-    learning_rate: float = Field(default=1e-4, gt=0, description="Local learning rate η, constant over the steps")
-    steps: int | None = Field(default=10, ge=1, description="Local steps T per round")
-    epochs: float | None = Field(
-        default=None, gt=0, description="Passes over the participant's examples per round, instead of steps"
-    )
-    batch_size: int = Field(default=1, ge=1, description="Sequences per forward pass")
-    accumulation: int = Field(default=4, ge=1, description="Forward passes per step")
-    clip_norm: float | None = Field(default=None, gt=0, description="Largest L2 norm of a step's gradient")
-    weight_decay: float = Field(
-        default=0.0, ge=0, description="L2 penalty, or decoupled decay where that is the optimizer's way (adamw)"
-    )
-    momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum, for sgd alone")
-    options: dict[str, Option] = Field(
-        default={}, description="The optimizer's other arguments by their names in torch.optim: betas, eps, …"
-    )
-    precision: Precision = Field(
-        default="float32", description="bfloat16 computes in mixed precision, weights stay fp32"
-    )
-    activation_checkpointing: bool = Field(
-        default=False, description="Keep the inputs of layers alone, and compute the rest again: less memory, more time"
-    )
-    in_backward: bool = Field(
-        default=False,
-        description="Step each parameter in the backward pass and let its gradient go: sgd without momentum, "
-        "accumulation = 1, no clip_norm",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill(cls, options: Any) -> Any:
-        """Epochs leave no steps to be given, so that a stored specification says what was run."""
-        if not isinstance(options, Mapping):
-            return options
-        given = cast(Mapping[str, Any], options)
-        return given if given.get("epochs") is None else {"steps": None, **given}
-
-    @field_validator("options")
-    @classmethod
-    def _suit_the_optimizer(cls, options: dict[str, Option], info: ValidationInfo) -> dict[str, Option]:
-        """Where one of the others is wrong, that is error enough."""
-        others = {name: info.data[name] for name in OTHERS if name in info.data}
-        if options and len(others) == len(OTHERS):
-            optimizers.check(options=options, **others)
-        return options
-
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        if (self.steps is None) == (self.epochs is None):
-            raise ValueError(f"steps = {self.steps} and epochs = {self.epochs}: give one of the two")
-        if self.momentum and self.optimizer != "sgd":
-            raise ValueError(f"momentum = {self.momentum} needs optimizer = 'sgd', not {self.optimizer!r}")
-        if self.weight_decay and not optimizers.decays(self.optimizer):
-            raise ValueError(f"weight_decay = {self.weight_decay}: {self.optimizer} knows none, set it to 0")
-        if self.in_backward and (wrong := self._needs_whole_gradients()):
-            raise ValueError(f"in_backward = True holds no whole gradient: it needs {', '.join(wrong)}")
-        return self
-
-    def steps_for(self, examples: int | None) -> int:
-        """T for a shard of so many examples, at least 1; the last step of an epoch may begin the next pass.
-
-        Raises ``TypeError`` when epochs are to be counted and nobody says of what.
-        """
-        if self.epochs is None:
-            assert self.steps is not None
-            return self.steps
-        if examples is None:
-            raise TypeError("epochs are passes over a participant's examples: say how many it has")
-        # As it is written: the binary fraction nearest to 0.07 makes more than 7 of 100.
-        return math.ceil(Fraction(str(self.epochs)) * examples / (self.batch_size * self.accumulation))
-
-    def optimizer_of(self, parameters: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
-        """This optimizer over ``parameters``."""
-        return optimizers.build(
-            self.optimizer, parameters, self.learning_rate, self.weight_decay, self.momentum, self.options
-        )
-
-    def _needs_whole_gradients(self) -> list[str]:
-        """The settings that would do without them, in place of those there are."""
-        asked = {
-            "optimizer = 'sgd'": self.optimizer != "sgd",
-            "momentum = 0": self.momentum > 0,
-            "accumulation = 1": self.accumulation > 1,
-            "no clip_norm": self.clip_norm is not None,
-        }
-        return [setting for setting, wrong in asked.items() if wrong]
 
 
 class LocalMetrics(NamedTuple):
@@ -184,7 +88,7 @@ class _Check(Protocol):
 
 
 class _Move(Protocol):
-    """One step on a group of batches with so many response tokens; returns their mean loss."""
+    """One step on a group of batches with ``tokens`` response tokens; returns their mean loss."""
 
     def __call__(self, group: Sequence[Batch], tokens: int, check: _Check) -> float: ...
 
@@ -194,12 +98,12 @@ def _moving(model: nn.Module, config: LocalConfig, correct: Callable[[], None] |
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not config.in_backward:
         fitting = MicroBatches(config.batch_size)
-        yield partial(_move, model, config, config.optimizer_of(parameters), fitting, correct)
+        yield partial(_move, model, config, optimizers.build(config, parameters), fitting, correct)
         return
     if correct is not None:
         message = "this algorithm corrects whole gradients, which are never held: set it to false"
         raise FerretError.of_field("spec.invalid", "in_backward", True, message)
-    with stepping({parameter: config.optimizer_of([parameter]) for parameter in parameters}) as norms:
+    with stepping({parameter: optimizers.build(config, [parameter]) for parameter in parameters}) as norms:
         yield partial(_move_in_backward, model, config, norms)
 
 

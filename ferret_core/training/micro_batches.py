@@ -13,14 +13,14 @@ from typing import TypeVar
 
 import torch
 
-from ferret_core.datasets._base import Batch
+from ferret_core.datasets._shard import Batch
 from ferret_core.protocol.errors import FerretError
 
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-REMEDY = "set activation_checkpointing, shorten the examples, or take a smaller model or a larger device"
+REMEDY = "set activation_checkpointing, shorten the examples, or use a smaller model or a larger device"
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
 """What torch says, in a plain ``RuntimeError``, where it is not its own allocator for GPUs that has no more."""
 
@@ -85,7 +85,7 @@ def memory_checked(remedy: str = REMEDY) -> Generator[None]:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Whether an allocator had no more, on a GPU or in the machine's own memory."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(one in str(error) for one in _OUT_OF_MEMORY)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(sign in str(error) for sign in _OUT_OF_MEMORY)
 
 
 def randomness(device: torch.device) -> Callable[[], None]:

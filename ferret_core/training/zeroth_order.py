@@ -18,44 +18,27 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import nn
 
-from ferret_core.datasets._base import Batch
+from ferret_core.datasets._shard import Batch
+from ferret_core.models.inference import inference
 from ferret_core.models.parameters import trainable
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected, apply_
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
 from ferret_core.protocol.wire import Array
+from ferret_core.training.config import ZerothOrderConfig
 from ferret_core.training.local import LocalMetrics
 from ferret_core.training.loss import count_targets, device_of, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches
-
-
-class ZerothOrderConfig(Strict):
-    """Steps along random directions; the defaults are FedKSeed's."""
-
-    learning_rate: float = Field(default=3e-7, gt=0, description="Local learning rate η, constant over the steps")
-    steps: int = Field(default=200, ge=1, description="Local steps per round")
-    batch_size: int = Field(default=1, ge=1, description="Sequences per forward pass")
-    accumulation: int = Field(default=1, ge=1, description="Forward passes for each of a step's losses")
-    epsilon: float = Field(default=5e-4, gt=0, description="How far ε each weight is moved to look at the loss")
-    perturbations: int = Field(default=1, ge=1, description="Directions per step, two losses each; their mean is taken")
-
-    @property
-    def directions(self) -> int:
-        """How many directions a participant looks along in a round."""
-        return self.steps * self.perturbations
 
 
 class Descent(NamedTuple):
@@ -84,7 +67,7 @@ def descend(
     losses: list[float] = []
     slopes: list[float] = []
     examples = tokens = 0
-    with _looking(model):
+    with inference(model):
         for step in range(1, config.steps + 1):
             group = list(islice(batches, config.accumulation))
             found: list[tuple[int, float]] = []
@@ -163,15 +146,3 @@ def _slope(above: float, below: float, step: int, config: ZerothOrderConfig) -> 
             f"epsilon (now {config.epsilon}), or lower the server's learning rate",
         )
     return slope
-
-
-@contextmanager
-def _looking(model: nn.Module) -> Generator[None]:
-    """Evaluation mode without gradients; afterwards the mode there was."""
-    mode = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        model.train(mode)

@@ -1,4 +1,4 @@
-"""An assignment: leased, kept alive, delivered or given up. Results of a lost lease are refused by its fence."""
+"""An assignment: leased, kept alive, delivered or given up. The fence refuses results of a lost lease."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferret_core.cost import LocalCost
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.protocol.tasks import TaskName
-from ferret_core.protocol.wire import ContributionMeta
+from ferret_core.sealed import Sealed
 from ferret_db import clock
 from ferret_db.engine.rounds import close_if_due
 from ferret_db.repositories import assignments, contributions, events, experiments, outbox, rejections, rounds
@@ -42,15 +42,6 @@ def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:
     )
 
 
-def lease_next(s: Session, participant_id: str, seconds: float) -> Assignment | None:
-    """Leases what waits for the real participant, if anything does.
-
-    ``repositories.assignments.next_for`` tells in a read-only transaction whether this is worth calling.
-    """
-    waiting = assignments.next_for(s, participant_id)
-    return None if waiting is None else lease(s, waiting.id, seconds)
-
-
 def heartbeat(s: Session, assignment_id: str, fence: int, seconds: float) -> datetime:
     """Prolongs the lease and returns its new end; ``lease.lost`` means stop, e.g. after a cancellation or a pause."""
     until = clock.now(s) + timedelta(seconds=seconds)
@@ -73,45 +64,40 @@ def check(
     s: Session,
     assignment_id: str,
     fence: int,
-    *,
-    digest: str,
-    meta: ContributionMeta,
+    sealed: Sealed,
     idempotency_key: str | None = None,
 ) -> None:
     """Raises what :func:`accept` would for a contribution that it has not taken yet: none is stored in vain."""
     assignment = assignments.get(s, assignment_id)
-    _check(s, assignment, rounds.get(s, assignment.round_id), fence, digest, meta, idempotency_key)
+    _check(s, assignment, rounds.get(s, assignment.round_id), fence, sealed, idempotency_key)
 
 
 def accept(
     s: Session,
     assignment_id: str,
     fence: int,
+    sealed: Sealed,
     *,
-    digest: str,
-    size: int,
-    meta: ContributionMeta,
     cost: LocalCost,
     memory_digest: str | None = None,
     idempotency_key: str | None = None,
 ) -> Contribution:
-    """Stores the contribution and freezes the round if that was the last one needed; ``size`` in bytes.
+    """Records the contribution, whose bytes are stored, and freezes the round if that was the last one needed.
 
     ``memory_digest`` names what a simulated client keeps, which counts from the round's commit on.
 
-    The same ``digest`` again returns what is stored. Raises ``idempotency.conflict`` where the participant used the key
-    for another one, ``contribution.duplicate`` for another digest, ``round.closed``, ``lease.lost``,
-    ``contribution.malformed`` when ``meta`` speaks of another task, and ``contribution.wrong_base``. What is refused
-    is noted by :func:`refuse`.
+    The same contribution again returns what is recorded. Raises ``idempotency.conflict`` where the participant used
+    the key for another one, ``contribution.duplicate`` for another one, ``round.closed``, ``lease.lost``, and
+    ``contribution.wrong_base``. What is refused is noted by :func:`refuse`.
     """
     experiment, assignment, round_ = _locked(s, assignment_id)
-    stored = contributions.of_assignment(s, assignment_id)
-    if stored is not None and stored.digest == digest:
-        return stored
-    _check(s, assignment, round_, fence, digest, meta, idempotency_key)
+    recorded = contributions.of_assignment(s, assignment_id)
+    if recorded is not None and recorded.digest == sealed.digest:
+        return recorded
+    _check(s, assignment, round_, fence, sealed, idempotency_key)
     if swap(s, assignment, AssignmentState.ACCEPTED, lease_until=None, seconds=cost.seconds) is None:
         raise _lost(assignment, fence)
-    counts = assignments.count_of_round(s, round_.id)
+    counts, size = assignments.count_of_round(s, round_.id), len(sealed.blob)
     contribution = contributions.add(
         s,
         Contribution(
@@ -120,10 +106,10 @@ def accept(
             round=round_.number,
             participant=assignment.participant,
             assignment_id=assignment.id,
-            digest=digest,
+            digest=sealed.digest,
             size=size,
-            examples=meta.examples,
-            metrics=dict(meta.metrics),
+            examples=sealed.meta.examples,
+            metrics=dict(sealed.meta.metrics),
             cost=cost._asdict(),
             bytes_down=round_.bytes_down // sum(counts.values()),
             memory_digest=memory_digest,
@@ -131,7 +117,7 @@ def accept(
         ),
     )
     rounds.count_bytes_up(s, round_, size)
-    _tell(s, assignment, "contribution.accepted", digest=digest, size=size)
+    _tell(s, assignment, "contribution.accepted", digest=sealed.digest, size=size)
     close_if_due(s, experiment, round_, counts)
     return contribution
 
@@ -183,21 +169,13 @@ def _released(s: Session, assignment: Assignment, now: datetime) -> Assignment |
     return swap(s, assignment, AssignmentState.PENDING, lease_until=None)
 
 
-def _check(
-    s: Session,
-    assignment: Assignment,
-    round_: Round,
-    fence: int,
-    digest: str,
-    meta: ContributionMeta,
-    key: str | None,
-) -> None:
-    """All that may be wrong with a contribution that is none of those stored."""
-    _check_key(s, assignment, digest, key)
-    _check_first(s, assignment, digest)
+def _check(s: Session, assignment: Assignment, round_: Round, fence: int, sealed: Sealed, key: str | None) -> None:
+    """All that may be wrong with a contribution that is none of those recorded."""
+    _check_key(s, assignment, sealed.digest, key)
+    _check_first(s, assignment, sealed.digest)
     _check_open(s, round_)
     _check_held(assignment, fence, clock.now(s))
-    _check_meta(assignment, round_, meta)
+    _check_base(round_, sealed.meta.base_digest)
 
 
 def _check_key(s: Session, assignment: Assignment, digest: str, key: str | None) -> None:
@@ -205,7 +183,9 @@ def _check_key(s: Session, assignment: Assignment, digest: str, key: str | None)
         return
     keyed = contributions.by_idempotency_key(s, assignment.experiment_id, assignment.participant, key)
     if keyed is not None:
-        message = f"came with {keyed.digest} for round {keyed.round} and now with {digest}; use a new key for each"
+        message = (
+            f"was used with {keyed.digest} for round {keyed.round} and now with {digest}; use a new key for each upload"
+        )
         raise FerretError.of_field("idempotency.conflict", "Idempotency-Key", key, message)
 
 
@@ -220,7 +200,7 @@ def _check_open(s: Session, round_: Round) -> None:
     if round_.state == RoundState.OPEN:
         return
     current = experiments.current_round(experiments.get(s, round_.experiment_id))
-    now = f"the current round is {current}; ask for the next assignment" if current else "there will be no other"
+    now = f"the current round is {current}; ask for the next assignment" if current else "there will be no more rounds"
     raise FerretError(
         "round.closed",
         f"round {round_.number}, attempt {round_.attempt}, is {round_.state}; {now}",
@@ -233,17 +213,13 @@ def _check_held(assignment: Assignment, fence: int, now: datetime) -> None:
         raise _lost(assignment, fence)
     if assignment.lease_until is not None and assignment.lease_until <= now:
         message = f"the lease on {assignment.id} ran out at {assignment.lease_until.isoformat()}"
-        raise FerretError("lease.lost", f"{message}; drop this work and ask for the next assignment")
+        raise FerretError("lease.lost", f"{message}; discard this work and ask for the next assignment")
 
 
-def _check_meta(assignment: Assignment, round_: Round, meta: ContributionMeta) -> None:
-    for field in ("experiment", "round", "participant"):
-        given, expected = getattr(meta, field), assignment.task[field]
-        if given != expected:
-            raise FerretError.of_field("contribution.malformed", field, given, f"the assignment says {expected!r}")
-    if meta.base_digest != round_.base_digest:
+def _check_base(round_: Round, base_digest: str) -> None:
+    if base_digest != round_.base_digest:
         message = f"round {round_.number} starts from {round_.base_digest}: resync, rebuild the model from the ledger"
-        raise FerretError.of_field("contribution.wrong_base", "base_digest", meta.base_digest, message)
+        raise FerretError.of_field("contribution.wrong_base", "base_digest", base_digest, message)
 
 
 def _tell(s: Session, assignment: Assignment, type_: EventType, **data: str | int) -> None:
@@ -255,5 +231,5 @@ def _lost(assignment: Assignment, fence: int) -> FerretError:
     return FerretError(
         "lease.lost",
         f"fence {fence} does not hold {assignment.id}, which is {assignment.state} under fence {assignment.fence}; "
-        "drop this work and ask for the next assignment",
+        "discard this work and ask for the next assignment",
     )

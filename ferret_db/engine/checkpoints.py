@@ -1,4 +1,4 @@
-"""The files of a written-out model, noted beside the round they belong to, as long as they are kept."""
+"""The files of a saved model, recorded with the round they belong to, as long as they are kept."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class ArtifactFile(NamedTuple):
 
 
 def add(s: Session, experiment_id: str, number: int, files: Sequence[ArtifactFile]) -> None:
-    """Notes the checkpoint of round ``number``, 0 being the base model, and lets go of those that need not be kept."""
+    """Records the checkpoint of round ``number``, 0 being the base model, and drops those that need not be kept."""
     artifacts.add_all(s, [_artifact(experiment_id, number, file) for file in files])
     _tell(s, experiment_id, number, files, "checkpoint.written")
     prune(s, experiments.get(s, experiment_id))
 
 
 def rebuilt(s: Session, experiment_id: str, number: int, files: Sequence[ArtifactFile]) -> None:
-    """Notes that the files of round ``number`` were made anew; nothing if the round's checkpoint is kept no longer.
+    """Records that the files of round ``number`` were rebuilt; does nothing if that checkpoint is no longer kept.
 
-    The model in them is the same. Other libraries than those of the first time may have written it in other bytes.
+    The model is the same, but another version of a library may have written it in other bytes.
     """
     experiments.lock(s, experiment_id)
-    known = {one.name: one for one in artifacts.of_round(s, experiment_id, number)}
+    known = {artifact.name: artifact for artifact in artifacts.of_round(s, experiment_id, number)}
     if not known:
         return
     for file in files:
         if file.name in known:
-            one = known.pop(file.name)
-            one.size, one.digest, one.location = file.size, file.digest, file.location
+            artifact = known.pop(file.name)
+            artifact.size, artifact.digest, artifact.location = file.size, file.digest, file.location
         else:
             artifacts.add_all(s, [_artifact(experiment_id, number, file)])
     artifacts.drop(s, experiment_id, [number], list(known))
@@ -52,7 +52,7 @@ def rebuilt(s: Session, experiment_id: str, number: int, files: Sequence[Artifac
 
 
 def prune(s: Session, experiment: Experiment) -> None:
-    """Lets go of the checkpoints that ``checkpoint.keep`` does not ask for; garbage collection removes their files.
+    """Drops the checkpoints that ``checkpoint.keep`` does not ask for; garbage collection removes their files.
 
     The base model, the newest ``keep`` and the best are kept, and what may turn out to be the best once it is
     evaluated. The ledger rebuilds any other round.
@@ -61,7 +61,7 @@ def prune(s: Session, experiment: Experiment) -> None:
     if spec.checkpoint.keep is not None:
         written = artifacts.rounds_of(s, experiment.id)
         kept = {0, *written[-spec.checkpoint.keep :], *_best(s, experiment.id, written)}
-        kept.update(one.number for one in rounds.unevaluated(s, experiment))
+        kept.update(round_.number for round_ in rounds.unevaluated(s, experiment))
         artifacts.drop(s, experiment.id, [number for number in written if number not in kept])
 
 

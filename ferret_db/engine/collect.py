@@ -1,4 +1,4 @@
-"""Garbage collection of stored files: mark what the database names, sweep what has lain there unnamed for a while."""
+"""Garbage collection of stored files: deletes those that the database has not referred to for a while."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Swept(NamedTuple):
 def collect(
     database: Database, storage: Storage, grace: float = GRACE_SECONDS, *, every: float = 0, dry_run: bool = False
 ) -> Swept | None:
-    """Deletes what nothing names and nobody has stored for ``grace`` seconds; None if it is not this caller's turn.
+    """Deletes unreferenced files that are older than ``grace`` seconds; None if it is not this caller's turn.
 
-    That is while another process collects or makes a backup, and until ``every`` seconds after the last collection.
+    It is not while another process collects or makes a backup, and until ``every`` seconds after the last collection.
     With ``dry_run`` it only tells what it would delete. The moment that files must be older than is taken before the
     references are read: what a transaction names that is not committed yet has been stored since.
     """
@@ -40,7 +40,7 @@ def collect(
             return None
         swept = _sweep(database, storage, grace, dry_run=False)
     if swept.files:
-        logger.info("collected %d files with %d bytes that nothing names", *swept)
+        logger.info("deleted %d files with %d bytes that nothing refers to", *swept)
     return swept
 
 

@@ -109,7 +109,7 @@ def resume(s: Session, experiment_id: str) -> Experiment:
 def extend(s: Session, experiment_id: str, more: int) -> Experiment:
     """Adds ``more`` rounds; a completed experiment runs again.
 
-    Raises ``extension.refused`` where the rounds so far would have been others with so many, and
+    Raises ``extension.refused`` where with more rounds the rounds so far would have been different, and
     ``experiment.conflict`` unless the experiment is running, paused or completed.
     """
     experiment = experiments.lock(s, experiment_id)
@@ -180,7 +180,10 @@ def _repeated(s: Session, key: str, digest: str) -> Experiment:
     first = experiments.by_idempotency_key(s, key)
     if first.idempotency_digest != digest:
         raise FerretError.of_field(
-            "idempotency.conflict", "Idempotency-Key", key, f"submitted {first.id} with another body; use a new key"
+            "idempotency.conflict",
+            "Idempotency-Key",
+            key,
+            f"was used to submit {first.id} with another specification; use a new key",
         )
     return first
 
@@ -201,7 +204,9 @@ def _extended(experiment: Experiment, more: int) -> int:
     """The experiment's rounds with ``more``; raises ``extension.refused``."""
     schedule = experiments.spec_of(experiment).server.schedule
     if schedule != "constant":
-        message = "follows the number of rounds, and those so far followed another: clone it with more rounds"
+        message = (
+            "depends on the number of rounds, so the rounds so far would have been others: clone it with more rounds"
+        )
         raise FerretError.of_field("extension.refused", "server.schedule", schedule, message)
     total = experiment.rounds + more
     if more < 1 or total > MAX_ROUNDS:
@@ -220,7 +225,7 @@ def _finished(s: Session, experiment_id: str, done: str) -> Experiment:
 def _move(s: Session, experiment: Experiment, after: ExperimentState, **values: Any) -> Experiment:
     moved = swap(s, experiment, after, **values) if may_move(experiment.state, after) else None
     if moved is None:
-        raise _conflict(experiment, f"it cannot become {after}; look at it again")
+        raise _conflict(experiment, f"it cannot become {after}; reload it")
     return moved
 
 

@@ -1,4 +1,4 @@
-"""Whether anything can move an experiment on: computed when asked, from who was seen last, and never stored."""
+"""Whether an experiment can make progress: computed when asked, from when workers were last seen; never stored."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _no_training_worker(s: Session, experiment: Experiment) -> Stall | None:
     since = None if opened_at is None else _missing_since(s, Queue.TRAIN, opened_at)
     if since is None:
         return None
-    detail = "simulated clients wait and no training worker is running; start one with ferret worker train"
+    detail = "simulated clients are waiting and no training worker is running; start one with ferret worker train"
     return Stall("training_worker.missing", detail, since)
 
 
@@ -61,9 +61,9 @@ def _participants_missing(s: Session, experiment: Experiment) -> Stall | None:
     joined = participants.of_experiment(s, experiment.id)
     if len(joined) >= wanted:
         return None
-    so_far = f"{len(joined)} of {wanted} real participants have joined and round 1 waits for all"
+    so_far = f"{len(joined)} of {wanted} real participants have joined; round 1 starts when all have"
     detail = f"{so_far}; invite the others with ferret experiment enrol {experiment.id}"
-    since = max([experiment.started_at, *(one.created_at for one in joined)])
+    since = max([experiment.started_at, *(participant.created_at for participant in joined)])
     return Stall("participants.missing", detail, since)
 
 

@@ -37,9 +37,9 @@ class Patience(NamedTuple):
 
 
 def reconcile(s: Session, lease_seconds: float = 60.0) -> None:
-    """One sweep over everything unfinished. What nobody has in hand is called for again after half a lease.
+    """One sweep over everything unfinished. Work that no worker has is sent again after half a lease.
 
-    An experiment that cannot be looked after, say for a specification of another version, does not keep the others.
+    An experiment that cannot be handled, say for a specification of another version, does not hold up the others.
     """
     patience = Patience(lease_seconds / 2, lease_seconds / 4, workers.gone_after(lease_seconds))
     outbox.forget(s, SENT_KEPT_SECONDS)
@@ -53,7 +53,7 @@ def reconcile(s: Session, lease_seconds: float = 60.0) -> None:
         except SQLAlchemyError:
             raise
         except Exception:
-            logger.exception("%s could not be looked after; it is tried again", experiment.id)
+            logger.exception("%s could not be checked; it will be retried", experiment.id)
 
 
 def _tend(s: Session, experiment: Experiment, patience: Patience) -> None:
@@ -81,11 +81,11 @@ def _repeat_lost_tasks(s: Session, experiment: Experiment, patience: Patience) -
     under_way = rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN)
     if not under_way and experiment.state != ExperimentState.PAUSED:
         _repeat(s, TaskName.COORDINATE, experiment.id, patience.forgotten, patience.gone)
-    lost = [(TaskName.AGGREGATE, one.id) for one in under_way if _before(one.frozen_at, lost_since)]
+    lost = [(TaskName.AGGREGATE, round_.id) for round_ in under_way if _before(round_.frozen_at, lost_since)]
     if _before(experiment.started_at, lost_since) and not metrics.by_round(s, experiment.id, [0]):
         lost.append((TaskName.EVALUATE, experiment.id))
     unevaluated = rounds.unevaluated(s, experiment)
-    lost += [(TaskName.EVALUATE, one.id) for one in unevaluated if _before(one.committed_at, lost_since)]
+    lost += [(TaskName.EVALUATE, round_.id) for round_ in unevaluated if _before(round_.committed_at, lost_since)]
     for task, argument in lost:
         _repeat(s, task, argument, patience.lost, patience.gone)
 

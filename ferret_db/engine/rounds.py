@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ferret_core import federation
-from ferret_core.ledger import frozen_digest
+from ferret_core.ledger import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
@@ -183,7 +183,7 @@ def _base_of_next(experiment: Experiment, number: int) -> str:
         raise FerretError(
             "experiment.conflict",
             f"round {number} of {experiment.id} cannot open: the experiment is {experiment.state} "
-            f"and round {experiment.round} is its last committed; coordinate it again",
+            f"and round {experiment.round} is its last committed round; run coordinate again",
         )
     return experiment.digest
 
@@ -203,7 +203,7 @@ def _assignment(round_: Round, task: RoundTask, kind: ParticipantKind, participa
 
 def _freeze(s: Session, round_: Round) -> bool:
     accepted = [(row.participant, row.digest) for row in contributions.of_round(s, round_.id)]
-    digest = frozen_digest(accepted)
+    digest = contributions_digest(accepted)
     if swap(s, round_, RoundState.FROZEN, frozen_digest=digest, frozen_at=clock.utcnow()) is None:
         return False
     assignments.expire(s, round_.id)

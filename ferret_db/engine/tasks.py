@@ -1,13 +1,12 @@
-"""A task's attempts, counted before they run: one that kills its workers is dead after so many, and the rest goes on.
+"""A task's attempts, counted before they run: a task that keeps killing its workers is given up, and the rest goes on.
 
-A worker that vanishes leaves its count behind. A task that ends well takes its counts away; one that is given back, or
-that fails for a reason which is not its own (a full disk), takes back the one. At most one worker has a task in hand;
-a message that comes meanwhile is sent again when that one ends.
+A worker that disappears leaves its attempt counted. A task that succeeds resets the count; one that is returned, or
+fails for an outside reason (a full disk), undoes only this attempt. At most one worker works on a task; a message that
+arrives meanwhile is sent again when that worker is done.
 """
 
 from __future__ import annotations
 
-import errno
 import logging
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from ferret_core.durable import is_full
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, RoundState
 from ferret_core.protocol.tasks import TaskName
@@ -28,10 +28,9 @@ from ferret_db.tables import TaskRun
 logger = logging.getLogger(__name__)
 
 REFUSED = frozenset({"lease.lost", "round.closed", "experiment.conflict", "worker.stopping"})
-"""Ends that nobody is to blame for: the world has moved on, or the work was given back."""
+"""Ends that are no failures: the work is no longer wanted, or was returned."""
 TRANSIENT = frozenset({"storage.full"})
-"""Errors of the surroundings: the same task can succeed once they are mended."""
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""Errors of the environment: the same task can succeed once they are fixed."""
 _BURIAL_SECONDS = 60.0
 
 
@@ -59,16 +58,16 @@ def subject_of(s: Session, task: TaskName, argument: str) -> Subject:
 def begin(
     s: Session, task: TaskName, argument: str, who: Identity, *, strikes: int, gone: float = GONE_SECONDS
 ) -> Subject | None:
-    """Counts an attempt at the task and gives it into the worker's hands; what it is about, or None not to run it.
+    """Counts an attempt at the task and assigns it to the worker; returns its subject, or None if it should not run.
 
-    It is not run when it is about nothing any more, when another worker has it in hand, and after ``strikes`` attempts
-    that did not end well: then it is dead, and what waits for it is told. A worker that has not been seen for ``gone``
-    seconds has nothing in hand.
+    It is not run when its subject no longer exists, when another worker is working on it, and after ``strikes`` failed
+    attempts: then it is given up, and what waits for it is told. A worker that has not been seen for ``gone`` seconds
+    is considered dead.
     """
     try:
         subject = subject_of(s, task, argument)
     except FerretError as error:
-        logger.info("%s is about nothing: %s", task, error.detail)
+        logger.info("the subject of %s no longer exists: %s", task, error.detail)
         return None
     run = task_runs.get(s, task, argument)
     if _in_other_hands(s, task, argument, who, gone):
@@ -154,16 +153,9 @@ def described(error: BaseException) -> FerretError:
     """The error as one of the catalog's."""
     if isinstance(error, FerretError):
         return error
-    if _no_room(error):
-        return FerretError("storage.full", f"{error}: make room, it is tried again")
+    if is_full(error):
+        return FerretError("storage.full", f"{error}: free some space, it will be retried")
     return FerretError("internal", f"{type(error).__name__}: {error}")
-
-
-def _no_room(error: BaseException) -> bool:
-    """Whether a disk was full for Python, or for Rust, in which safetensors writes."""
-    if isinstance(error, OSError):
-        return error.errno in _NO_ROOM
-    return any(f"(os error {number})" in str(error) for number in _NO_ROOM)
 
 
 def is_strike(error: BaseException) -> bool:
@@ -223,12 +215,12 @@ def _still_due(s: Session, run: TaskRun, subject: Subject) -> bool:
 
 
 def _cause(run: TaskRun) -> FerretError:
-    last = f"the last time: {run.error['detail']}" if run.error else "each time its worker vanished"
+    last = f"the last time: {run.error['detail']}" if run.error else "each time its worker disappeared"
     name = run.task.removeprefix("ferret.")
     return FerretError(
         "task.dead",
-        f"{name} of {run.argument} was begun {run.attempts} times and never ended well, {last}; look for "
-        f"{run.argument} in the workers' logs, mend the cause and clone the experiment",
+        f"{name} of {run.argument} was started {run.attempts} times and never succeeded, {last}; look for "
+        f"{run.argument} in the workers' logs, fix the cause and clone the experiment",
     )
 
 

@@ -21,7 +21,7 @@ def get(s: Session, experiment_id: str, artifact_id: str) -> Artifact:
     query = select(Artifact).where(Artifact.id == artifact_id, Artifact.experiment_id == experiment_id)
     found = s.scalars(query).one_or_none()
     if found is None:
-        raise FerretError.of_field("artifact.not_found", "artifact", artifact_id, f"unknown in {experiment_id}")
+        raise FerretError.of_field("artifact.not_found", "artifact", artifact_id, f"no such file of {experiment_id}")
     return found
 
 

@@ -34,7 +34,9 @@ def get(s: Session, assignment_id: str, *, lock: bool = False) -> Assignment:
     locking = {"key_share": True} if lock else None
     found = s.get(Assignment, assignment_id, populate_existing=True, with_for_update=locking)
     if found is None:
-        raise FerretError.of_field("assignment.not_found", "assignment", assignment_id, "unknown; ask for a new one")
+        raise FerretError.of_field(
+            "assignment.not_found", "assignment", assignment_id, "unknown; ask for the next assignment"
+        )
     return found
 
 

@@ -21,7 +21,7 @@ _UNFINISHED = [state for state in ExperimentState if not state.finished]
 class ExperimentFilter(NamedTuple):
     """What to list; ``name`` is any part of the name, in any case, and no states means all.
 
-    ``archived`` asks for those that were put away, instead of all others.
+    ``archived`` asks for archived experiments instead of all others.
     """
 
     states: Sequence[ExperimentState] = ()
@@ -170,4 +170,4 @@ def _concerns(argument: ColumnElement[str], experiment_id: str) -> ColumnElement
 
 
 def _unknown(experiment_id: str) -> FerretError:
-    return FerretError.of_field("experiment.not_found", "experiment", experiment_id, "unknown; list the experiments")
+    return FerretError.of_field("experiment.not_found", "experiment", experiment_id, "no such experiment")

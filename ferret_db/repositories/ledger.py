@@ -18,7 +18,7 @@ def get(s: Session, experiment_id: str, round: int) -> LedgerEntry:
     """The committed round's entry, or ``round.not_found``."""
     found = s.get(LedgerEntry, (experiment_id, round))
     if found is None:
-        raise FerretError.of_field("round.not_found", "round", round, f"not committed yet in {experiment_id}")
+        raise FerretError.of_field("round.not_found", "round", round, f"is not a committed round of {experiment_id}")
     return found
 
 

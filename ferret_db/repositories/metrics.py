@@ -12,18 +12,16 @@ from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session, aliased
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.metrics import METRICS
 from ferret_db.tables import Metric, Round
-
-HIGH = frozenset({"exact_match", "rouge_l", "rouge_l_paper", "sequences_per_second"})
-"""The metrics of which more is better; of losses and costs less is."""
 
 
 class MetricSummary(NamedTuple):
-    """``best`` is the greatest of a score and the least of anything else."""
+    """``best`` is None where no round is better than another, as with bytes."""
 
     first: float
     last: float
-    best: float
+    best: float | None
 
 
 class Point(NamedTuple):
@@ -85,7 +83,8 @@ def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, Me
     )
     found: dict[str, dict[str, MetricSummary]] = {experiment_id: {} for experiment_id in experiment_ids}
     for experiment_id, name, start, end, least, greatest in rows:
-        found[experiment_id][name] = MetricSummary(start, end, greatest if name in HIGH else least)
+        best = METRICS[name].best(least, greatest) if name in METRICS else None
+        found[experiment_id][name] = MetricSummary(start, end, best)
     return found
 
 

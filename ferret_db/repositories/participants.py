@@ -34,7 +34,7 @@ def create_enrolment(s: Session, experiment_id: str, seconds: float) -> tuple[En
 
 
 def enrol(s: Session, code: str, name: str) -> tuple[Participant, str]:
-    """A participant and its token, which is shown this once; the experiment is coordinated anew.
+    """A participant and its token, which is shown only this once; the experiment is coordinated again.
 
     Raises ``enrolment.invalid`` for an unknown, used or expired code, ``request.invalid`` for a name that the
     experiment already has (the code stays good), ``experiment.conflict`` if the experiment is over.
@@ -92,8 +92,8 @@ def _hash(secret: str) -> str:
 
 
 def _taken(name: str) -> FerretError:
-    return FerretError.of_field("request.invalid", "name", name, "is taken; choose another")
+    return FerretError.of_field("request.invalid", "name", name, "is taken; choose another name")
 
 
 def _over(experiment_id: str) -> FerretError:
-    return FerretError("experiment.conflict", f"{experiment_id} is over and takes no more participants")
+    return FerretError("experiment.conflict", f"{experiment_id} has ended and accepts no more participants")

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, SQLColumnExpression, and_, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from ferret_core.protocol.states import ExperimentState, RoundState
-from ferret_core.storage import blob_location
+from ferret_core.storage import FileKind, blob_location
 from ferret_db.tables import Artifact, Contribution, Experiment, LedgerEntry, Round
-
-
-class FileKind(StrEnum):
-    """What a stored file is; also the folder of the storage that it lies in."""
-
-    CHECKPOINT = "checkpoints"
-    CONTRIBUTION = "contributions"
-    MEMORY = "memories"
-    UPDATE = "updates"
 
 
 class Reference(NamedTuple):
@@ -64,11 +54,11 @@ def _updates(s: Session, experiment_id: str | None) -> Iterator[Reference]:
 
 
 def _contributions(s: Session, experiment_id: str | None) -> Iterator[Reference]:
-    one = Contribution
+    needed = Contribution.round > Experiment.round
     query = (
-        select(one.experiment_id, one.round, one.participant, one.digest, one.round > Experiment.round)
-        .join(Experiment, Experiment.id == one.experiment_id)
-        .where(_within(one.experiment_id, experiment_id))
+        select(Contribution.experiment_id, Contribution.round, Contribution.participant, Contribution.digest, needed)
+        .join(Experiment, Experiment.id == Contribution.experiment_id)
+        .where(_within(Contribution.experiment_id, experiment_id))
     )
     for experiment, number, participant, digest, needed in s.execute(query):
         yield _blob(FileKind.CONTRIBUTION, experiment, number, participant, digest, bool(needed))

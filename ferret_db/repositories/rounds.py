@@ -45,7 +45,7 @@ def get(s: Session, round_id: str) -> Round:
     """The round, or ``round.not_found``."""
     found = s.get(Round, round_id, populate_existing=True)
     if found is None:
-        raise FerretError.of_field("round.not_found", "round", round_id, "unknown; list the experiment's rounds")
+        raise FerretError.of_field("round.not_found", "round", round_id, "no such round")
     return found
 
 

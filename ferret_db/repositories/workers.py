@@ -15,7 +15,7 @@ from ferret_db.tables import Worker
 
 HEARTBEAT_SECONDS = 5.0
 GONE_SECONDS = 3 * HEARTBEAT_SECONDS
-"""A worker that has not been seen for so long is taken for dead."""
+"""A worker that has not been seen for this long is considered dead."""
 
 
 def gone_after(lease_seconds: float) -> float:

@@ -18,16 +18,18 @@ from fastapi import FastAPI
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
-from api.app import create_app
-from api.context import Context
-from api.server import Server, listen
-from api.settings import ApiSettings
+from ferret_api.app import create_app
+from ferret_api.context import Context
+from ferret_api.server import Server, listen
+from ferret_api.settings import ApiSettings
 from ferret_core import federation
 from ferret_core.cost import LocalCost
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_core.sealed import stored
+from ferret_core.storage import FileKind
 from ferret_db import migrate
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.checkpoints import ArtifactFile
@@ -206,7 +208,7 @@ class Site:
         return experiment_id
 
     def store(self, name: str, data: bytes) -> ArtifactFile:
-        stored = self.context.storage.put_bytes(data, "checkpoints")
+        stored = self.context.storage.put_bytes(data, FileKind.CHECKPOINT)
         return ArtifactFile(name, stored.size, stored.digest, stored.location)
 
     def enrol(self, experiment_id: str, name: str = "site-a") -> str:
@@ -247,11 +249,8 @@ class Site:
             leased = assignments.lease(s, assignment_id, 60)
             assert leased is not None
             blob = contribution(RoundTask.model_validate(leased.task)).encode()
-            stored = self.context.storage.put_bytes(blob, "contributions")
-            meta = Contribution.decode(blob).meta
-            assignments.accept(
-                s, assignment_id, leased.fence, digest=stored.digest, size=stored.size, meta=meta, cost=LocalCost(1.5)
-            )
+            sealed = stored(blob, self.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest)
+            assignments.accept(s, assignment_id, leased.fence, sealed, cost=LocalCost(1.5))
         return blob
 
     def commit(
@@ -263,7 +262,7 @@ class Site:
     ) -> bytes:
         """Commits the frozen round and gives its update blob."""
         update = f"update of round {number}".encode()
-        stored = self.context.storage.put_bytes(update, "updates")
+        stored = self.context.storage.put_bytes(update, FileKind.UPDATE)
         record = {"round": number, "digest": model_digest(number)}
         with self.database.begin() as s:
             round_ = rounds.round_rows.latest(s, experiment_id, number)

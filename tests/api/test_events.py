@@ -139,10 +139,10 @@ def test_an_open_stream_does_not_hold_up_the_shutdown(live: Any) -> None:
 def test_streams_leave_no_database_connection_in_use(live: Any) -> None:
     experiment_id = live.site.submit()
     open_streams = [stream(live, experiment_id) for _ in range(30)]
-    for one in open_streams:
-        assert next(parse(one.__enter__()))["event"] == "experiment.queued"
+    for opened in open_streams:
+        assert next(parse(opened.__enter__()))["event"] == "experiment.queued"
     time.sleep(0.3)
     append(live, experiment_id, 1)  # a writer waits for nobody
     assert live.admin.get(f"/api/v1/experiments/{experiment_id}/events").json()["items"][-1]["seq"] == 2
-    for one in open_streams:
-        one.__exit__(None, None, None)
+    for opened in open_streams:
+        opened.__exit__(None, None, None)

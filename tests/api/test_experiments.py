@@ -110,7 +110,7 @@ def test_pages_follow_each_other_without_gaps(site: Any) -> None:
         cursor = page["next_cursor"]
     assert sorted(seen) == sorted(submitted)
     shown = [site.admin.get(f"/api/v1/experiments/{experiment_id}").json() for experiment_id in seen]
-    times = [datetime.fromisoformat(one["created_at"]) for one in shown]
+    times = [datetime.fromisoformat(experiment["created_at"]) for experiment in shown]
     assert times == sorted(times, reverse=True)
     assert cursor is None
 
@@ -174,6 +174,7 @@ def test_an_experiment_sums_up_its_metrics_and_bytes(site: Any) -> None:
     shown = site.admin.get(f"/api/v1/experiments/{experiment_id}").json()
     assert shown["metrics"]["eval_loss"] == {"first": 3.0, "last": 2.0, "best": 1.0}
     assert shown["metrics"]["rouge_l"] == {"first": 30.0, "last": 20.0, "best": 30.0}
+    assert shown["metrics"]["bytes_down"] == {"first": 100.0, "last": 100.0, "best": None}
     assert shown["round"] == 3
     assert shown["bytes_up"] > 0
     assert shown["bytes_down"] == 300

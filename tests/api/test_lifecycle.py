@@ -119,6 +119,19 @@ def test_null_takes_a_value_back_to_its_default(site: Any) -> None:
     assert (spec["seed"], spec["algorithm"]["K"], spec["algorithm"]["basis"]) == (0, 64, "G")
 
 
+def test_a_clone_by_another_algorithm_keeps_the_training_and_drops_the_rest(site: Any) -> None:
+    original = site.submit(algorithm={"name": "ferret", "K": 64, "local": {"learning_rate": 0.5}})
+    algorithm = site.move(original, "clone", json={"algorithm": {"name": "fedavg"}}).json()["spec"]["algorithm"]
+    assert (algorithm["name"], algorithm["local"]["learning_rate"]) == ("fedavg", 0.5)
+    assert "K" not in algorithm
+
+
+def test_a_clone_with_a_misspelt_field_is_refused_with_the_right_one(site: Any) -> None:
+    answer = site.move(site.submit(), "clone", json={"rouns": 3})
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "rouns = 3: is unknown; did you mean rounds?"
+
+
 def test_a_clone_is_made_once_under_its_key(site: Any) -> None:
     original = site.submit()
     headers = {"Idempotency-Key": "again"}

@@ -8,10 +8,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from api import openapi
-from api.app import create_app
-from api.errors import MEDIA_TYPE
-from api.settings import ApiSettings
+from ferret_api import openapi
+from ferret_api.app import create_app
+from ferret_api.errors import MEDIA_TYPE
+from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import PROBLEMS
 
 
@@ -25,14 +25,14 @@ def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_committed_document_is_up_to_date() -> None:
-    assert openapi.main(["--check"]) == 0, "run `python -m api.openapi` and commit openapi.json"
+    assert openapi.main(["--check"]) == 0, "run `python -m ferret_api.openapi` and commit openapi.json"
 
 
 def test_a_stale_document_is_noticed_and_rewritten(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(openapi, "FILE", tmp_path / "openapi.json")
     openapi.FILE.write_text("{}\n")
     assert openapi.main(["--check"]) == 1
-    assert "python -m api.openapi" in capsys.readouterr().err
+    assert "python -m ferret_api.openapi" in capsys.readouterr().err
     assert openapi.main([]) == 0
     assert openapi.main(["--check"]) == 0
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api.app import create_app
+from ferret_api.app import create_app
 from ferret_db import migrate
 
 pytestmark = pytest.mark.postgresql

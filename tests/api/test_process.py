@@ -1,4 +1,4 @@
-"""``python -m api`` as ``ferret serve`` runs it."""
+"""``python -m ferret_api`` as ``ferret serve`` runs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from typing import Any
 import httpx
 import pytest
 
-from api.server import listen
+from ferret_api.server import listen
+
+pytestmark = pytest.mark.heavy
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def run(home: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "api", *arguments],
+            [sys.executable, "-m", "ferret_api", *arguments],
             env={**os.environ, "FERRET_HOME": str(home), **environment},
             stderr=subprocess.PIPE,
             text=True,
@@ -120,6 +122,6 @@ def test_what_cannot_be_opened_is_named(run: Any, environment: dict[str, str], t
 
 
 def test_importing_the_application_loads_neither_torch_nor_the_worker() -> None:
-    code = "import sys, api.app; print(*{'torch', 'transformers', 'worker'} & set(sys.modules))"
+    code = "import sys, ferret_api.app; print(*{'torch', 'transformers', 'ferret_worker'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == ""

@@ -102,14 +102,14 @@ def test_contributions_come_in_pages(site: Any, experiment_id: str) -> None:
 
 def test_metrics_are_series_with_the_bytes_sent_until_then(site: Any, experiment_id: str) -> None:
     address = f"/api/v1/experiments/{experiment_id}/metrics"
-    series = {one["name"]: one["points"] for one in site.admin.get(address).json()["series"]}
+    series = {curve["name"]: curve["points"] for curve in site.admin.get(address).json()["series"]}
     assert set(series) == {"train_loss", "bytes_up", "bytes_down"}
     first, second = series["train_loss"]
     assert (first["round"], first["value"]) == (1, 2.0)
     assert second["bytes_up"] == 2 * first["bytes_up"] > 0
     assert second["time"] >= first["time"]
     only = site.admin.get(address, params={"name": "train_loss"}).json()["series"]
-    assert [one["name"] for one in only] == ["train_loss"]
+    assert [curve["name"] for curve in only] == ["train_loss"]
     assert site.admin.get(address, params={"name": "nothing"}).json() == {"series": []}
 
 

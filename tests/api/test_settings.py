@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.__main__ import main
-from api.settings import ApiSettings
+from ferret_api.__main__ import main
+from ferret_api.settings import ApiSettings
 
 
 def test_every_setting_is_described() -> None:

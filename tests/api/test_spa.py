@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.spa import dashboard
+from ferret_api.spa import dashboard
 
 
 @pytest.fixture

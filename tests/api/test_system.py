@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
+from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.tasks import Queue
 from ferret_db.engine import assignments
@@ -19,7 +19,7 @@ from ferret_db.tables import Assignment, Experiment
 def test_info(site: Any) -> None:
     assert site.admin.get("/api/v1/info").json() == {
         "name": "ferret",
-        "version": version("ferret-service"),
+        "version": __version__,
         "instance": site.context.admin.fingerprint,
         "database": "sqlite",
         "storage": "file",

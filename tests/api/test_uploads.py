@@ -165,7 +165,7 @@ def test_the_same_upload_gives_the_stored_receipt_whatever_came_between(member: 
     assert member.upload(member.blob(), **key).json() == first.json()
     assert member.rejections() == []
     sent = member.site.admin.get(f"/api/v1/experiments/{member.experiment_id}/contributions").json()["items"]
-    assert member.site.show(member.experiment_id)["bytes_up"] == sum(one["size"] for one in sent)
+    assert member.site.show(member.experiment_id)["bytes_up"] == sum(part["size"] for part in sent)
 
 
 def test_a_key_of_an_earlier_round_does_not_serve_again(member: Member) -> None:
@@ -200,6 +200,7 @@ def test_rejections_are_counted_by_reason_and_come_in_pages(member: Member) -> N
     assert member.site.admin.get(address, params={"round": 2}).json()["items"] == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("declared", [False, True], ids=["counted", "declared"])
 def test_an_endless_upload_costs_no_memory(tmp_path: Path, site: Any, declared: bool) -> None:
     """A process of its own with a limit of 256 MiB: what is cut off there was never held."""
@@ -208,7 +209,7 @@ def test_an_endless_upload_costs_no_memory(tmp_path: Path, site: Any, declared: 
     (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
     limit = 256 << 20
     process = subprocess.Popen(
-        [sys.executable, "-m", "api", "--port", "0"],
+        [sys.executable, "-m", "ferret_api", "--port", "0"],
         env=os.environ | {"FERRET_HOME": str(site.context.settings.home), "FERRET_MAX_UPLOAD_BYTES": str(limit)},
         stderr=subprocess.PIPE,
         text=True,

@@ -10,18 +10,19 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from bench._projection import bounds, costs, grid
-from bench._projection.cell import Cell, Vectors
-from bench._projection.llama import SMALL, TOY, random_llama
-from bench._projection.share import largest
-from bench._projection.ways import Contribution, Family, Naive, one_block
-from bench.measure.bound import Bound, against
-from bench.measure.clock import Timings, Turns, in_turns
-from bench.measure.memory import extra_bytes
-from bench.projection import Benchmark
+from ferret_bench._projection import bounds, costs, grid
+from ferret_bench._projection.cell import Cell, Vectors
+from ferret_bench._projection.llama import SMALL, TOY, random_llama
+from ferret_bench._projection.share import largest
+from ferret_bench._projection.ways import Contribution, Family, Naive, one_block
+from ferret_bench.measure.bound import Bound, against
+from ferret_bench.measure.clock import Timings, Turns, in_turns
+from ferret_bench.measure.memory import extra_bytes
+from ferret_bench.projection import Benchmark
 from ferret_core.models.parameters import trainable
 from ferret_core.projection.blocks import Block, Piece
 
+pytestmark = pytest.mark.xdist_group("projection")  # what is measured is measured once
 CPU = torch.device("cpu")
 SIZES = bounds.Sizes(
     t_elements=4096, t_K=4, elements=8192, K=64, few_K=16, many_K=256, contributions=3, memory_elements=2**21
@@ -96,16 +97,18 @@ def test_the_naive_way_takes_a_block_in_pieces():
     assert torch.equal(torch.cat([zeros["a"].flatten(), zeros["b"]]), moved["w"])
 
 
+@pytest.mark.slow
 def test_the_bounds_are_the_seven(bounded):
-    assert {key: one["bound"] for key, one in bounded["bounds"].items()} == KEYS
+    assert {key: bound["bound"] for key, bound in bounded["bounds"].items()} == KEYS
     assert list(bounded["ratios"]) == list(bounded["measured"]) == list(KEYS)
-    assert {key: one["value"] for key, one in bounded["bounds"].items()} == bounded["ratios"]
+    assert {key: bound["value"] for key, bound in bounded["bounds"].items()} == bounded["ratios"]
     assert all(math.isfinite(value) for value in bounded["ratios"].values())
     assert all(value > 0 for key, value in bounded["ratios"].items() if key not in ("g_k_flat", "extra_memory_mb"))
     assert bounded["sizes"] == SIZES._asdict()
     json.dumps(bounded, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_a_ratio_is_that_of_its_two_sides(bounded):
     behind = bounded["measured"]
     share = behind["projection_share"]
@@ -127,7 +130,7 @@ def test_every_way_to_average_is_fedavgs():
 
 
 def test_what_memory_does_not_allow_is_said(monkeypatch):
-    monkeypatch.setattr("bench.measure.memory.available_bytes", lambda device: 10**9)
+    monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 10**9)
     huge = SIZES._replace(elements=10**9, memory_elements=10**9, t_elements=10**9)
     found = bounds.measure(huge, [TOY], 60, silent)
     assert found["ratios"]["g_apply_vs_add"] is None
@@ -135,6 +138,7 @@ def test_what_memory_does_not_allow_is_said(monkeypatch):
     assert "12.0 GB" in found["measured"]["g_apply_vs_add"]["reason"]
 
 
+@pytest.mark.slow
 def test_the_grid_has_every_cell_or_a_reason(measured):
     wanted = {
         (way, operation, d, K, N)
@@ -145,11 +149,12 @@ def test_the_grid_has_every_cell_or_a_reason(measured):
     names = ("way", "operation", "d", "K", "N")
     cells = [tuple(cell[name] for name in names) for cell in measured["cells"] + measured["skipped"]]
     assert sorted(cells) == sorted(wanted)
-    assert all("--max-seconds" in one["reason"] for one in measured["skipped"])
-    assert any(one["way"] == "naive" and one["K"] == 20_000 for one in measured["skipped"])
+    assert all("--max-seconds" in cell["reason"] for cell in measured["skipped"])
+    assert any(cell["way"] == "naive" and cell["K"] == 20_000 for cell in measured["skipped"])
     assert {cell["way"] for cell in measured["cells"]} >= {"naive", "G"}
 
 
+@pytest.mark.slow
 def test_a_cell_says_what_was_measured(measured):
     assert [copy["d"] for copy in measured["copy"]] == [10_000, 40_000]
     for cell in measured["cells"]:
@@ -168,13 +173,13 @@ def test_a_cell_says_what_was_measured(measured):
 
 
 def test_what_does_not_fit_is_skipped_with_the_reason(monkeypatch):
-    monkeypatch.setattr("bench.measure.memory.available_bytes", lambda device: 10**9)
+    monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 10**9)
     found = grid.measure(grid.Sizes((10**9,), (1000,), (1,)), CPU, 20, silent)
     assert found["cells"] == []
-    assert {one["reason"].split(";")[0] for one in found["skipped"]} == {"needs 12.0 GB of memory"}
+    assert {cell["reason"].split(";")[0] for cell in found["skipped"]} == {"needs 12.0 GB of memory"}
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [pytest.param(torch.float32, marks=pytest.mark.slow), torch.bfloat16], ids=str)
 def test_the_tables_of_cost_add_up(dtype):
     found = costs.costs(TOY, CPU, dtype, silent)
     rows = {row["method"]: row for row in found["methods"]}
@@ -192,7 +197,7 @@ def test_the_tables_of_cost_add_up(dtype):
 
 
 def test_a_model_without_room_is_left_out(monkeypatch):
-    monkeypatch.setattr("bench.measure.memory.available_bytes", lambda device: 10**5)
+    monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 10**5)
     assert "needs" in costs.costs(TOY, CPU, torch.float32, silent)["skipped"]
 
 
@@ -202,8 +207,8 @@ def test_a_shape_knows_its_size(shape):
 
 
 def test_the_largest_model_is_chosen_that_fits_and_trains_in_time(monkeypatch):
-    monkeypatch.setattr("bench._projection.share._operations_per_second", lambda: 1e11)
-    monkeypatch.setattr("bench.measure.memory.available_bytes", lambda device: 20 * 10**9)
+    monkeypatch.setattr("ferret_bench._projection.share._operations_per_second", lambda: 1e11)
+    monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 20 * 10**9)
     assert largest(SMALL, 10_000).name == "LLaMA-340M"
     assert largest(SMALL, 100).name == "LLaMA-110M"
     assert largest(SMALL, 0).name == "LLaMA-toy"
@@ -234,7 +239,7 @@ def test_extra_memory_is_the_peak_without_the_result():
 def test_a_bound_holds_or_not():
     limits = {"more": Bound(">=", 25), "less": Bound("<", 1), "unknown": Bound("<=", 3)}
     found = against(limits, {"more": 25.0, "less": 1.0, "unknown": None})
-    assert [one["holds"] for one in found.values()] == [True, False, None]
+    assert [bound["holds"] for bound in found.values()] == [True, False, None]
 
 
 def test_bytes_of_a_cell_are_those_that_move():
@@ -247,6 +252,7 @@ def test_vectors_differ_everywhere():
     assert (vectors.before != vectors.after).all()
 
 
+@pytest.mark.slow
 def test_a_table_for_people(bounded):
     document = {"asked": {"quick": True}, "gpu": NO_GPU, **bounded}
     bound, gpu = Benchmark().tables(document)

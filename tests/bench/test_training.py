@@ -7,13 +7,13 @@ import json
 import pytest
 import torch
 
-from bench import training
-from bench._projection.llama import TOY
-from bench._training.footprint import GIVEN_BACK, Arguments, in_a_fresh_process
-from bench._training.ways import SMALL, WAYS
-from bench.measure.clock import Turns
-from bench.training import BOUNDED, Benchmark
-from ferret_core.training.local import LocalConfig
+from ferret_bench import training
+from ferret_bench._projection.llama import TOY
+from ferret_bench._training.footprint import GIVEN_BACK, Arguments, in_a_fresh_process
+from ferret_bench._training.ways import SMALL, WAYS
+from ferret_bench.measure.clock import Turns
+from ferret_bench.training import BOUNDED, Benchmark
+from ferret_core.training.config import LocalConfig
 
 TOY_BYTES = 4 * TOY.elements
 
@@ -47,7 +47,7 @@ def test_each_way_has_its_memory_and_its_time(document) -> None:
 
 def test_bounds_are_on_ratios_of_what_was_measured(document) -> None:
     ways = document["runs"][0]["ways"]
-    found = {key: (one["value"], one["bound"]) for key, one in document["bounds"].items()}
+    found = {key: (bound["value"], bound["bound"]) for key, bound in document["bounds"].items()}
     assert found == {
         "in_backward_copies": (ways["sgd in backward, checkpointed"]["times_weights"], "< 2"),
         "in_backward_vs_sgd": (ways["sgd in backward"]["peak_bytes"] / ways["sgd"]["peak_bytes"], "< 1"),
@@ -66,13 +66,11 @@ def test_a_peak_in_a_process_of_its_own_holds_copy_and_originals() -> None:
 
 def test_what_does_not_fit_or_takes_too_long_is_skipped_with_the_reason(monkeypatch) -> None:
     late = Benchmark().run(silent, quick=True, bounds=True, max_seconds=0)
-    assert {way["skipped"] for way in late["runs"][0]["ways"].values()} == {
-        "there is no time left for it: raise --max-seconds"
-    }
-    monkeypatch.setattr("bench.measure.memory.available_bytes", lambda device: 10**6)
+    assert {way["skipped"] for way in late["runs"][0]["ways"].values()} == {"no time is left: raise --max-seconds"}
+    monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 10**6)
     full = Benchmark().run(silent, quick=True, bounds=True)
     assert all("of memory" in way["skipped"] for way in full["runs"][0]["ways"].values())
-    assert {one["holds"] for one in full["bounds"].values()} == {None}
+    assert {bound["holds"] for bound in full["bounds"].values()} == {None}
     table, _ = Benchmark().tables(full)
     assert table.rows[0][0].startswith("sgd: needs")
 

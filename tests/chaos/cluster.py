@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import redis
 
-from bench._control import databases
+from ferret_bench._control import databases
 from ferret_cli.stack import broker
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.home import admin_token
@@ -53,9 +53,9 @@ class Cluster:
             "FERRET_DATABASE_URL": database_url,
             "FERRET_BROKER_URL": self.broker.url,
         }
-        self.children = {"broker": self.broker.child, "api": self._python("api", "api")}
+        self.children = {"broker": self.broker.child, "api": self._python("api", "ferret_api")}
         for queue in COPIES:
-            self.children |= {name: self._python(name, "worker", str(queue)) for name in self.workers(queue)}
+            self.children |= {name: self._python(name, "ferret_worker", str(queue)) for name in self.workers(queue)}
 
     @property
     def service(self) -> Service:
@@ -113,7 +113,7 @@ class Cluster:
                 time.sleep(0.05)
 
     def _python(self, name: str, *module: str, **environment: str) -> Child:
-        # -P: a folder called api in the working directory must not be taken for ours.
+        # -P: no folder of the working directory is imported.
         command = [sys.executable, "-P", "-m", *module]
         return Child(name, command, self.home / "logs" / f"{name}.log", self._environment | environment)
 

@@ -31,4 +31,4 @@ def draw(seed: int, kills: int, events: range, weights: Mapping[str, int]) -> li
     moments = sorted(random.sample(events, kills))
     victims = [*weights, *random.choices(list(weights), list(weights.values()), k=kills)][:kills]
     random.shuffle(victims)
-    return [Kill(after, random.uniform(0, LONGEST_DELAY), one) for after, one in zip(moments, victims, strict=True)]
+    return [Kill(after, random.uniform(0, LONGEST_DELAY), item) for after, item in zip(moments, victims, strict=True)]

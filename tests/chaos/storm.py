@@ -24,8 +24,8 @@ from typing import Any
 import torch
 from sqlalchemy.engine import make_url
 
-from bench._control import databases
-from bench._control.workload import Workload
+from ferret_bench._control import databases
+from ferret_bench._control.workload import Workload
 from ferret_cli.verification import verified_records
 from ferret_core.federation import client_names
 from ferret_core.protocol.errors import FerretError
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     _say("the experiment undisturbed")
     digest = simulate(_spec(workload, asked.rounds, real=0)).digest
     found = {name: _storm(name, home / name, workload, digest, asked) for name in asked.databases}
-    holds = all(one["holds"] for one in found.values())
+    holds = all(item["holds"] for item in found.values())
     if holds and asked.home is None:
         shutil.rmtree(home)
     else:
@@ -119,7 +119,7 @@ def _events(asked: argparse.Namespace) -> range:
 
 def _counted(striker: Striker, run: Run, asked: argparse.Namespace) -> dict[str, Any]:
     watch, participants = striker.watch, client_names(asked.clients + 1)
-    expected = {(number, one) for number in range(1, asked.rounds + 1) for one in participants}
+    expected = {(number, participant) for number in range(1, asked.rounds + 1) for participant in participants}
     experiment = watch.experiment()
     return {
         "state": experiment.state.value,

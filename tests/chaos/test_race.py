@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from bench._control.workload import Workload
+from ferret_bench._control.workload import Workload
 from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
@@ -24,15 +24,13 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import experiments, ledger
 from ferret_db.tables import Event, OutboxMessage, Round
-from worker.aggregate import aggregate
-from worker.context import Context
-from worker.coordinate import coordinate
-from worker.settings import WorkerSettings
-from worker.train import train
+from ferret_worker.aggregate import aggregate
+from ferret_worker.context import Context
+from ferret_worker.coordinate import coordinate
+from ferret_worker.settings import WorkerSettings
+from ferret_worker.train import train
 
 AGGREGATORS = 16
-ROUNDS = 100
-"""On each of the two databases."""
 FEDAVG = {"name": "fedavg", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 1, "accumulation": 1}}
 """The least that there is to compute, so that they meet at the commit."""
 
@@ -64,7 +62,7 @@ class Racers:
             experiment_id = lifecycle.submit(s, catalog.resolve(spec))[0].id
         coordinate(self.contexts[0], experiment_id)
         for context in self.contexts:
-            context.bench(experiment_id, 0)
+            context.model_at(experiment_id, 0)
         return experiment_id
 
     def freeze(self, experiment_id: str) -> str:
@@ -91,23 +89,24 @@ class Racers:
 
 @pytest.mark.timeout(900)
 def test_every_round_is_committed_once_and_the_model_is_the_simulations(
-    settings: WorkerSettings, tmp_path: Path
+    settings: WorkerSettings, tmp_path: Path, amount: Callable[[int, int], int]
 ) -> None:
-    spec = Workload(tmp_path / "workload", owners=1).spec(ROUNDS, algorithm=FEDAVG)
+    number_of_rounds = amount(10, 100)
+    spec = Workload(tmp_path / "workload", owners=1).spec(number_of_rounds, algorithm=FEDAVG)
     racers = Racers(settings)
     experiment_id = racers.start(spec)
     with ThreadPoolExecutor(AGGREGATORS) as pool:
-        for _ in range(ROUNDS):
+        for _ in range(number_of_rounds):
             racers.race(pool, racers.freeze(experiment_id))
     with racers.database.read() as s:
         committed = s.execute(
             select(Round.number, Round.state, Round.digest).where(Round.experiment_id == experiment_id)
         ).all()
         told = Counter(s.scalars(select(Event.round).where(Event.type == "round.committed")))
-        entries = ledger.after(s, experiment_id, 0, 2 * ROUNDS)
+        entries = ledger.after(s, experiment_id, 0, 2 * number_of_rounds)
         digest = experiments.get(s, experiment_id).digest
     racers.database.dispose()
-    once = dict.fromkeys(range(1, ROUNDS + 1), 1)
+    once = dict.fromkeys(range(1, number_of_rounds + 1), 1)
     assert told == once
     assert Counter(number for number, state, _ in committed if state == RoundState.COMMITTED) == once
     assert [entry.record["digest"] for entry in entries] == [digest for _, _, digest in sorted(committed)]

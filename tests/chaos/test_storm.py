@@ -1,4 +1,4 @@
-"""A short storm in every run of the tests; ``make chaos`` is the long one."""
+"""Short storms, in ``make test-all``; ``make chaos`` has the long ones."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from tests.chaos import plan, verdict
 from tests.chaos.striker import Hit
 
 ROOT = Path(__file__).parents[2]
-VICTIMS = {**plan.VICTIMS, **plan.SESSIONS}
+VICTIMS = {"sqlite": plan.VICTIMS, "postgresql": {**plan.VICTIMS, **plan.SESSIONS}}
 
 
 def test_a_seed_is_one_sequence_of_kills() -> None:
-    first = plan.draw(1, 20, range(6, 60), VICTIMS)
-    assert first == plan.draw(1, 20, range(6, 60), VICTIMS)
-    assert first != plan.draw(2, 20, range(6, 60), VICTIMS)
-    assert {kill.victim for kill in first} == set(VICTIMS)
+    victims = VICTIMS["postgresql"]
+    first = plan.draw(1, 20, range(6, 60), victims)
+    assert first == plan.draw(1, 20, range(6, 60), victims)
+    assert first != plan.draw(2, 20, range(6, 60), victims)
+    assert {kill.victim for kill in first} == set(victims)
     moments = [kill.after for kill in first]
     assert moments == sorted(set(moments))
     assert all(6 <= moment < 60 for moment in moments)
     with pytest.raises(ValueError, match="larger than population"):
-        plan.draw(1, 20, range(6, 20), VICTIMS)
+        plan.draw(1, 20, range(6, 20), victims)
 
 
 def test_recovery_ends_with_the_next_event() -> None:
@@ -43,18 +44,22 @@ def test_recovery_ends_with_the_next_event() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.redis
 @pytest.mark.timeout(1500)
-def test_twenty_kills_lose_nothing_and_change_nothing(need: Callable[[bool, str], None], tmp_path: Path) -> None:
-    need(broker.find_program() is not None, "a Redis or Valkey server")
-    asked = ["--kills", "20", "--rounds", "8", "--clients", "4", "--databases", "sqlite", "--max-seconds", "1200"]
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def test_twenty_kills_lose_nothing_and_change_nothing(
+    need: Callable[[bool, str], None], tmp_path: Path, database: str
+) -> None:
+    need(broker.find_program() is not None, "a broker: apt-get install redis-server")
+    asked = ["--kills", "20", "--rounds", "8", "--clients", "4", "--databases", database, "--max-seconds", "1200"]
     command = [sys.executable, "-m", "tests.chaos.storm", *asked, "--home", str(tmp_path / "storm")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     found = json.loads(done.stdout)
     assert done.returncode == 0, f"{found}\n{done.stderr}"
-    storm = found["sqlite"]
+    storm = found[database]
     assert (storm["kills"], storm["rounds"], storm["contributions"]) == (20, 8, 8 * 5)
     assert (storm["lost"], storm["doubled"], storm["committed_once"]) == (0, 0, True)
     assert (storm["digest_equal"], storm["ledger"]) == (True, "holds")
-    assert set(storm["victims"]) == set(plan.VICTIMS)
+    assert set(storm["victims"]) == set(VICTIMS[database])

@@ -47,7 +47,9 @@ def rounds(s: Session, experiment_id: str, last: int) -> dict[str, Any]:
 
 def recovery(hits: Sequence[Hit], events: Sequence[datetime]) -> dict[str, Any]:
     """Seconds from each kill to the experiment's next event: median, 99th percentile, longest and whose."""
-    waits = sorted((min((one - hit.moment).total_seconds() for one in events if one > hit.moment), hit) for hit in hits)
+    waits = sorted(
+        (min((event - hit.moment).total_seconds() for event in events if event > hit.moment), hit) for hit in hits
+    )
     ranks = {"p50": 0.5, "p99": 0.99, "max": 1.0}
     found = {f"recovery_{name}_s": round(waits[ceil(share * len(waits)) - 1][0], 3) for name, share in ranks.items()}
     return found | {"slowest": waits[-1][1].victim}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,14 +16,15 @@ from ferret_core import catalog, discovery, federation
 from ferret_core.algorithms._base import Client
 from ferret_core.demo import model_path
 from ferret_core.federated_data import FederatedData
-from ferret_core.ledger import LedgerEntry, LedgerRecord, verify
+from ferret_core.follow import follow
+from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.models.digest import model_digest
 from ferret_core.participant import contribute
-from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Contribution
 from ferret_core.replica import Replica
+from ferret_core.sealed import Sealed, unseal
 from ferret_core.simulate import simulate
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -41,7 +43,21 @@ TOY: dict[str, dict[str, Any]] = {
 }
 """Options with which an algorithm learns the toy task in a few rounds, where the common ones do not suit it."""
 
-pytestmark = pytest.mark.parametrize("name", discovery.names("ferret_core.algorithms"))
+
+def of_every_algorithm(slow: Iterable[str] = ()) -> pytest.MarkDecorator:
+    """Its tests share one run, so one process has them all; those of ``slow`` are left to ``make test-all``."""
+    names = discovery.names("ferret_core.algorithms")
+    marks = {name: [pytest.mark.xdist_group(name), *([pytest.mark.slow] if name in slow else [])] for name in names}
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=marks[name]) for name in names])
+
+
+class Run(NamedTuple):
+    """Four rounds of the toy task: what each got from its participants, the ledger, and the model's last digest."""
+
+    spec: ExperimentSpec
+    contributions: list[list[Sealed]]
+    entries: list[LedgerEntry]
+    digest: str
 
 
 def _tasks(replica: Replica) -> list[RoundTask]:
@@ -49,18 +65,44 @@ def _tasks(replica: Replica) -> list[RoundTask]:
     return federation.round_tasks(replica.spec, "exp_test", replica.round + 1, names, replica.digest)
 
 
-def _contributions(replica: Replica, data: FederatedData) -> list[Contribution]:
-    return [contribute(replica, Client(task, data.shard(task.participant))).contribution for task in _tasks(replica)]
+def _contributions(replica: Replica, data: FederatedData) -> list[Sealed]:
+    return [contribute(replica, Client(task, data.shard(task.participant))).sealed for task in _tasks(replica)]
 
 
-def _fold(replica: Replica, contributions: list[Contribution], previous: str) -> LedgerEntry:
-    record, update = replica.fold("exp_test", [(digest_bytes(one.encode()), one) for one in contributions], previous)
-    return LedgerEntry(record, record.hash, update)
+def _blobs(contributions: list[Sealed]) -> list[bytes]:
+    return [sealed.blob for sealed in contributions]
+
+
+def _fold(replica: Replica, contributions: list[Sealed]) -> LedgerEntry:
+    return replica.fold("exp_test", contributions)
+
+
+@pytest.fixture(scope="session")
+def run_of(toy_spec: SpecFactory) -> Callable[[str], Run]:
+    @cache
+    def run(name: str) -> Run:
+        spec = catalog.resolve(toy_spec(name, options=TOY.get(name)))
+        replica = Replica.load(spec)
+        data = FederatedData(spec, replica.tokenizer, replica.context)
+        contributions: list[list[Sealed]] = []
+        entries: list[LedgerEntry] = []
+        for _ in range(4):
+            contributions.append(_contributions(replica, data))
+            entries.append(_fold(replica, contributions[-1]))
+        return Run(spec, contributions, entries, replica.digest)
+
+    return run
 
 
 @pytest.fixture
-def replica(name: str, toy_spec: SpecFactory) -> Replica:
-    return Replica.load(catalog.resolve(toy_spec(name, options=TOY.get(name))))
+def run(name: str, run_of: Callable[[str], Run]) -> Run:
+    return run_of(name)
+
+
+@pytest.fixture
+def replica(run: Run) -> Replica:
+    """The base model."""
+    return Replica.load(run.spec)
 
 
 @pytest.fixture
@@ -68,6 +110,7 @@ def data(replica: Replica) -> FederatedData:
     return FederatedData(replica.spec, replica.tokenizer, replica.context)
 
 
+@of_every_algorithm()
 def test_it_says_what_it_is_and_whose_it_is(name: str) -> None:
     module = importlib.import_module(f"ferret_core.algorithms.{name}")
     documentation = inspect.getdoc(module) or ""
@@ -75,8 +118,9 @@ def test_it_says_what_it_is_and_whose_it_is(name: str) -> None:
     assert any(mark in documentation for mark in ("http", "ICML", "NeurIPS", "AISTATS")), "and cites the paper"
 
 
+@of_every_algorithm()
 def test_its_config_survives_json_and_has_a_schema(name: str) -> None:
-    module = discovery.load("ferret_core.algorithms", name, "algorithm")
+    module = discovery.load(catalog.CONFIGS["algorithms"], name, "algorithm")
     config = module.Config()
     assert module.Config.model_validate_json(config.model_dump_json()) == config
     assert set(catalog.entry("algorithms", name).options["properties"]) == set(module.Config.model_fields)
@@ -84,14 +128,16 @@ def test_its_config_survives_json_and_has_a_schema(name: str) -> None:
         module.Config(surprise=1)
 
 
-def test_the_same_task_gives_the_same_bytes_and_leaves_the_model_alone(replica: Replica, data: FederatedData) -> None:
-    first = [one.encode() for one in _contributions(replica, data)]
-    torch.rand(3), np.random.rand(3)  # what others do with the global generators must not matter
-    again = [one.encode() for one in _contributions(replica, data)]
-    assert first == again
+@of_every_algorithm()
+def test_the_same_task_gives_the_same_bytes_and_leaves_the_model_alone(
+    run: Run, replica: Replica, data: FederatedData
+) -> None:
+    _ = torch.rand(3), np.random.rand(3)  # what others do with the global generators must not matter
+    assert _blobs(_contributions(replica, data)) == _blobs(run.contributions[0])
     assert model_digest(replica.model) == replica.digest
 
 
+@of_every_algorithm()
 def test_it_can_be_stopped_at_every_local_step_and_leaves_the_model_alone(
     replica: Replica, data: FederatedData
 ) -> None:
@@ -109,10 +155,11 @@ def test_it_can_be_stopped_at_every_local_step_and_leaves_the_model_alone(
     assert model_digest(replica.model) == replica.digest
 
 
-def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(replica: Replica, data: FederatedData) -> None:
-    contribution = Contribution.decode(_contributions(replica, data)[0].encode())
-    task = _tasks(replica)[0]
-    replica.algorithm.check(contribution, task, replica.shapes)
+@of_every_algorithm()
+def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(run: Run, replica: Replica) -> None:
+    sealed, task = run.contributions[0][0], _tasks(replica)[0]
+    contribution, config = sealed.contribution, catalog.algorithm_config(run.spec.algorithm)
+    assert unseal(sealed.blob, run.spec, task, replica.shapes).digest == sealed.digest
     name, array = next(iter(contribution.arrays.items()))
     foreign = [
         {**contribution.arrays, "extra": np.zeros(1, np.float32)},
@@ -122,41 +169,31 @@ def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(replica: Re
     ]
     for arrays in foreign:
         with pytest.raises(FerretError) as caught:
-            replica.algorithm.check(Contribution(contribution.meta, arrays), task, replica.shapes)
+            config.check(Contribution(contribution.meta, arrays), task, replica.shapes)
         assert caught.value.code == "contribution.malformed"
 
 
-def test_the_order_of_contributions_matters_no_more_than_rounding(name: str, toy_spec: SpecFactory) -> None:
-    spec = catalog.resolve(toy_spec(name, options=TOY.get(name)))
-    forward, backward = Replica.load(spec), Replica.load(spec)
-    data = FederatedData(spec, forward.tokenizer, forward.context)
-    contributions = _contributions(forward, data)
-    _fold(forward, contributions, "")
-    _fold(backward, contributions[::-1], "")
-    for one, other in zip(forward.model.parameters(), backward.model.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+@of_every_algorithm()
+def test_the_order_of_contributions_matters_no_more_than_rounding(run: Run, replica: Replica) -> None:
+    backward = Replica.load(run.spec)
+    _fold(replica, run.contributions[0])
+    _fold(backward, run.contributions[0][::-1])
+    for weight, other in zip(replica.model.parameters(), backward.model.parameters(), strict=True):
+        torch.testing.assert_close(weight, other, rtol=1e-5, atol=1e-6)
 
 
-def test_a_resumed_run_equals_an_uninterrupted_one(name: str, toy_spec: SpecFactory) -> None:
-    spec = catalog.resolve(toy_spec(name, options=TOY.get(name)))
-    replica = Replica.load(spec)
-    data = FederatedData(spec, replica.tokenizer, replica.context)
-    entries: list[LedgerEntry] = []
-    for _ in range(4):
-        entries.append(_fold(replica, _contributions(replica, data), entries[-1].hash if entries else ""))
-    resumed = Replica.load(spec)
-    assert len(list(verify(resumed, entries[:2]))) == 2
-    for number in (2, 3):
-        _fold(resumed, _contributions(resumed, data), entries[number - 1].hash)
-    assert resumed.digest == replica.digest
-    assert len({entry.record.digest for entry in entries}) == 4
+@of_every_algorithm()
+def test_a_resumed_run_equals_an_uninterrupted_one(run: Run, replica: Replica, data: FederatedData) -> None:
+    assert len(list(follow(replica, run.entries[:2]))) == 2
+    for _ in range(2):
+        _fold(replica, _contributions(replica, data))
+    assert (replica.digest, replica.head) == (run.digest, run.entries[-1].hash)
+    assert len({entry.record.digest for entry in run.entries}) == 4
 
 
-def test_a_changed_ledger_does_not_verify(name: str, toy_spec: SpecFactory) -> None:
-    spec = catalog.resolve(toy_spec(name, options=TOY.get(name)))
-    replica = Replica.load(spec)
-    data = FederatedData(spec, replica.tokenizer, replica.context)
-    entry = _fold(replica, _contributions(replica, data), "")
+@of_every_algorithm()
+def test_a_changed_ledger_does_not_verify(run: Run) -> None:
+    entry = run.entries[0]
     other = LedgerRecord.model_validate({**entry.record.model_dump(), "digest": "0" * 64})
     for broken, reason in [
         (LedgerEntry(other, entry.hash, entry.update), "recorded hash"),
@@ -164,14 +201,17 @@ def test_a_changed_ledger_does_not_verify(name: str, toy_spec: SpecFactory) -> N
         (LedgerEntry(entry.record, entry.hash, entry.update + b"\0"), "bytes"),
     ]:
         with pytest.raises(FerretError, match=reason) as caught:
-            list(verify(Replica.load(spec), [broken]))
+            list(follow(Replica.load(run.spec), [broken]))
         assert caught.value.code == "ledger.broken"
 
 
+@of_every_algorithm(slow=[*ADAPTERS, *ZEROTH_ORDER])
 def test_it_learns_a_toy_task(name: str, toy_spec: SpecFactory) -> None:
     pretrained = {"model": {"source": str(model_path())}} if name in ADAPTERS else {}
     options = LEARNING if name in ZEROTH_ORDER else TOY.get(name)
-    result = simulate(toy_spec(name, options=options, rounds=6, **pretrained))
-    losses = [one.metrics["eval_loss"] for one in result.rounds]
-    assert losses[-1] < losses[0] - 0.5
-    assert all(one.bytes_up > 0 for one in result.rounds[1:])
+    evaluation = {"every": 6, "examples": 10, "generate": 0}
+    base, *between, last = simulate(
+        toy_spec(name, options=options, rounds=6, evaluation=evaluation, **pretrained)
+    ).rounds
+    assert last.metrics["eval_loss"] < base.metrics["eval_loss"] - 0.5
+    assert all(done.bytes_up > 0 for done in (*between, last))

@@ -88,9 +88,9 @@ def test_both_directions_multiply_by_the_same_matrix(family: Basis, d: int, K: i
     assert torch.allclose(
         family.reconstruct(c, d, block, 0, SEED, share).double(), V @ c.double(), atol=1e-4, rtol=1e-4
     )
-    one, other = vector(d, 1), vector(d, 2)
-    gamma, gamma_other = (project(family, delta, block, K, share=share).double() for delta in (one, other))
-    product, product_other = (V.T @ delta.double() for delta in (one, other))
+    first, other = vector(d, 1), vector(d, 2)
+    gamma, gamma_other = (project(family, delta, block, K, share=share).double() for delta in (first, other))
+    product, product_other = (V.T @ delta.double() for delta in (first, other))
     assert bool((gamma * product > 0).all())
     # Wrong factors would leave a difference as large as the products themselves.
     size = float((gamma.abs() * product_other.abs()).max())

@@ -211,4 +211,4 @@ def test_the_number_of_threads_changes_no_bit(letter: str) -> None:
         kernel.apply_(weights, block, [Term(SEED, coefficients), Term(5, coefficients)], rounding=ROUNDING)
         results.append((kernel.project(before, after, block, K, SEED), bits(weights)))
     torch.set_num_threads(1)
-    assert all(torch.equal(one, two) for one, two in zip(*results, strict=True))
+    assert all(torch.equal(item, two) for item, two in zip(*results, strict=True))

@@ -1,84 +1,18 @@
-"""The whole service as a user starts it: ``ferret serve`` in a scratch folder, talked to over HTTP."""
+"""Real participants of the served service."""
 
 from __future__ import annotations
 
 import os
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from ferret_sdk.service import Service
-
+Served = Any  # tests/served.py
 STOP_SECONDS = 30
-
-
-class Served(NamedTuple):
-    """A running ``ferret serve``: the address it printed, its folder, and an SDK client."""
-
-    process: subprocess.Popen[str]
-    address: str
-    home: Path
-    service: Service
-
-
-@pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    home = tmp_path_factory.mktemp("served")
-    with start(home) as served:
-        yield served
-
-
-class start:
-    """``with start(home) as served``: stopped with Ctrl-C at the end, which must leave nothing behind."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-
-    def __enter__(self) -> Served:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
-        command = [sys.executable, "-m", "ferret_cli", "serve", "--home", str(self.home), "--port", str(self.port)]
-        self.process = subprocess.Popen(
-            command,
-            env=environment | {"FERRET_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        assert self.process.stdout is not None
-        address = self.process.stdout.readline().strip()
-        assert address.startswith(f"http://127.0.0.1:{self.port}/#token="), (self.home / "logs").exists()
-        url, _, token = address.partition("/#token=")
-        return Served(self.process, address, self.home, Service(url, token))
-
-    def __exit__(self, *error: object) -> None:
-        children = descendants(self.process.pid)
-        self.process.send_signal(signal.SIGINT)
-        try:
-            assert self.process.wait(STOP_SECONDS) == 0
-        finally:
-            self.process.kill()
-            self.process.communicate()
-        assert len(children) >= 4, "broker, API, training worker, aggregation worker"
-        assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
-        with socket.socket() as again:
-            again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            again.bind(("127.0.0.1", self.port))
-        assert not (self.home / "server.json").exists()
-
-
-def descendants(pid: int) -> list[int]:
-    """Process ids below ``pid``, from /proc."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [one for child in map(int, children) for one in (child, *descendants(child))]
 
 
 def join(served: Served, code: str, data: Path, home: Path) -> subprocess.Popen[bytes]:

@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from ferret_core.protocol.spec import ExperimentSpec
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("served")]
-Served = Any  # tests/e2e/conftest.py
+pytestmark = pytest.mark.browser
+Served = Any  # tests/served.py
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -88,7 +88,7 @@ def test_an_experiment_is_led_by_hand(page: Page, served: Served, toy_spec: Call
         if state is not None:
             expect(page.get_by_test_id("experiment-state")).to_have_text(state, timeout=60_000)
     page.wait_for_url(f"{served.service.url}/")
-    assert clone.id not in [one.id for one in served.service.experiments()]
+    assert clone.id not in [experiment.id for experiment in served.service.experiments()]
     run.cancel()
 
 

@@ -11,16 +11,15 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ferret_core.checkpoint import read_manifest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.simulate import simulate
+from tests.ferret_core import manifest
 
-pytestmark = pytest.mark.xdist_group("served")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SpecFactory = Callable[..., ExperimentSpec]
-Served = Any  # tests/e2e/conftest.py
+Served = Any  # tests/served.py
 
 
 def ferret(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -38,8 +37,8 @@ def test_submitted_over_http_it_equals_the_simulation_and_loads_with_transformer
     run = served.service.submit(spec).wait(timeout=180)
     assert run.experiment.digest == simulate(spec).digest
     folder = run.export(tmp_path / "checkpoint")
-    assert read_manifest(folder).digest == run.experiment.digest
-    model = AutoModelForCausalLM.from_pretrained(folder)
+    assert manifest.checked(folder).digest == run.experiment.digest
+    model: Any = AutoModelForCausalLM.from_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     answer = model.generate(**tokenizer("Repeat.", return_tensors="pt"), max_new_tokens=3, do_sample=False)
     assert answer.shape[1] > 3
@@ -50,6 +49,7 @@ def test_submitted_over_http_it_equals_the_simulation_and_loads_with_transformer
     assert len(run.metrics()["eval_loss"]) == 4
 
 
+@pytest.mark.slow
 def test_the_readmes_commands_run_the_example(served: Served, tmp_path: Path) -> None:
     example = str(EXAMPLES / "quickstart.toml")
     submitted = ferret(served, "submit", example, "--watch", "--json", "--set", "rounds=2")
@@ -62,12 +62,13 @@ def test_the_readmes_commands_run_the_example(served: Served, tmp_path: Path) ->
     assert verified.returncode == 0, verified.stderr
     exported = ferret(served, "experiment", "export", experiment_id, str(tmp_path / "tuned-model"))
     assert exported.returncode == 0, exported.stderr
-    assert read_manifest(tmp_path / "tuned-model").digest == shown["digest"]
+    assert manifest.checked(tmp_path / "tuned-model").digest == shown["digest"]
     assert experiment_id in ferret(served, "experiment", "list", "--json").stdout
     simulated = ferret(served, "simulate", example, "--json", "--threads", "1", "--set", "rounds=2")
     assert json.loads(simulated.stdout)["digest"] == shown["digest"]
 
 
+@pytest.mark.slow  # `ferret join` takes part in tests/ferret_cli/test_experiment.py too
 def test_a_real_participant_trains_beside_the_simulated_clients(
     served: Served, toy_spec: SpecFactory, toy_data: tuple[Path, Path], tmp_path: Path, join_process: Any
 ) -> None:
@@ -77,7 +78,7 @@ def test_a_real_participant_trains_beside_the_simulated_clients(
     run.wait(timeout=180)
     assert process.wait(30) == 0
     reports = list(run.contributions())
-    assert {(one.participant, one.kind, one.state) for one in reports} == {
+    assert {(item.participant, item.kind, item.state) for item in reports} == {
         ("client-001", "simulated", "accepted"),
         ("client-002", "simulated", "accepted"),
         ("hospital", "edge", "accepted"),

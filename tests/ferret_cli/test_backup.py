@@ -23,7 +23,7 @@ from ferret_cli.stack.home import locked
 from ferret_core.failpoints import VARIABLE
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.storage import open_storage
+from ferret_core.storage import FileKind, open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, verify
@@ -34,8 +34,6 @@ from ferret_db.settings import ServiceSettings
 from ferret_db.snapshot import snapshot
 
 Ferret = Callable[..., Any]  # tests/ferret_cli/conftest.py
-KILLS = 5
-"""Each point is killed so many times in a row."""
 SPEC = ExperimentSpec.model_validate(
     {
         "name": "kept",
@@ -56,7 +54,7 @@ class Embedded:
 
     def start_experiment(self, weights: bytes) -> str:
         """The id of a running experiment with a stored base model."""
-        stored = self.storage.put_bytes(weights, "checkpoints")
+        stored = self.storage.put_bytes(weights, FileKind.CHECKPOINT)
         file = ArtifactFile("model.safetensors", stored.size, stored.digest, stored.location)
         with self.database.begin() as s:
             experiment_id = lifecycle.submit(s, SPEC)[0].id
@@ -65,7 +63,7 @@ class Embedded:
 
     def experiments(self) -> set[str]:
         with self.database.read() as s:
-            return {one.id for one in experiments.list_page(s, ExperimentFilter(), 1000).items}
+            return {experiment.id for experiment in experiments.list_page(s, ExperimentFilter(), 1000).items}
 
     def damaged(self) -> list[Any]:
         with self.database.read() as s:
@@ -116,7 +114,7 @@ def test_only_its_owner_may_read_it(backup: Path, tmp_path: Path) -> None:
 
 
 def test_garbage_is_left_out(embedded: Embedded, file: Path) -> None:
-    garbage = embedded.storage.put_bytes(b"nobody names me", "updates")
+    garbage = embedded.storage.put_bytes(b"nobody names me", FileKind.UPDATE)
     manifest = write(embedded.settings, file)
     assert f"storage/{garbage.location}" not in manifest.files
     assert len(manifest.files) == 3
@@ -203,7 +201,7 @@ def target(tmp_path: Path) -> Path:
 def test_a_flipped_bit_anywhere_is_noticed(backup: Path, target: Path) -> None:
     whole = backup.read_bytes()
     with tarfile.open(backup) as archive:
-        inside = [(one.offset_data, one.size) for one in archive]
+        inside = [(item.offset_data, item.size) for item in archive]
     for start, size in inside:
         for at in {start, start + size // 2, start + size - 1}:
             data = bytearray(whole)
@@ -215,7 +213,7 @@ def test_a_flipped_bit_anywhere_is_noticed(backup: Path, target: Path) -> None:
 def test_a_backup_that_was_cut_off_is_noticed_wherever(backup: Path, target: Path) -> None:
     whole = backup.read_bytes()
     with tarfile.open(backup) as archive:
-        ends = [one.offset for one in archive]
+        ends = [item.offset for item in archive]
     for end in [0, 100, *ends, *(end + 512 for end in ends), *(end + 700 for end in ends)]:
         backup.write_bytes(whole[:end])
         assert_refused(backup, target, str(backup))
@@ -223,7 +221,7 @@ def test_a_backup_that_was_cut_off_is_noticed_wherever(backup: Path, target: Pat
 
 def members(file: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
     with tarfile.open(file) as archive:
-        return [(one, archive.extractfile(one).read()) for one in archive]  # type: ignore[union-attr]
+        return [(item, archive.extractfile(item).read()) for item in archive]  # type: ignore[union-attr]
 
 
 def rewrite(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:
@@ -249,7 +247,7 @@ def rewrite(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:
 def test_a_file_that_is_no_part_of_a_backup_is_refused(backup: Path, target: Path, tmp_path: Path, name: str) -> None:
     entries = members(backup)
     rewrite(backup, [*entries[:-1], (tarfile.TarInfo(name.format(tmp=tmp_path)), b"evil"), entries[-1]])
-    assert_refused(backup, target, "is not what a backup holds")
+    assert_refused(backup, target, "does not belong in a backup")
     assert list(tmp_path.rglob("evil")) == []
 
 
@@ -257,7 +255,7 @@ def test_a_link_is_refused(backup: Path, target: Path) -> None:
     entries, link = members(backup), tarfile.TarInfo("storage/checkpoints/link")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     rewrite(backup, [*entries[:-1], (link, b""), entries[-1]])
-    assert_refused(backup, target, "is not what a backup holds")
+    assert_refused(backup, target, "does not belong in a backup")
 
 
 def test_a_file_behind_the_manifest_is_refused(backup: Path, target: Path) -> None:
@@ -332,17 +330,23 @@ def test_a_service_that_keeps_its_state_elsewhere_is_told(
 
 
 def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(FerretError, match="is not there"):
+    with pytest.raises(FerretError, match="does not exist"):
         restore(tmp_path / "none.tar", tmp_path / "restored")
+
+
+@pytest.fixture
+def kills(amount: Callable[[int, int], int]) -> range:
+    """How often each point is killed in a row."""
+    return range(amount(1, 5))
 
 
 @pytest.mark.parametrize(
     "name", ["backup.copied", "storage.written", "backup.written", "storage.synced", "storage.renamed"]
 )
 def test_a_backup_that_is_killed_is_none_or_whole(
-    embedded: Embedded, ferret: Ferret, file: Path, tmp_path: Path, name: str
+    embedded: Embedded, ferret: Ferret, file: Path, tmp_path: Path, kills: range, name: str
 ) -> None:
-    for _ in range(KILLS):
+    for _ in kills:
         file.unlink(missing_ok=True)
         killed = ferret("backup", file, **{VARIABLE: f"{name}:1"})
         assert killed.returncode == -signal.SIGKILL
@@ -357,9 +361,9 @@ def test_a_backup_that_is_killed_is_none_or_whole(
 
 @pytest.mark.parametrize("name", ["storage.durable", "restore.unpacked", "restore.moved"])
 def test_a_restore_that_is_killed_is_none_or_whole(
-    embedded: Embedded, backup: Path, ferret: Ferret, target: Path, name: str
+    embedded: Embedded, backup: Path, ferret: Ferret, target: Path, kills: range, name: str
 ) -> None:
-    for _ in range(KILLS):
+    for _ in kills:
         shutil.rmtree(target, ignore_errors=True)
         killed = ferret("restore", backup, "--home", target, **{VARIABLE: f"{name}:1"})
         assert killed.returncode == -signal.SIGKILL

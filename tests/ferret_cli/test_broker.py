@@ -29,6 +29,7 @@ def started(program, tmp_path) -> Iterator[broker.Broker]:
     prepared.child.kill()
 
 
+@pytest.mark.heavy
 def test_it_answers_those_who_know_the_password(started, tmp_path):
     client = redis.Redis.from_url(started.url)
     for _ in range(200):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ferret_cli.describe import cost_rows, label_rows, list_row, overview_rows, rejection_rows, round_rows
+from ferret_cli.describe import cost_rows, label_rows, list_row, metrics_rows, overview_rows, rejection_rows, round_rows
 from ferret_sdk.schemas import Experiment, Rejection, Round
 
 
@@ -17,17 +17,17 @@ def test_costs_are_medians_for_one_participant() -> None:
         for number, seconds in enumerate((30.0, 2.0, 3.0), start=1)
     ]
     assert list(cost_rows(rounds)) == [
-        ("local update", "3 s"),
-        ("parameters sent each", "62,920"),
-        ("sent each", "10.0 kB"),
-        ("received each", "100 B"),
+        ("Local update", "3 s"),
+        ("Parameters sent, each", "62,920"),
+        ("Bytes sent, each", "10.0 kB"),
+        ("Bytes received, each", "100 B"),
     ]
 
 
 def test_labels_are_those_of_the_last_evaluated_round() -> None:
     first = {"eval_loss": 3.0, "eval_loss/b": 4.0, "eval_loss/a/c": 2.0, "rouge_l/b": 10.0}
     rounds = [a_round(1, **first), a_round(2, train_loss=2.0)]
-    assert list(label_rows(rounds)) == [("a/c", "2.0000", None), ("b", "4.0000", "10.0")]
+    assert list(label_rows(rounds)) == [("a/c", "2.0000", None), ("b", "4.0000", "10.0 %")]
     assert list(label_rows([a_round(1, eval_loss=3.0)])) == []
 
 
@@ -48,9 +48,22 @@ def test_what_stalls_is_listed_as_stalled_and_shown_with_what_to_do() -> None:
     assert "stalled" not in dict(overview_rows(an_experiment()))
 
 
+def test_metrics_have_units_and_a_best_value_only_where_a_round_can_be_better() -> None:
+    scores = {"first": 12.3456, "last": 35.2409, "best": 40.0}
+    found = {"rouge_l": scores, "eval_loss": {"first": 2.7, "last": 1.5, "best": 1.25}, "own": scores | {"best": None}}
+    metrics = found | {"truncated": {"first": 0, "last": 3, "best": None}, "bytes_down": scores}
+    assert list(metrics_rows(an_experiment(metrics=metrics))) == [
+        ("eval_loss", "2.7000", "1.5000", "1.2500"),
+        ("own", "12.35", "35.24", None),
+        ("rouge_l", "12.3 %", "35.2 %", "40.0 %"),
+        ("truncated", "0", "3", None),
+    ]
+    assert list_row(an_experiment(metrics=metrics))[5:7] == ("1.5000", "35.2 %")
+
+
 def test_where_a_clone_comes_from_and_what_was_put_away_are_shown() -> None:
     rows = dict(overview_rows(an_experiment(cloned_from="exp_0", archived_at="2026-01-02T00:00:00Z")))
-    assert (rows["cloned from"], rows["put away"]) == ("exp_0", "2026-01-02 00:00 UTC")
+    assert (rows["cloned from"], rows["archived"]) == ("exp_0", "2026-01-02 00:00 UTC")
 
 
 def test_refused_uploads_are_shown_with_their_reason() -> None:

@@ -6,28 +6,12 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from transformers import AutoModelForCausalLM
 
 from ferret_core.models.digest import model_digest
-
-pytestmark = pytest.mark.xdist_group("commands")  # one service for all of them
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("commands")
-
-
-@pytest.fixture(scope="module")
-def served(folder: Path, broker: None, start_served: Callable[..., object]) -> Iterator[object]:
-    running = start_served(folder / "home", FERRET_LEASE_SECONDS="5", FERRET_POLL_SECONDS="0.2")
-    yield running
-    assert running.stop() == 0
-    running.close()
 
 
 @pytest.fixture
@@ -70,9 +54,10 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     for number in ("0/2", "1/2", "2/2"):
         assert number in watched.stderr
 
-    assert [run["id"] for run in document(ferret("experiment", "list", "--json"))["items"]] == [id]
+    assert document(ferret("experiment", "list", "--json"))["items"][0]["id"] == id
     assert id in ferret("experiment", "list", "--state", "completed").stdout
-    assert document(ferret("experiment", "list", "--state", "failed", "--json")) == {"items": []}
+    failed = document(ferret("experiment", "list", "--state", "failed", "--json"))["items"]
+    assert id not in [run["id"] for run in failed]
     shown = ferret("experiment", "show", id)
     assert shown.returncode == 0
     assert experiment["digest"] in shown.stdout
@@ -84,7 +69,7 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
 
     verified = ferret("experiment", "verify", id, "--json")
     assert document(verified) == {"id": id, "rounds": 2, "digest": experiment["digest"], "verified": True}
-    assert verified.stderr.count("holds") == 2
+    assert verified.stderr.count("  verified") == 2
 
     exported = document(ferret("experiment", "export", id, tmp_path / "model", "--json"))
     assert exported["round"] == 2
@@ -98,7 +83,7 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     assert simulated["digest"] == experiment["digest"]
     assert [round["number"] for round in simulated["rounds"]] == [0, 1, 2]
     sent = simulated["rounds"][2]["cost"]["parameters_up"]
-    assert re.search(rf"parameters sent each +{sent:,.0f} *$", shown.stdout, re.MULTILINE)
+    assert re.search(rf"Parameters sent, each +{sent:,.0f} *$", shown.stdout, re.MULTILINE)
     assert experiment["metrics"]["parameters_up"]["last"] == sent
 
 
@@ -112,18 +97,18 @@ def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_
 
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"instruction": "a"\n')
-    refused = participant_command("join", served.url, "--data", broken, code=code["code"])
+    refused = participant_command("join", served.service.url, "--data", broken, code=code["code"])
     assert refused.returncode == 1
     assert "line 1" in refused.stderr
 
     joined = participant_command(
-        "join", served.url, "--data", toy_data[0], "--name", "clinic", "--json", code=code["code"]
+        "join", served.service.url, "--data", toy_data[0], "--name", "clinic", "--json", code=code["code"]
     )
     assert joined.returncode == 0, joined.stderr
     rounds = [json.loads(line) for line in joined.stdout.splitlines()]
     assert [(round["round"], round["error"]) for round in rounds] == [(1, None), (2, None)]
     assert document(ferret("experiment", "show", id, "--json"))["state"] == "completed"
-    unknown = participant_command("join", served.url, "--data", toy_data[0], code="spent-or-wrong")
+    unknown = participant_command("join", served.service.url, "--data", toy_data[0], code="spent-or-wrong")
     assert unknown.returncode == 4
     assert "new code" in unknown.stderr
 
@@ -134,13 +119,17 @@ def test_a_failed_experiment_fails_the_command(ferret, toy_file):
     experiment = json.loads(done.stdout)
     assert experiment["state"] == "failed"
     assert experiment["error"]["code"] == "model.invalid"
+    assert "cost per round" not in ferret("experiment", "show", experiment["id"]).stdout
     assert "/nowhere" in done.stderr
     assert ferret("experiment", "watch", experiment["id"]).returncode == 1
 
 
 def test_cancelling(ferret, toy_file):
     waiting = ferret("submit", toy_file, "--set", "participants={edge=1}").stdout.strip()
-    assert document(ferret("experiment", "cancel", waiting, "--json"))["state"] == "cancelled"
+    unsure = ferret("experiment", "cancel", waiting)
+    assert unsure.returncode == 1
+    assert "for good?" in unsure.stderr
+    assert document(ferret("experiment", "cancel", waiting, "--yes", "--json"))["state"] == "cancelled"
     assert ferret("experiment", "cancel", waiting).returncode == 0
     watched = ferret("experiment", "watch", waiting)
     assert watched.returncode == 5
@@ -159,7 +148,30 @@ def test_pausing_and_resuming(ferret, toy_file):
     kept = ferret("experiment", "delete", waiting, "--yes")
     assert kept.returncode == 5
     assert "cancel it first" in kept.stderr
-    assert ferret("experiment", "cancel", waiting).returncode == 0
+    assert ferret("experiment", "cancel", waiting, "--yes").returncode == 0
+    followed = ferret("experiment", "watch", waiting).stderr
+    assert followed.index("paused; continue") < followed.index("resumed")
+
+
+def test_an_experiment_is_found_by_the_beginning_of_its_id_by_name_and_as_the_latest(ferret, served, toy_file):
+    changes = ["--set", "participants={edge=1}", "--set", "name=one of a kind"]
+    first, second = (ferret("submit", toy_file, *changes) for _ in range(2))
+    id = second.stdout.strip()
+    assert f"{served.url}/experiments/{id}" in second.stderr
+    for given in (id[:12], "latest"):
+        assert document(ferret("experiment", "show", given, "--json"))["id"] == id
+    several = ferret("experiment", "show", "one of a kind")
+    assert several.returncode == 3
+    assert first.stdout.strip() in several.stderr
+    assert id in several.stderr
+    for command in ("cancel", "delete"):
+        assert ferret("experiment", command, id, "--yes").returncode == 0
+    shown = document(ferret("experiment", "show", "one of a kind", "--json"))
+    assert shown["id"] == first.stdout.strip()
+    assert ferret("experiment", "cancel", "one of a kind", "--yes").returncode == 0
+    unknown = ferret("experiment", "show", "another kind")
+    assert unknown.returncode == 3
+    assert "no experiment has this id or name" in unknown.stderr
 
 
 def test_extending_cloning_archiving_and_deleting(ferret, toy_file):
@@ -185,7 +197,7 @@ def test_extending_cloning_archiving_and_deleting(ferret, toy_file):
     assert document(ferret("experiment", "unarchive", id, "--json"))["archived_at"] is None
     unsure = ferret("experiment", "delete", id)
     assert unsure.returncode == 1
-    assert "with all that it gave?" in unsure.stderr
+    assert "with all its results?" in unsure.stderr
     assert document(ferret("experiment", "delete", id, "--yes", "--json")) == {"id": id, "deleted": True}
     assert ferret("experiment", "show", id).returncode == 3
 
@@ -205,3 +217,9 @@ def test_a_wrong_token_is_exit_4(ferret, served):
     done = ferret("experiment", "list", FERRET_TOKEN="wrong")
     assert done.returncode == 4
     assert "FERRET_TOKEN" in done.stderr
+
+
+def test_without_a_home_the_command_says_which_variable_is_missing(ferret, served, tmp_path):
+    done = ferret("experiment", "list", FERRET_URL=served.url, FERRET_HOME=str(tmp_path / "elsewhere"))
+    assert done.returncode == 4
+    assert "set FERRET_HOME" in done.stderr

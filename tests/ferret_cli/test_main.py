@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -8,6 +9,8 @@ import sys
 import pytest
 
 from ferret_cli.failure import NEXT_STEPS
+from ferret_cli.main import main
+from ferret_core import __version__
 from ferret_core.protocol.errors import PROBLEMS
 
 
@@ -20,12 +23,42 @@ def test_help_is_quick_and_loads_nothing_heavy(ferret):
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
 
 
+def test_torchs_threads_are_told_not_to_wait_in_a_loop(monkeypatch):
+    """It made a round of the quickstart eight times slower on a busy machine."""
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setattr(sys, "argv", ["ferret", "--version"])
+    with pytest.raises(SystemExit):
+        main()
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+
+
+def test_the_version_is_printed(ferret):
+    shown = ferret("--version")
+    assert (shown.returncode, shown.stdout) == (0, f"ferret {__version__}\n")
+
+
+@pytest.mark.heavy
 def test_no_command_is_loaded_with_torch_or_the_server():
     program = """
 import sys, ferret_cli.main
-print([name for name in ("torch", "numpy", "httpx", "sqlalchemy", "api", "worker", "ferret_db") if name in sys.modules])
+unwanted = {"torch", "numpy", "httpx", "sqlalchemy", "ferret_api", "ferret_worker", "ferret_db"}
+print(sorted(unwanted & set(sys.modules)))
 """
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_submitting_with_another_algorithm_loads_no_torch(spec_file, environment):
+    program = f"""
+import sys
+sys.argv = ["ferret", "submit", {str(spec_file)!r}, "--set", "algorithm.name=topk", "--url", "http://127.0.0.1:1"]
+from ferret_cli.main import main
+try:
+    main()
+except SystemExit as ended:
+    print(ended.code, sorted({{"torch", "transformers", "pandas", "ferret_db"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+    assert done.stdout == "6 []\n", done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["sing"], ["submit"], ["submit", "x", "--sing"], ["worker", "sing"]])
@@ -70,7 +103,7 @@ def test_every_next_step_belongs_to_a_code():
 
 
 def test_without_the_server_packages_the_command_to_install_is_named(tmp_path, environment):
-    """As a participant's installation is: the same command, but no api, worker or ferret_db to import."""
+    """As a participant's installation is: the same command, but no ferret_api, ferret_worker or ferret_db to import."""
     program = tmp_path / "participant.py"
     program.write_text(
         """
@@ -80,7 +113,7 @@ from importlib.machinery import PathFinder
 class Absent(PathFinder):
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if name.split(".")[0] not in {"api", "worker", "ferret_db", "migrations"}:
+        if name.split(".")[0] not in {"ferret_api", "ferret_worker", "ferret_db"}:
             return super().find_spec(name, path, target)
 
 sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not PathFinder and "editable" not in repr(finder)]

@@ -64,9 +64,9 @@ def test_a_whole_life(serve, ferret, home, free_port):
     assert (home / "admin.token").stat().st_mode & 0o777 == 0o600
     started = children(pid)
     assert sorted(command.split(" -m ")[-1] for command in started.values() if " -m " in command) == [
-        "api",
-        "worker aggregate",
-        "worker train",
+        "ferret_api",
+        "ferret_worker aggregate",
+        "ferret_worker train",
     ]
     assert len(started) == 4
 
@@ -85,10 +85,10 @@ def test_a_whole_life(serve, ferret, home, free_port):
     assert [path.name for path in (home.parent / "other").iterdir()] == ["serve.lock"]
 
     # A crashed child comes back.
-    api = child(pid, "-m api")
+    api = child(pid, "-m ferret_api")
     assert api is not None
     os.kill(api, signal.SIGKILL)
-    eventually(lambda: child(pid, "-m api") not in {None, api} and listens(free_port))
+    eventually(lambda: child(pid, "-m ferret_api") not in {None, api} and listens(free_port))
     assert "api ended with SIGKILL; starting it again" in served.said.read_text()
     with urlopen(f"http://127.0.0.1:{free_port}/healthz") as answer:
         assert answer.status == 200

@@ -34,6 +34,17 @@ def test_a_set_path_is_the_working_folders_not_the_files(spec_file):
     )
 
 
+@pytest.mark.parametrize("text", ["missing.jsonl", "../nowhere/model", "./data.gz"])
+def test_a_relative_path_that_leads_nowhere_is_told_with_where_it_was_sought(spec_file, text):
+    with pytest.raises(FerretError) as raised:
+        specfile.load(spec_file, [f"dataset.train={text}"])
+    assert raised.value.detail == f"dataset.train = {text!r}: no such file in {Path.cwd()}"
+    spec_file.write_text(spec_file.read_text().replace("train.jsonl", text))
+    with pytest.raises(FerretError, match=f"no such file in {spec_file.parent} or {Path.cwd()}"):
+        specfile.load(spec_file)
+    assert specfile.load(spec_file, absolute_paths=False).dataset.options["train"] == text
+
+
 def test_names_and_what_does_not_exist_are_left_alone(spec_file):
     (spec_file.parent / "jsonl").mkdir()
     spec = specfile.load(spec_file, ["model.source=org/model-on-the-hub"])
@@ -71,6 +82,55 @@ def test_the_last_set_wins_and_keeps_the_rest_of_the_table(spec_file):
 def test_environment_variables_are_put_in(spec_file, monkeypatch):
     monkeypatch.setenv("BASE", "tiny")
     assert specfile.load(spec_file, ["name='${BASE}-${BASE}'"]).name == "tiny-tiny"
+
+
+def test_a_variable_that_a_change_replaces_need_not_be_set(spec_file):
+    spec_file.write_text(spec_file.read_text().replace('"train.jsonl"', '"${NOT_SET_ANYWHERE}"'))
+    spec = specfile.load(spec_file, ["dataset.train=/data/mine.jsonl"])
+    assert spec.dataset.options["train"] == "/data/mine.jsonl"
+    spec = specfile.load(spec_file, ["dataset={name='gsm8k', revision='abc'}"])
+    assert spec.dataset.options == {"revision": "abc"}
+
+
+def test_all_variables_that_are_not_set_are_named_at_once(spec_file):
+    text = spec_file.read_text().replace('"train.jsonl"', '"${NOT_SET}/${NOT_SET_EITHER}"')
+    spec_file.write_text(text.replace('"model"', '"${NOT_SET}"'))
+    with pytest.raises(FerretError) as raised:
+        specfile.load(spec_file)
+    assert {error.field: error.value for error in raised.value.errors} == {
+        "model.source": "${NOT_SET}",
+        "dataset.train": "${NOT_SET}/${NOT_SET_EITHER}",
+    }
+    assert "NOT_SET and NOT_SET_EITHER" in raised.value.errors[1].message
+    assert "--set dataset.train=" in raised.value.errors[1].message
+
+
+def test_another_algorithm_drops_the_options_it_does_not_have_and_says_which(spec_file, capsys):
+    spec_file.write_text(spec_file.read_text() + 'algorithm = {name = "ferret", K = 64, local = {steps = 2}}\n')
+    spec = specfile.load(spec_file, ["algorithm.name=fedavg"])
+    assert (spec.algorithm.name, spec.algorithm.options) == ("fedavg", {"local": {"steps": 2}})
+    assert capsys.readouterr().err == "dropped by these changes: algorithm.K = 64\n"
+    specfile.load(spec_file, ["algorithm.K=65"])
+    assert capsys.readouterr().err == ""
+
+
+def test_unset_takes_a_value_back_to_its_default(spec_file):
+    assert specfile.load(spec_file, unset=["rounds"]).rounds == 12
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("rouns=3", "rouns = 3: is unknown; did you mean rounds?"),
+        ("evaluation.evry=1", "evaluation.evry = 1: is unknown; did you mean every?"),
+        ("participants={edge=0}", "there are no participants: set simulated or edge to at least 1"),
+    ],
+)
+def test_a_wrong_value_is_told_in_plain_words(spec_file, assignment, words):
+    with pytest.raises(FerretError) as raised:
+        specfile.load(spec_file, [assignment], ["participants.simulated"] if "edge" in assignment else [])
+    assert raised.value.detail.endswith(words)
+    assert "Value error" not in raised.value.detail
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,11 @@ def served(folder: Path, broker: None, start_served: Callable[..., Served]) -> I
 
 
 @pytest.fixture
+def ferret(ferret_in_process: Ferret) -> Ferret:
+    return ferret_in_process
+
+
+@pytest.fixture
 def home(served: Served) -> Path:
     """The commands find service and files by their home."""
     return served.home
@@ -77,6 +82,7 @@ def stored(home: Path) -> list[Path]:
     return [path for path in sorted((home / "storage").glob("*/*/*")) if not path.parent.parent.name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_a_restored_home_goes_on_to_the_same_model(
     ferret: Ferret, served: Served, spec: ExperimentSpec, folder: Path, start_served: Callable[..., Served]
 ) -> None:
@@ -100,7 +106,7 @@ def test_a_restored_home_goes_on_to_the_same_model(
         again.close()
 
 
-def test_damage_is_found_and_mended(ferret: Ferret, run: Run, home: Path) -> None:
+def test_damage_is_found_and_repaired(ferret: Ferret, run: Run, home: Path) -> None:
     assert ferret("storage", "gc", "--grace", "0").returncode == 0  # memories of earlier rounds
     hit = stored(home)
     whole = document(ferret("storage", "verify", "--json"))
@@ -112,16 +118,16 @@ def test_damage_is_found_and_mended(ferret: Ferret, run: Run, home: Path) -> Non
         path.unlink()
     found = ferret("storage", "verify", "--json")
     assert found.returncode == 1
-    assert {home / "storage" / one["location"] for one in json.loads(found.stdout)["damaged"]} == {
+    assert {home / "storage" / item["location"] for item in json.loads(found.stdout)["damaged"]} == {
         *hit[::2],
         *hit[1::4],
     }
-    mended = document(ferret("storage", "verify", "--repair", "--json", FERRET_THREADS="1"))
-    assert (mended["left"], mended["missed"]) == ([], 0)
+    repaired = document(ferret("storage", "verify", "--repair", "--json", FERRET_THREADS="1"))
+    assert (repaired["left"], repaired["missed"]) == ([], 0)
     assert {path: path.read_bytes() for path in hit} == before
 
 
-def test_what_cannot_be_mended_is_told(ferret: Ferret, run: Run, home: Path, spec: ExperimentSpec) -> None:
+def test_what_cannot_be_repaired_is_told(ferret: Ferret, run: Run, home: Path, spec: ExperimentSpec) -> None:
     """Nothing but the model's own folder has the base model's bytes."""
     (base,) = [file for file in run.checkpoint(0) if file.name == "model.safetensors"]
     lost = [path for path in stored(home) if path.name == base.name and digest_file(path) == base.digest]

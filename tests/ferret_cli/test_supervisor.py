@@ -11,7 +11,7 @@ from ferret_cli.stack.child import Child
 from ferret_cli.stack.supervisor import Supervisor
 from ferret_core.protocol.errors import FerretError
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+pytestmark = [pytest.mark.heavy, pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")]
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def test_what_a_participant_makes_up_never_spoils_a_round() -> None:
 
 
 def test_a_local_update_is_measured_with_its_own_peak() -> None:
-    sent = LocalUpdate(contribution({}, metrics={"sequences": 40}))
+    sent = LocalUpdate({}, {"sequences": 40})
 
     def working_with(megabytes: int) -> Callable[[], LocalUpdate]:
         def work() -> LocalUpdate:

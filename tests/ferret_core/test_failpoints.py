@@ -30,6 +30,7 @@ def test_every_point_stands_in_the_code_and_in_the_list() -> None:
     assert len(failpoints.NAMES) == len(found)
 
 
+@pytest.mark.heavy
 def test_the_process_dies_at_the_hit_that_was_asked_for() -> None:
     code = """
 from ferret_core.failpoints import failpoint

@@ -99,9 +99,9 @@ def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:
     def task(seed: int, experiment: str) -> RoundTask:
         return federation.round_tasks(spec(seed=seed), experiment, 1, ["client-001"], "00" * 32)[0]
 
-    one, other = task(5, "exp_a"), task(5, "exp_b")
-    assert (one.seed, one.data_seed) == (other.seed, other.data_seed)
-    assert one.seed != task(6, "exp_a").seed
+    first, other = task(5, "exp_a"), task(5, "exp_b")
+    assert (first.seed, first.data_seed) == (other.seed, other.data_seed)
+    assert first.seed != task(6, "exp_a").seed
 
 
 @pytest.mark.parametrize(("every", "due"), [(1, [0, 1, 2, 3, 4, 5, 6, 7]), (3, [0, 3, 6, 7])])

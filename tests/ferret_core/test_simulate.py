@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
-from ferret_core import checkpoint, federation
+from ferret_core import federation
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import RoundResult, simulate
+from tests.ferret_core import manifest
+
+pytestmark = pytest.mark.heavy
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -19,8 +22,8 @@ def test_it_reports_every_round_as_it_ends_and_writes_the_final_model(toy_spec: 
     seen: list[RoundResult] = []
     result = simulate(toy_spec(), tmp_path / "out", seen.append)
     assert seen == result.rounds
-    assert [one.number for one in seen] == [0, 1, 2, 3]
-    assert checkpoint.read_manifest(tmp_path / "out").digest == result.digest == seen[-1].digest
+    assert [item.number for item in seen] == [0, 1, 2, 3]
+    assert manifest.checked(tmp_path / "out").digest == result.digest == seen[-1].digest
     assert [record.previous for record in result.ledger] == ["", *(record.hash for record in result.ledger[:-1])]
 
 
@@ -36,8 +39,8 @@ def test_a_contribution_weighs_what_its_coordinates_weigh(toy_spec: SpecFactory)
 
 def test_evaluation_is_taken_only_where_it_is_due(toy_spec: SpecFactory) -> None:
     result = simulate(toy_spec(rounds=5, evaluation={"every": 2, "examples": 4, "generate": 0}))
-    assert [one.number for one in result.rounds if "eval_loss" in one.metrics] == [0, 2, 4, 5]
-    assert not any("rouge_l" in one.metrics for one in result.rounds)
+    assert [round_.number for round_ in result.rounds if "eval_loss" in round_.metrics] == [0, 2, 4, 5]
+    assert not any("rouge_l" in round_.metrics for round_ in result.rounds)
 
 
 def test_a_loss_that_is_no_number_misses_the_quorum_and_says_why(toy_spec: SpecFactory) -> None:
@@ -71,7 +74,7 @@ def test_a_tokenizer_without_padding_gives_the_same_model(
 
 def test_a_round_says_what_it_cost(toy_spec: SpecFactory) -> None:
     result = simulate(toy_spec(options={"K": 4_000}, rounds=2, participants={"simulated": 5, "fraction": 0.6}))
-    base, first, second = (one.cost for one in result.rounds)
+    base, first, second = (round_.cost for round_ in result.rounds)
     assert base == {}
     assert (first["parameters_up"], first["parameters_down"]) == (4_000, 0)
     assert (second["parameters_up"], second["parameters_down"]) == (4_000, 12_000), "own seeds: those of all three"
@@ -97,7 +100,7 @@ def test_over_selection_takes_those_drawn_first_and_the_next_in_the_place_of_the
     three_of_four = one_bad_client.participants.model_copy(update={"fraction": 0.75})
     spare = one_bad_client.round.model_copy(update={"over_selection": 1.0})
     done = simulate(one_bad_client.model_copy(update={"participants": three_of_four, "round": spare})).rounds[1:]
-    assert [len(one.accepted) for one in done] == [3, 3]
+    assert [len(item.accepted) for item in done] == [3, 3]
 
 
 def test_a_missed_quorum_is_tried_again_with_others(one_bad_client: ExperimentSpec) -> None:
@@ -106,7 +109,7 @@ def test_a_missed_quorum_is_tried_again_with_others(one_bad_client: ExperimentSp
     patient = one_bad_client.round.model_copy(update={"attempts": 9})
     spec = one_bad_client.model_copy(update={"participants": one_of_four, "round": patient, "rounds": 4})
     drawn = [federation.sample(spec, number, federation.client_names(4)) for number in range(1, 5)]
-    accepted = [one.accepted for one in simulate(spec).rounds[1:]]
+    accepted = [round_.accepted for round_ in simulate(spec).rounds[1:]]
     assert [len(names) for names in accepted] == [1] * 4
     assert accepted != drawn, "the seed draws the one that fails"
     once = one_bad_client.round.model_copy(update={"attempts": 1})

@@ -29,8 +29,12 @@ def model_dir(tiny_model_dir: Path, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not STATUS.exists(), reason="only Linux says how much memory a process has of its own")
-@pytest.mark.parametrize("algorithm", ["ferret", "fedavg", "topk"])
+@pytest.mark.parametrize(
+    "algorithm",
+    ["topk", pytest.param("ferret", marks=pytest.mark.slow), pytest.param("fedavg", marks=pytest.mark.slow)],
+)
 def test_memory_is_flat_over_rounds(
     toy_spec: Callable[..., ExperimentSpec], model_dir: Path, tmp_path: Path, algorithm: str
 ) -> None:

@@ -15,10 +15,12 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from ferret_core.cost import LocalCost
+from ferret_core.protocol import wire
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import ContributionMeta
+from ferret_core.sealed import Sealed
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
@@ -163,12 +165,14 @@ class Lab:
             {**of_task, "algorithm": "ferret", "examples": 7, "metrics": metrics, **changes}
         )
 
+    def sealed(self, leased: Assignment, digest: str, **changes: Any) -> Sealed:
+        """50 bytes that the engine never looks into, under any digest."""
+        return Sealed(bytes(50), digest, wire.Contribution(self.meta(leased, **changes), {}))
+
     def accept(self, leased: Assignment, digest: str = "c0" * 32, **changes: Any) -> Contribution:
         with self.database.begin() as s:
-            meta = self.meta(leased, **changes)
-            return assignments.accept(
-                s, leased.id, leased.fence, digest=digest, size=50, meta=meta, cost=LocalCost(1.5)
-            )
+            sealed = self.sealed(leased, digest, **changes)
+            return assignments.accept(s, leased.id, leased.fence, sealed, cost=LocalCost(1.5))
 
     def deliver(self, assignment: Assignment) -> Contribution:
         """Leases and accepts; the digest is the participant's."""

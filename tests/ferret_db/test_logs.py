@@ -62,10 +62,10 @@ def test_a_line_of_json_carries_the_ids_that_are_bound(logged: Logged) -> None:
 def test_text_is_for_people(logged: Logged) -> None:
     def act() -> None:
         with logs.bound(request="abcdef12"):
-            logging.getLogger("api").info("all of %s", "it")
+            logging.getLogger("ferret_api").info("all of %s", "it")
 
     (line,) = logged("text", act)
-    assert line.partition(" ")[2] == "[info] all of it [api] request=abcdef12"
+    assert line.partition(" ")[2] == "[info] all of it [ferret_api] request=abcdef12"
 
 
 @pytest.mark.parametrize("format", ["text", "json"])
@@ -74,7 +74,7 @@ def test_a_traceback_is_there_once(logged: Logged, format: LogFormat) -> None:
         try:
             raise KeyError("w")
         except KeyError:
-            logging.getLogger("worker").exception("failed")
+            logging.getLogger("ferret_worker").exception("failed")
 
     lines = logged(format, act)
     assert "\n".join(lines).count("Traceback") == 1
@@ -83,7 +83,7 @@ def test_a_traceback_is_there_once(logged: Logged, format: LogFormat) -> None:
 
 def test_below_the_level_and_of_the_talkative_nothing_is_logged(logged: Logged) -> None:
     def act() -> None:
-        logging.getLogger("worker").debug("a detail")
+        logging.getLogger("ferret_worker").debug("a detail")
         logging.getLogger("alembic.runtime.migration").info("Context impl SQLiteImpl.")
 
     assert logged("json", act) == []
@@ -99,6 +99,7 @@ def test_a_thread_that_is_given_the_context_logs_under_its_ids(logged: Logged) -
     assert json.loads(logged("json", act)[0])["experiment"] == "exp_1"
 
 
+@pytest.mark.heavy
 def test_a_process_logs_as_its_settings_say() -> None:
     program = (
         "import logging; from ferret_db import process; from ferret_db.settings import ServiceSettings;"

@@ -91,7 +91,7 @@ def test_an_experiment_from_before_keeps_what_it_tunes(empty_url: str) -> None:
             connection.execute(text(f"INSERT INTO experiments ({names}) VALUES ({values})"), row)
     migrate.upgrade(empty_url)
     with Session(engine) as s:
-        assert {one.id: one.shapes for one in s.scalars(select(Experiment))} == {
+        assert {row.id: row.shapes for row in s.scalars(select(Experiment))} == {
             "known": {"a": [4], "b": [2]},
             "queued": None,
         }

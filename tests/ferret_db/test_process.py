@@ -15,7 +15,9 @@ from ferret_core.protocol.errors import Exit, FerretError
 from ferret_db import migrate
 from ferret_db.database import Database
 
-PROCESSES = [["api", "--port", "0"], ["worker", "train"]]
+pytestmark = pytest.mark.heavy
+
+PROCESSES = [["ferret_api", "--port", "0"], ["ferret_worker", "train"]]
 
 
 @pytest.fixture(params=["never migrated", "older", "newer"])
@@ -36,6 +38,11 @@ def pretend_later(url: str) -> None:
     database.dispose()
 
 
+@pytest.mark.parametrize(
+    "empty_url",
+    ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.slow])],
+    indirect=True,
+)
 @pytest.mark.parametrize("module", PROCESSES, ids=" ".join)
 def test_it_says_so_in_one_line_and_ends(database_url: str, tmp_path: Path, module: list[str]) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
@@ -50,6 +57,19 @@ def test_it_says_so_in_one_line_and_ends(database_url: str, tmp_path: Path, modu
     assert done.returncode == Exit.UNREACHABLE
     (line,) = done.stderr.splitlines()
     assert f"needs {migrate.head()}; run `ferret migrate`" in line
+
+
+@pytest.mark.parametrize("module", ["ferret_api", "ferret_worker"])
+def test_saying_so_takes_no_library_that_only_serving_needs(empty_url: str, tmp_path: Path, module: str) -> None:
+    program = f"""
+import sys
+from {module}.__main__ import main
+code = main({["train"] if module == "ferret_worker" else []})
+print(code, [name for name in ("celery", "fastapi", "torch", "transformers") if name in sys.modules])
+"""
+    environment = {**os.environ, "FERRET_HOME": str(tmp_path / "home"), "FERRET_DATABASE_URL": empty_url}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{Exit.UNREACHABLE:d} []\n"
 
 
 def test_a_database_of_a_later_version_is_not_migrated(empty_url: str) -> None:

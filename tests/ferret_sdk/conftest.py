@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from api.app import create_app
-from api.settings import ApiSettings
+from ferret_api.app import create_app
+from ferret_api.settings import ApiSettings
 from ferret_core.protocol.states import RoundState
 from ferret_core.storage import open_storage
 from ferret_db import migrate
@@ -23,12 +23,12 @@ from ferret_db.database import Database
 from ferret_db.repositories import assignments, experiments, metrics, rounds
 from ferret_db.repositories.experiments import ExperimentFilter
 from ferret_sdk import Service, retry
-from worker.aggregate import aggregate
-from worker.context import Context
-from worker.coordinate import coordinate
-from worker.evaluate import evaluate
-from worker.settings import WorkerSettings
-from worker.train import train
+from ferret_worker.aggregate import aggregate
+from ferret_worker.context import Context
+from ferret_worker.coordinate import coordinate
+from ferret_worker.evaluate import evaluate
+from ferret_worker.settings import WorkerSettings
+from ferret_worker.train import train
 
 ADMIN = "an-admin-token-for-the-tests"
 NO_BROKER = "redis://127.0.0.1:1/0"
@@ -215,7 +215,7 @@ class Worker:
             opened = rounds.in_states(s, id, RoundState.OPEN)
             frozen = rounds.in_states(s, id, RoundState.FROZEN)
             unevaluated = rounds.unevaluated(s, experiments.get(s, id))
-            waiting = [one for round_ in opened for one in assignments.waiting_simulated(s, round_.id)]
+            waiting = [assignment for round_ in opened for assignment in assignments.waiting_simulated(s, round_.id)]
             base = metrics.by_round(s, id, [0])
         for assignment in waiting:
             train(self._context, assignment)

@@ -42,9 +42,9 @@ def submit(service, toy_spec):
     return make
 
 
-def take_part(one: Participant, examples: Path) -> tuple[ExperimentState, list[RoundReport]]:
+def take_part(site: Participant, examples: Path) -> tuple[ExperimentState, list[RoundReport]]:
     reports: list[RoundReport] = []
-    return one.run(examples, on_round=reports.append), reports
+    return site.run(examples, on_round=reports.append), reports
 
 
 def test_it_takes_part_in_every_round(api, worker, submit, examples, home):
@@ -53,8 +53,8 @@ def test_it_takes_part_in_every_round(api, worker, submit, examples, home):
     assert state == "completed"
     assert [report.round for report in reports] == [1, 2, 3]
     assert all(report.error is None and report.size > 0 and report.loss is not None for report in reports)
-    mine = [one for one in run.contributions() if one.participant == "site-a"]
-    assert [(one.kind, one.state, one.size) for one in mine] == [
+    mine = [contribution for contribution in run.contributions() if contribution.participant == "site-a"]
+    assert [(contribution.kind, contribution.state, contribution.size) for contribution in mine] == [
         ("edge", "accepted", report.size) for report in reports
     ]
     assert run.refresh().experiment.round == 3
@@ -157,7 +157,7 @@ def test_what_was_made_before_a_crash_is_sent_and_not_made_again(api, worker, su
     # The receipt of an upload that had arrived may come after the round has moved on: then nothing is left to tell.
     assert [report.round for report in reports] in ([1], [])
     assert not list(home.glob("participants/*/*-upload/upload"))
-    (mine,) = [one for one in run.contributions() if one.participant == "site-a"]
+    (mine,) = [contribution for contribution in run.contributions() if contribution.participant == "site-a"]
     assert mine.state == "accepted"
 
 
@@ -165,7 +165,7 @@ def test_what_was_made_during_an_outage_is_sent_when_it_is_over(api, worker, sub
     monkeypatch.setattr(participant, "OUTAGE_PAUSE", 0.1)
     monkeypatch.setattr(participant, "PATIENT", 1)
     run, code = submit(simulated=0, rounds=1)
-    one = Participant.enrol(api.url, code, "site-a", home)
+    site = Participant.enrol(api.url, code, "site-a", home)
     reports: list[RoundReport] = []
     contribute = core.contribute
 
@@ -176,7 +176,7 @@ def test_what_was_made_during_an_outage_is_sent_when_it_is_over(api, worker, sub
         return made
 
     monkeypatch.setattr(core, "contribute", while_the_server_goes)
-    assert one.run(examples, on_round=reports.append) == "completed"
+    assert site.run(examples, on_round=reports.append) == "completed"
     assert [report.error and report.error.code for report in reports] == ["server.unreachable", None]
     assert wire.trained == 1
     assert len(set(wire.keys)) == 1
@@ -208,7 +208,7 @@ def test_a_resync_starts_over_from_the_base_model(api, worker, submit, examples,
 def test_a_closed_round_is_left_for_the_next(api, worker, submit, examples, home, wire):
     _, code = submit(rounds=2)
     wire.before.append(FerretError("round.closed", "round 1 is committed; the current round is 2"))
-    one = Participant.enrol(api.url, code, "site-a", home)
+    site = Participant.enrol(api.url, code, "site-a", home)
     reports: list[RoundReport] = []
 
     class Seen(Exception): ...
@@ -221,7 +221,7 @@ def test_a_closed_round_is_left_for_the_next(api, worker, submit, examples, home
             raise Seen
 
     with pytest.raises(Seen):
-        one.run(examples, on_round=look)
+        site.run(examples, on_round=look)
     assert [report.error and report.error.code for report in reports] == ["round.closed", None]
     assert len(set(wire.keys)) == 2
 
@@ -252,12 +252,12 @@ def test_a_file_that_the_server_rebuilds_is_waited_for(api, worker, submit, exam
     assert state == "completed"
     told = [(report.round, report.error and report.error.code) for report in reports]
     assert told == [(1, None), (2, "storage.corrupt"), (2, None)]
-    assert {one.state for one in run.contributions()} == {"accepted"}
+    assert {contribution.state for contribution in run.contributions()} == {"accepted"}
 
 
 def test_a_paused_experiment_is_waited_for(api, worker, submit, examples, home):
     run, code = submit(rounds=3)
-    one = Participant.enrol(api.url, code, "site-a", home)
+    site = Participant.enrol(api.url, code, "site-a", home)
     resumed = threading.Timer(1, run.resume)
 
     def pause(report: RoundReport) -> None:
@@ -265,7 +265,7 @@ def test_a_paused_experiment_is_waited_for(api, worker, submit, examples, home):
             run.pause()
             resumed.start()
 
-    assert one.run(examples, on_round=pause) == "completed"
+    assert site.run(examples, on_round=pause) == "completed"
     resumed.join()
     told = [event.type for event in run.past_events()]
     assert told.index("experiment.paused") < told.index("experiment.resumed") < told.index("experiment.completed")
@@ -287,9 +287,9 @@ def test_bad_data_are_refused_before_the_server_is_asked(api, submit, home, tmp_
     _, code = submit()
     data = tmp_path / "data.jsonl"
     data.write_text('{"instruction": "a", "output": "b"}\n{"instruction": "a", "outp')
-    one = Participant.enrol(api.url, code, "site-a", home)
+    site = Participant.enrol(api.url, code, "site-a", home)
     with pytest.raises(FerretError, match="line 2") as raised:
-        one.run(data)
+        site.run(data)
     assert raised.value.code == "dataset.invalid"
     assert str(data) in raised.value.detail
 
@@ -301,7 +301,7 @@ def test_what_goes_wrong_here_is_told_to_the_server(api, worker, submit, example
     assert state == "failed"
     assert reports[0].error is not None
     assert reports[0].error.code == "training.non_finite"
-    (mine,) = [one for one in run.contributions() if one.participant == "site-a"]
+    (mine,) = [contribution for contribution in run.contributions() if contribution.participant == "site-a"]
     assert mine.state == "rejected"
     assert mine.error is not None
     assert mine.error["code"] == "training.non_finite"
@@ -328,7 +328,7 @@ def test_cancelling_stops_the_work(api, worker, submit, examples, home):
     run, code = submit(simulated=0, options={"local": {"learning_rate": 1e-3, "steps": 100_000, "batch_size": 1}})
 
     def cancel_while_it_trains() -> None:
-        while not any(one.state == "leased" for one in run.contributions()):
+        while not any(contribution.state == "leased" for contribution in run.contributions()):
             time.sleep(0.05)
         run.cancel()
 
@@ -343,25 +343,25 @@ def test_cancelling_stops_the_work(api, worker, submit, examples, home):
 def test_an_outage_is_waited_out(api, worker, submit, examples, home, monkeypatch):
     monkeypatch.setattr(participant, "OUTAGE_PAUSE", 0.2)
     _, code = submit(rounds=2)
-    one = Participant.enrol(api.url, code, "site-a", home)
+    site = Participant.enrol(api.url, code, "site-a", home)
 
     def restart(report: RoundReport) -> None:
         if report.round == 1:
             api.stop()
             threading.Timer(2, api.start).start()
 
-    assert one.run(examples, on_round=restart) == "completed"
+    assert site.run(examples, on_round=restart) == "completed"
 
 
 def test_an_outage_without_end_is_given_up(api, submit, examples, home, monkeypatch):
     monkeypatch.setattr(participant, "OUTAGE_PAUSE", 0.05)
     monkeypatch.setattr(participant, "OUTAGE_SECONDS", 0.1)
     _, code = submit()
-    one = Participant.enrol(api.url, code, "site-a", home)
+    site = Participant.enrol(api.url, code, "site-a", home)
     api.stop()
     try:
         with pytest.raises(FerretError) as raised:
-            one.run(examples)
+            site.run(examples)
     finally:
         api.start()
     assert raised.value.code == "server.unreachable"

@@ -11,7 +11,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk import Service
 from ferret_sdk import run as run_module
-from ferret_sdk.run import Run, patch_of
+from ferret_sdk.run import Run
 from ferret_sdk.schemas import Experiment
 from ferret_sdk.transport import Transport
 
@@ -43,6 +43,7 @@ def often(monkeypatch):
     monkeypatch.setattr(run_module, "POLL_SECONDS", 0.02)
 
 
+@pytest.mark.heavy
 def test_importing_the_sdk_loads_no_torch():
     program = "import ferret_sdk, sys; print([name for name in ('torch', 'transformers') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "[]"
@@ -206,21 +207,6 @@ def test_a_clone_sends_the_changes_under_a_key(server, experiment):
     assert run.id == experiment["id"]
     assert [json.loads(request.body) for request in server.requests] == [{"seed": 1, "round": {"quorum": None}}] * 2
     assert len({request.headers["idempotency-key"] for request in server.requests}) == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "patch"),
-    [
-        ({"algorithm": {"K": 9}}, {"algorithm": {"K": 9}}),
-        ({"algorithm": {"name": "ferret", "K": 9}}, {"algorithm": {"name": "ferret", "K": 9}}),
-        ({"algorithm": {"name": "fedavg"}}, {"algorithm": {"name": "fedavg", "K": None, "basis": None}}),
-        ({"partition": {"name": "natural"}}, {"partition": {"name": "natural"}}),
-        ({"dataset": None}, {"dataset": None}),
-    ],
-)
-def test_another_choice_brings_none_of_the_old_ones_options_along(changes, patch):
-    spec = {"algorithm": {"name": "ferret", "K": 4, "basis": "G"}, "partition": {"name": "iid"}, "dataset": {}}
-    assert patch_of(spec, changes) == patch
 
 
 def test_deleting_what_is_gone_is_no_error(server, experiment):

@@ -66,9 +66,9 @@ def test_lists_filters_and_cancelling(service, toy_spec):
     runs = [service.submit(toy_spec(algorithm)) for algorithm in ("ferret", "fedavg", "ferret")]
     assert runs[0].cancel().state == "cancelled"
     assert runs[0].cancel().state == "cancelled"
-    assert [run.id for run in service.experiments()] == [run.id for run in reversed(runs)]
-    assert [run.id for run in service.experiments(algorithm="fedavg")] == [runs[1].id]
-    assert [run.id for run in service.experiments(state=["cancelled"])] == [runs[0].id]
+    assert [found.id for found in service.experiments()] == [run.id for run in reversed(runs)]
+    assert [found.id for found in service.experiments(algorithm="fedavg")] == [runs[1].id]
+    assert [found.id for found in service.experiments(state=["cancelled"])] == [runs[0].id]
     with pytest.raises(FerretError, match="cancelled"):
         runs[0].wait()
 
@@ -103,10 +103,10 @@ def test_the_life_of_an_experiment(service, worker, toy_spec):
     assert clone.wait(timeout=60).experiment.round == 2
 
     assert run.archive().experiment.archived_at is not None
-    assert [one.id for one in service.experiments()] == [clone.id]
-    assert [one.id for one in service.experiments(archived=True)] == [run.id]
+    assert [found.id for found in service.experiments()] == [clone.id]
+    assert [found.id for found in service.experiments(archived=True)] == [run.id]
     assert run.unarchive().experiment.archived_at is None
     assert list(run.rejections()) == []
     run.delete()
     run.delete()
-    assert [one.id for one in service.experiments()] == [clone.id]
+    assert [found.id for found in service.experiments()] == [clone.id]

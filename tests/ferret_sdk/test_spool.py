@@ -6,18 +6,31 @@ from pathlib import Path
 
 import pytest
 
+from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_core.sealed import Sealed
 from ferret_sdk.schemas import Lease
 from ferret_sdk.spool import Spool, Upload
 
 BLOB = b"first line\nsecond line\x00\xff"
+META = ContributionMeta(
+    experiment="exp_1",
+    round=4,
+    participant="clinic",
+    algorithm="fedavg",
+    base_digest="ba" * 32,
+    examples=3,
+    metrics={"train_loss": 1.25},
+)
+SEALED = Sealed(BLOB, digest_bytes(BLOB), Contribution(META, {}))
 
 
 @pytest.fixture
 def upload() -> Upload:
     seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "rank": 0, "population": 1}
     task = RoundTask(experiment="exp_1", round=4, participant="clinic", base_digest="ba" * 32, **seeds)
-    return Upload.of(Lease(id="asg_1", fence=7, lease_seconds=60, task=task), BLOB, 2.5, 1.25)
+    return Upload.of(Lease(id="asg_1", fence=7, lease_seconds=60, task=task), SEALED, 2.5)
 
 
 def test_nothing_waits_at_first(tmp_path: Path) -> None:
@@ -28,7 +41,7 @@ def test_an_upload_waits_whole_and_under_its_key_until_it_is_cleared(tmp_path: P
     Spool(tmp_path / "upload").keep(upload)
     again = Spool(tmp_path / "upload")
     assert again.waiting() == upload
-    assert (upload.assignment, upload.fence, upload.round, upload.blob) == ("asg_1", 7, 4, BLOB)
+    assert (upload.assignment, upload.fence, upload.round, upload.blob, upload.loss) == ("asg_1", 7, 4, BLOB, 1.25)
     again.clear()
     again.clear()
     assert again.waiting() is None
@@ -36,7 +49,7 @@ def test_an_upload_waits_whole_and_under_its_key_until_it_is_cleared(tmp_path: P
 
 def test_every_upload_has_a_key_of_its_own(upload: Upload) -> None:
     lease = Lease.model_construct(id="asg_1", fence=7, task=type("Task", (), {"round": 4}))
-    assert Upload.of(lease, BLOB, 2.5, None).key != upload.key
+    assert Upload.of(lease, SEALED, 2.5).key != upload.key
 
 
 def test_a_later_upload_takes_the_place_of_the_one_before_and_of_drafts(tmp_path: Path, upload: Upload) -> None:

@@ -118,7 +118,7 @@ def test_nobody_listening_is_unreachable_and_says_what_to_do():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with pytest.raises(FerretError, match="ferret serve") as raised:
+    with pytest.raises(FerretError, match="check the address") as raised:
         Transport(f"http://127.0.0.1:{port}").get("/info")
     assert raised.value.code == "server.unreachable"
     assert f"127.0.0.1:{port}" in raised.value.detail

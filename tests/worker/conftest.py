@@ -22,11 +22,11 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle, tasks
 from ferret_db.repositories import experiments
 from ferret_db.tables import Assignment, Base, Experiment, OutboxMessage, Worker
-from worker.context import Context
-from worker.perform import perform
-from worker.presence import Presence, identity
-from worker.reconcile import reconcile
-from worker.settings import WorkerSettings
+from ferret_worker.context import Context
+from ferret_worker.perform import perform
+from ferret_worker.presence import Presence, identity
+from ferret_worker.reconcile import reconcile
+from ferret_worker.settings import WorkerSettings
 
 
 class Service:

@@ -21,11 +21,11 @@ from typing import Any
 import torch
 from conftest import Service
 
-from api.admin_token import AdminToken
-from api.app import create_app
-from api.context import Context
-from api.server import Server, listen
-from api.settings import ApiSettings
+from ferret_api.admin_token import AdminToken
+from ferret_api.app import create_app
+from ferret_api.context import Context
+from ferret_api.server import Server, listen
+from ferret_api.settings import ApiSettings
 from ferret_core import catalog, checkpoint, failpoints
 from ferret_core.federated_data import FederatedData
 from ferret_core.models.load import context_of, load
@@ -38,7 +38,7 @@ from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories.references import Reference
 from ferret_sdk.membership import Membership
 from ferret_sdk.participant import Participant
-from worker.settings import WorkerSettings
+from ferret_worker.settings import WorkerSettings
 
 CLINIC = "clinic"
 TURNS = 40
@@ -157,7 +157,7 @@ def sweep(service: Service, request: Request) -> list[int]:
 
 def repair(service: Service, request: Request) -> None:
     """Damages nothing itself: rebuilds what it finds."""
-    from worker.repair import repair
+    from ferret_worker.repair import repair
 
     repair(service.context, request["experiment"])
 
@@ -168,26 +168,28 @@ def look(service: Service, request: Request) -> dict[str, Any]:
     sweep(service, request)
     with service.database.read() as s:
         references: list[Reference] = list(reference_rows.of_all(s))
-        tried = [one.round for one in round_rows.list_page(s, experiment.id, 100).items]
-        reports = [one for round_ in tried for one in assignments.of_round(s, round_.id)]
+        tried = [item.round for item in round_rows.list_page(s, experiment.id, 100).items]
+        reports = [item for round_ in tried for item in assignments.of_round(s, round_.id)]
         accepted = contributions.of_experiment(s, experiment.id)
-        losses = {one.name: [point.value for point in one.points] for one in metrics.series(s, experiment.id)}
+        losses = {metric.name: [point.value for point in metric.points] for metric in metrics.series(s, experiment.id)}
         return {
             "state": [experiment.state, experiment.digest, experiment.error],
-            "ledger": [[one.round, one.hash, one.update_digest] for one in ledger.after(s, experiment.id, 0, 100)],
-            "rounds": [[one.number, one.attempt, one.state, one.frozen_digest, one.bytes_up] for one in tried],
-            "assignments": [[one.round, one.participant, one.state] for one in reports],
-            "contributions": [[one.round, one.participant, one.digest, one.memory_digest] for one in accepted],
-            "artifacts": [[one.round, one.name, one.digest] for one in artifacts.of_experiment(s, experiment.id)],
+            "ledger": [
+                [entry.round, entry.hash, entry.update_digest] for entry in ledger.after(s, experiment.id, 0, 100)
+            ],
+            "rounds": [[item.number, item.attempt, item.state, item.frozen_digest, item.bytes_up] for item in tried],
+            "assignments": [[item.round, item.participant, item.state] for item in reports],
+            "contributions": [[item.round, item.participant, item.digest, item.memory_digest] for item in accepted],
+            "artifacts": [[file.round, file.name, file.digest] for file in artifacts.of_experiment(s, experiment.id)],
             "losses": {name: losses[name] for name in ("eval_loss", "train_loss")},
             "events": sorted(
-                [one.type, one.round or 0, one.data.get("participant", "")]
-                for one in events.after(s, experiment.id, 0, 1000)
-                if one.type != "checkpoint.rebuilt"
+                [event.type, event.round or 0, event.data.get("participant", "")]
+                for event in events.after(s, experiment.id, 0, 1000)
+                if event.type != "checkpoint.rebuilt"
             ),
             "damaged": verify.damaged(service.context.storage, references),
             "unnamed": sorted(
-                {one.location for one in service.context.storage.list()} ^ {one.location for one in references}
+                {item.location for item in service.context.storage.list()} ^ {file.location for file in references}
             ),
         }
 

@@ -15,7 +15,7 @@ from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import ledger, rounds
-from worker.aggregate import aggregate
+from ferret_worker.aggregate import aggregate
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -67,7 +67,7 @@ def test_a_lost_race_is_no_error_and_keeps_the_model_which_is_the_winners(
     aggregate(service.context, frozen)
     experiment = experiment_of(service, frozen)
     assert (experiment.state, experiment.round) == (ExperimentState.RUNNING, 1)
-    assert list(service.context._benches) == list(winner._benches) == [experiment.id]
+    assert list(service.context._models) == list(winner._models) == [experiment.id]
     service.run()
     experiment = experiment_of(service, frozen)
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(toy_spec(rounds=2)).digest)
@@ -116,7 +116,7 @@ def test_what_may_pass_is_left_to_the_next_attempt(
     with pytest.raises(type(error)):
         aggregate(service.context, frozen)
     assert experiment_of(service, frozen).state == ExperimentState.RUNNING
-    assert service.context._benches == {}
+    assert service.context._models == {}
     aggregate(service.context, frozen)
     assert experiment_of(service, frozen).round == 1
 
@@ -125,6 +125,6 @@ def test_a_worker_that_stops_leaves_the_fold_to_another(service: Service, frozen
     meanwhile(lambda: setattr(service.context, "stopping", True))
     with pytest.raises(FerretError) as caught:
         aggregate(service.context, frozen)
-    assert (caught.value.code, service.context._benches) == ("worker.stopping", {})
+    assert (caught.value.code, service.context._models) == ("worker.stopping", {})
     aggregate(service.new_context(), frozen)
     assert experiment_of(service, frozen).round == 1

@@ -28,6 +28,6 @@ def test_a_kept_model_follows_the_specification_in_force(service: Service, toy_s
     assert (extended.state, extended.digest) == (ExperimentState.COMPLETED, simulate(toy_spec(rounds=2)).digest)
     with service.database.read() as s:
         records = [entry.record for entry in ledger.after(s, experiment_id, 0, 10)]
-    in_force = [digest_json(spec_of(one).model_dump(mode="json")) for one in (first, extended)]
+    in_force = [digest_json(spec_of(item).model_dump(mode="json")) for item in (first, extended)]
     assert [record["spec"] for record in records] == in_force
     assert len(set(in_force)) == 2

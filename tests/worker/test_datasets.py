@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.simulate import simulate
 from ferret_db.repositories import metrics
-from worker.settings import WorkerSettings
+from ferret_worker.settings import WorkerSettings
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -34,14 +34,21 @@ FEDERATIONS: dict[str, dict[str, Any]] = {
 """The paper's split of each dataset, over as many clients as the samples have; where it draws some, some are drawn."""
 
 
+def pairs() -> Iterator[Any]:
+    """All there are; in ``make test`` each algorithm on the next dataset, and Ferret on every one."""
+    for number, algorithm in enumerate(discovery.names("ferret_core.algorithms")):
+        for place, dataset in enumerate(FEDERATIONS):
+            usual = algorithm == "ferret" or place == number % len(FEDERATIONS)
+            yield pytest.param(algorithm, dataset, marks=[] if usual else pytest.mark.slow)
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> WorkerSettings:
     """SQLite alone: that both databases end alike is shown in ``test_tasks.py``."""
     return WorkerSettings(home=tmp_path / "home")
 
 
-@pytest.mark.parametrize("dataset", FEDERATIONS)
-@pytest.mark.parametrize("algorithm", discovery.names("ferret_core.algorithms"))
+@pytest.mark.parametrize(("algorithm", "dataset"), list(pairs()))
 def test_the_service_equals_the_simulation_on_the_papers_datasets(
     service: Service,
     toy_spec: SpecFactory,

@@ -13,9 +13,9 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import metrics
-from worker import evaluate as evaluating
-from worker import watch
-from worker.evaluate import evaluate
+from ferret_worker import evaluate as evaluating
+from ferret_worker import watch
+from ferret_worker.evaluate import evaluate
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -48,7 +48,7 @@ def test_a_cancelled_experiment_is_measured_no_further(
             lifecycle.cancel(s, due)
 
     before_the_first_batch(monkeypatch, cancel)
-    with pytest.raises(FerretError, match="no longer wanted") as caught:
+    with pytest.raises(FerretError, match="no longer needed") as caught:
         evaluate(service.context, due)
     assert caught.value.code == "experiment.conflict"
     with service.database.read() as s:

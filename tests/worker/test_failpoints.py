@@ -20,9 +20,7 @@ from sqlalchemy.engine import make_url
 from ferret_core.failpoints import NAMES
 from ferret_core.protocol.spec import ExperimentSpec
 
-KILLS = 5
-"""Each point is killed so many times in a row, and on SQLite at its first so many hits, or at all that a run has."""
-
+pytestmark = pytest.mark.xdist_group("failpoints")  # one process to fork them all from
 # Other moments than those of simulated clients in an undisturbed run.
 IN_REDONE_WORK = ["storage.renewed"]
 IN_COLLECTING = ["collect.marked", "storage.deleted"]
@@ -31,6 +29,9 @@ WITH_A_REAL_PARTICIPANT = [name for name in NAMES if name.split(".")[0] in {"upl
 ELSEWHERE = [name for name in NAMES if name.split(".")[0] in {"backup", "restore"}]  # tests/ferret_cli/test_backup.py
 OTHER = [*IN_REDONE_WORK, *IN_COLLECTING, *IN_REPAIR, *WITH_A_REAL_PARTICIPANT, *ELSEWHERE]
 UNDISTURBED = [name for name in NAMES if name not in OTHER]
+ON_POSTGRESQL = [
+    pytest.param(name, marks=[] if name.startswith("database.") else pytest.mark.slow) for name in UNDISTURBED
+]
 
 
 class Forks:
@@ -109,12 +110,12 @@ class Template:
             return
         copy = url.set(database=f"{url.database}_copy")
         with psycopg.connect(url.set(database="postgres").render_as_string(False), autocommit=True) as server:
-            server.execute(f"CREATE DATABASE {copy.database} TEMPLATE {url.database}")
-            server.execute(f"ALTER DATABASE {copy.database} SET synchronous_commit = off")
+            server.execute(f"CREATE DATABASE {copy.database} TEMPLATE {url.database}".encode())
+            server.execute(f"ALTER DATABASE {copy.database} SET synchronous_commit = off".encode())
             try:
                 yield copy.render_as_string(False)
             finally:
-                server.execute(f"DROP DATABASE {copy.database} WITH (FORCE)")
+                server.execute(f"DROP DATABASE {copy.database} WITH (FORCE)".encode())
 
 
 @pytest.fixture(scope="module")
@@ -175,18 +176,28 @@ def with_a_real_participant(submitted: Callable[..., Template], spec: dict[str, 
     return submitted({**spec, "participants": {**spec["participants"], "simulated": 1, "edge": 1}})
 
 
-def kill(template: Template, name: str) -> int:
+@pytest.fixture(scope="module")
+def kills(amount: Callable[[int, int], int]) -> int:
+    """How often each point is killed in a row; on SQLite, at how many of its first hits, or at all that a run has."""
+    return amount(1, 5)
+
+
+def kill(template: Template, name: str, kills: int) -> int:
     """Kills a run at each of the point's first hits, and sees it ended by another process; how often it was killed."""
-    for hit in range(1, KILLS + 1):
+    for hit in range(1, kills + 1):
         with template.copy() as home:
             if home.run("finish", f"{name}:{hit}") is not None:
                 return hit - 1
             assert home.run("finish") == template.end, f"{name}:{hit}"
-    return KILLS
+    return kills
 
 
 def kill_in_a_row(
-    template: Template, name: str, work: str = "finish", before: Callable[[Home], object] = lambda home: None
+    template: Template,
+    name: str,
+    kills: int,
+    work: str = "finish",
+    before: Callable[[Home], object] = lambda home: None,
 ) -> None:
     """Kills whoever comes to the point, one after the other, before it is let go on to the end.
 
@@ -194,10 +205,10 @@ def kill_in_a_row(
     work has the point at all.
     """
     killed = 0
-    while killed < KILLS:
+    while killed < kills:
         with template.copy() as home:
             before(home)
-            for _ in range(KILLS - killed):
+            for _ in range(kills - killed):
                 if home.run(work, f"{name}:1") is not None:
                     break
                 killed += 1
@@ -210,47 +221,47 @@ def kill_in_a_row(
 def test_the_undisturbed_experiment_is_whole(on_sqlite: Template) -> None:
     end = on_sqlite.end
     assert end["state"][0] == "completed"
-    assert [one[:3] for one in end["rounds"]] == [[1, 1, "committed"], [2, 1, "committed"]]
+    assert [round_[:3] for round_ in end["rounds"]] == [[1, 1, "committed"], [2, 1, "committed"]]
     assert len(end["contributions"]) == 4
     assert end["damaged"] == end["unnamed"] == []
 
 
 @pytest.mark.parametrize("name", UNDISTURBED)
-def test_a_kill_loses_and_doubles_nothing(on_sqlite: Template, name: str) -> None:
-    assert kill(on_sqlite, name) >= 1
+def test_a_kill_loses_and_doubles_nothing(on_sqlite: Template, kills: int, name: str) -> None:
+    assert kill(on_sqlite, name, kills) >= 1
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("name", UNDISTURBED)
-def test_nor_do_many_in_a_row_on_postgresql(on_postgresql: Template, name: str) -> None:
-    kill_in_a_row(on_postgresql, name)
+@pytest.mark.parametrize("name", ON_POSTGRESQL)
+def test_nor_do_many_in_a_row_on_postgresql(on_postgresql: Template, kills: int, name: str) -> None:
+    kill_in_a_row(on_postgresql, name, kills)
 
 
 @pytest.mark.parametrize("name", IN_REDONE_WORK)
-def test_nor_does_a_second_kill_in_what_is_done_again(on_sqlite: Template, name: str) -> None:
-    kill_in_a_row(on_sqlite, name, before=lambda home: home.run("finish", "aggregate.written:1"))
+def test_nor_does_a_second_kill_in_what_is_done_again(on_sqlite: Template, kills: int, name: str) -> None:
+    kill_in_a_row(on_sqlite, name, kills, before=lambda home: home.run("finish", "aggregate.written:1"))
 
 
 @pytest.mark.parametrize("name", IN_COLLECTING)
-def test_nor_does_one_while_garbage_is_collected(on_sqlite: Template, name: str) -> None:
+def test_nor_does_one_while_garbage_is_collected(on_sqlite: Template, kills: int, name: str) -> None:
     """The files of a round that is not committed are garbage to a collector that gives no grace."""
-    kill_in_a_row(on_sqlite, name, "collect", lambda home: home.run("finish", "aggregate.written:2"))
+    kill_in_a_row(on_sqlite, name, kills, "collect", lambda home: home.run("finish", "aggregate.written:2"))
 
 
 @pytest.mark.parametrize("name", IN_REPAIR)
-def test_nor_does_one_while_files_are_rebuilt(on_sqlite: Template, name: str) -> None:
+def test_nor_does_one_while_files_are_rebuilt(on_sqlite: Template, kills: int, name: str) -> None:
     def rot(home: Home) -> None:
         home.run("finish")
         for path in home.path.glob("storage/*/*/*"):
             path.write_bytes(b"rotten")
 
-    kill_in_a_row(on_sqlite, name, "repair", rot)
+    kill_in_a_row(on_sqlite, name, kills, "repair", rot)
 
 
 @pytest.mark.parametrize("name", WITH_A_REAL_PARTICIPANT)
-def test_nor_does_one_at_the_edge(with_a_real_participant: Template, name: str) -> None:
+def test_nor_does_one_at_the_edge(with_a_real_participant: Template, kills: int, name: str) -> None:
     """The API, the worker and the participant die together; each goes on from what it has on disk."""
-    kill_in_a_row(with_a_real_participant, name)
+    kill_in_a_row(with_a_real_participant, name, kills)
 
 
 def test_there_are_many_points() -> None:

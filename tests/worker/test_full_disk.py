@@ -26,7 +26,7 @@ from ferret_core.storage import file as file_storage
 from ferret_db.engine import verify
 from ferret_db.repositories import ledger, references, rounds, task_runs
 from ferret_db.tables import Round
-from worker.settings import WorkerSettings
+from ferret_worker.settings import WorkerSettings
 
 Service = Any  # tests/worker/conftest.py
 MEBIBYTE = 1 << 20
@@ -136,7 +136,9 @@ def test_a_round_stays_frozen_while_the_disk_is_full(
     assert (frozen.number, frozen.attempt, frozen.state) == (1, 1, RoundState.FROZEN)
     assert service.experiment(experiment_id).state == ExperimentState.RUNNING
     if left:
-        assert [(one.task, one.error["code"]) for one in failing if one.error] == [(TaskName.AGGREGATE, "storage.full")]
+        assert [(item.task, item.error["code"]) for item in failing if item.error] == [
+            (TaskName.AGGREGATE, "storage.full")
+        ]
     assert_whole(service, experiment_id)
     disk.make_room()
     assert_finishes(service, experiment_id, spec)

@@ -17,7 +17,7 @@ from ferret_core.simulate import simulate
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import assignments, events, metrics, rounds, task_runs
 from ferret_db.tables import TaskRun, Worker
-from worker import perform as performing
+from ferret_worker import perform as performing
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -101,10 +101,10 @@ def test_a_task_that_kills_its_workers_is_dead_and_the_rest_goes_on(
     experiment = service.experiment(experiment_id)
     assert (experiment.state, experiment.round) == (ExperimentState.COMPLETED, 1)
     with service.database.read() as s:
-        found = {one.participant: one for one in assignments.of_round(s, rounds.latest(s, experiment_id).id)}
+        found = {round_.participant: round_ for round_ in assignments.of_round(s, rounds.latest(s, experiment_id).id)}
     assert found["client-002"].state == AssignmentState.REJECTED
     assert found["client-002"].error["code"] == "task.dead"
-    assert [one.state for one in found.values()].count(AssignmentState.ACCEPTED) == 2
+    assert [item.state for item in found.values()].count(AssignmentState.ACCEPTED) == 2
 
 
 def test_a_poison_evaluation_is_left_out_and_the_run_completes(
@@ -197,7 +197,7 @@ def test_a_worker_that_stops_leaves_its_evaluation_to_another(service: Service, 
     service.context.stopping = True
     assert service.step().argument == experiment_id
     assert runs(service) == []
-    assert (TaskName.EVALUATE, experiment_id) in [(one.task, one.argument) for one in service.messages]
+    assert (TaskName.EVALUATE, experiment_id) in [(message_.task, message_.argument) for message_ in service.messages]
     with service.database.read() as s:
         assert metrics.by_round(s, experiment_id, [0]) == {}
 

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.repositories import workers
 from ferret_db.tables import Worker
-from worker.presence import Presence, identity
+from ferret_worker.presence import Presence, identity
 
 Service = Any  # tests/worker/conftest.py
 PATIENCE_SECONDS = 60
@@ -72,7 +72,7 @@ def test_a_database_that_is_away_for_the_moment_does_not_silence_it(
     monkeypatch.setattr(workers, "seen", failing)
     presence.start()
     wait_for(service, task=None)
-    assert caplog.text.count("could not tell the database that this worker is alive") == 2
+    assert caplog.text.count("could not report to the database that this worker is alive") == 2
 
 
 def test_who_ends_is_not_seen_any_more(service: Service) -> None:

@@ -16,11 +16,13 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
 from ferret_core.protocol.tasks import TaskName
 from ferret_core.simulate import simulate
+from ferret_core.storage import FileKind
 from ferret_db.engine import verify
 from ferret_db.repositories import artifacts, contributions, events, references, rounds
-from ferret_db.repositories.references import FileKind, Reference
+from ferret_db.repositories.references import Reference
 from ferret_db.tables import Assignment
-from worker import repair
+from ferret_worker import repair
+from ferret_worker.context import Context, KeptModel
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -53,6 +55,10 @@ def damaged(service: Service, experiment_id: str) -> list[Reference]:
 
 def path_of(service: Service, file: Reference) -> Path:
     return service.context.storage.path(file.location)
+
+
+def model_at(context: Context, experiment_id: str, number: int) -> KeptModel:
+    return repair.repaired(context, experiment_id, lambda: context.model_at(experiment_id, number))
 
 
 def flip(path: Path, bit: int) -> None:
@@ -102,14 +108,14 @@ def test_files_of_every_kind_are_made_again_from_the_others(service: Service, fi
 
 def test_a_rebuilt_checkpoint_is_an_event_and_keeps_its_address(service: Service, finished: str) -> None:
     with service.database.read() as s:
-        known = {one.id: one.digest for one in artifacts.of_experiment(s, finished)}
+        known = {file.id: file.digest for file in artifacts.of_experiment(s, finished)}
         last = artifacts.of_round(s, finished, 2)
     service.context.storage.path(last[0].location).unlink()
     service.perform(TaskName.REPAIR, finished)
     with service.database.read() as s:
-        assert {one.id: one.digest for one in artifacts.of_experiment(s, finished)} == known
-        happened = [one for one in events.after(s, finished, 0, 100) if one.type == "checkpoint.rebuilt"]
-    assert [(one.round, one.data["files"]) for one in happened] == [(2, len(last))]
+        assert {file.id: file.digest for file in artifacts.of_experiment(s, finished)} == known
+        happened = [event for event in events.after(s, finished, 0, 100) if event.type == "checkpoint.rebuilt"]
+    assert [(item.round, item.data["files"]) for item in happened] == [(2, len(last))]
 
 
 @pytest.mark.parametrize("kind", [FileKind.CHECKPOINT, FileKind.UPDATE, FileKind.MEMORY])
@@ -133,10 +139,10 @@ def test_a_worker_that_comes_upon_damage_mends_it_and_goes_on(
 def test_no_file_of_the_base_model_is_used_unchecked(
     service: Service, spec: ExperimentSpec, finished: str, name: str
 ) -> None:
-    (file,) = [one for one in files_of(service, finished) if one.round == 0 and one.name == name]
+    (file,) = [item for item in files_of(service, finished) if item.round == 0 and item.name == name]
     before = path_of(service, file).read_bytes()
     flip(path_of(service, file), 8 * (len(before) // 2))
-    service.new_context().bench(finished, 2)
+    model_at(service.new_context(), finished, 2)
     assert path_of(service, file).read_bytes() == before
 
 
@@ -155,7 +161,7 @@ def test_a_base_model_that_is_gone_everywhere_says_what_to_bring_back(
         else:
             shutil.rmtree(tmp_path / "model")
         with pytest.raises(FerretError, match="restore a backup") as caught:
-            service.new_context().bench(experiment_id, 0)
+            model_at(service.new_context(), experiment_id, 0)
         assert caught.value.code == "storage.corrupt"
         assert service.experiment(experiment_id).base_digest in caught.value.detail
 
@@ -202,7 +208,7 @@ class TestRealParticipant:
         flip(path_of(service, file), 100)
         service.perform(TaskName.REPAIR, sent)
         assert damaged(service, sent) == [file]
-        assert service.new_context().bench(sent, 2).replica.digest == service.experiment(sent).digest
+        assert model_at(service.new_context(), sent, 2).replica.digest == service.experiment(sent).digest
 
     def test_without_it_and_the_update_the_round_cannot_be_had_again(
         self, service: Service, sent: str, caplog: pytest.LogCaptureFixture
@@ -212,14 +218,14 @@ class TestRealParticipant:
             if file == self.contribution(service, sent) or (file.kind, file.round) == (FileKind.UPDATE, 1):
                 flip(path_of(service, file), 100)
         with pytest.raises(FerretError) as caught:
-            service.new_context().bench(sent, 2)
+            model_at(service.new_context(), sent, 2)
         assert caught.value.code == "storage.corrupt"
         assert "what client-002 sent in round 1" in caplog.text
 
 
 def test_a_repair_that_finds_nothing_changes_nothing(service: Service, finished: str) -> None:
     before = service.experiment(finished).event_seq
-    bench = service.context.bench(finished, 2)
+    kept = model_at(service.context, finished, 2)
     repair.repair(service.context, finished)
     assert service.experiment(finished).event_seq == before
-    assert service.context.bench(finished, 2) is bench
+    assert model_at(service.context, finished, 2) is kept

@@ -13,7 +13,7 @@ from ferret_core.protocol.states import AssignmentState, ExperimentState
 from ferret_core.protocol.tasks import TaskName
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
-from ferret_core.storage import blob_location
+from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import artifacts, assignments, contributions, ledger, metrics, rounds
 
@@ -41,12 +41,12 @@ def test_the_service_equals_the_simulation_bit_for_bit(
     experiment = service.experiment(experiment_id)
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, oracle.digest)
     with service.database.read() as s:
-        recorded = {one.name: [p.value for p in one.points] for one in metrics.series(s, experiment_id)}
+        recorded = {metric.name: [p.value for p in metric.points] for metric in metrics.series(s, experiment_id)}
         entries = ledger.after(s, experiment_id, 0, 10)
-        last = {one.name: one for one in artifacts.of_round(s, experiment_id, 3)}
+        last = {round_.name: round_ for round_ in artifacts.of_round(s, experiment_id, 3)}
     for name in ("eval_loss", "rouge_l"):
-        assert recorded[name] == [one.metrics[name] for one in oracle.rounds]
-    assert recorded["train_loss"] == [one.metrics["train_loss"] for one in oracle.rounds[1:]]
+        assert recorded[name] == [round_.metrics[name] for round_ in oracle.rounds]
+    assert recorded["train_loss"] == [round_.metrics["train_loss"] for round_ in oracle.rounds[1:]]
     assert [entry.update_digest for entry in entries] == [record.update for record in oracle.ledger]
     (name,) = [name for name in last if name.endswith(".safetensors")]
     weights = service.context.storage.path(last[name].location)
@@ -115,8 +115,8 @@ def test_a_loss_that_is_no_number_rejects_the_contribution_and_misses_the_quorum
     with service.database.read() as s:
         reports = assignments.of_round(s, rounds.latest(s, experiment_id).id)
         assert contributions.of_round(s, reports[0].round_id) == []
-    assert {one.state for one in reports} == {AssignmentState.REJECTED}
-    assert {one.error["code"] for one in reports} == {"training.non_finite"}
+    assert {item.state for item in reports} == {AssignmentState.REJECTED}
+    assert {item.error["code"] for item in reports} == {"training.non_finite"}
     assert experiment.digest == experiment.base_digest
 
 
@@ -129,9 +129,9 @@ def test_one_clients_infinite_loss_is_recorded_and_the_round_goes_on(
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(one_bad_client).digest)
     with service.database.read() as s:
         reports = assignments.of_round(s, rounds.latest(s, experiment_id).id)
-    (rejected,) = [one for one in reports if one.state == AssignmentState.REJECTED]
+    (rejected,) = [item for item in reports if item.state == AssignmentState.REJECTED]
     assert rejected.error["code"] == "training.non_finite"
-    assert [one.state for one in reports].count(AssignmentState.ACCEPTED) == 3
+    assert [item.state for item in reports].count(AssignmentState.ACCEPTED) == 3
 
 
 def test_every_rounds_cost_stands_with_its_metrics(service: Service, toy_spec: SpecFactory) -> None:
@@ -147,9 +147,13 @@ def test_every_rounds_cost_stands_with_its_metrics(service: Service, toy_spec: S
         found = recorded[done.number]
         assert set(done.cost) <= set(found)
         assert all(found[name] == done.cost[name] for name in ("parameters_up", "parameters_down"))
-    assert [one.seconds for one in worked] == [one.cost["seconds"] for one in sent]
-    assert recorded[2]["local_seconds"] == pytest.approx(sum(one.seconds for one in worked) / 3)
-    assert recorded[2].get("peak_memory_bytes") == max(one.cost["peak_memory_bytes"] or 0 for one in sent) or None
+    assert [item.seconds for item in worked] == [contribution.cost["seconds"] for contribution in sent]
+    assert recorded[2]["local_seconds"] == pytest.approx(sum(item.seconds or 0 for item in worked) / 3)
+    assert (
+        recorded[2].get("peak_memory_bytes")
+        == max(contribution.cost["peak_memory_bytes"] or 0 for contribution in sent)
+        or None
+    )
 
 
 def test_cancelling_in_the_middle_of_a_round_leaves_the_last_committed_model(
@@ -173,7 +177,7 @@ def test_a_rotten_contribution_is_noticed_and_made_again(service: Service, toy_s
         service.step()
     with service.database.read() as s:
         frozen = contributions.of_round(s, service.messages[0].argument)
-    path = service.context.storage.path(blob_location("contributions", frozen[0].digest))
+    path = service.context.storage.path(blob_location(FileKind.CONTRIBUTION, frozen[0].digest))
     path.write_bytes(path.read_bytes()[:-1] + b"\x55")
     service.run()
     experiment = service.experiment(experiment_id)

@@ -1,11 +1,11 @@
-// Builds into a scratch folder and compares it, byte for byte, with the committed bundle in ../api/static.
+// Builds into a scratch folder and compares it, byte for byte, with the committed bundle in ../api/ferret_api/static.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { build } from 'vite'
 
-const COMMITTED = '../api/static'
+const COMMITTED = '../api/ferret_api/static'
 
 function bundle(folder) {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -23,7 +23,9 @@ try {
   await build({ logLevel: 'error', build: { outDir: scratch } })
   const stale = differences(bundle(COMMITTED), bundle(scratch))
   if (stale.length > 0) {
-    console.error(`api/static is stale: run "npm run build" in web/ and commit it. Different: ${stale.join(', ')}`)
+    console.error(
+      `api/ferret_api/static is stale: run "npm run build" in web/ and commit it. Different: ${stale.join(', ')}`,
+    )
     process.exitCode = 1
   }
 } finally {

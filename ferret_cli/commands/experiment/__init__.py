@@ -21,7 +21,7 @@ from ferret_cli.commands.experiment import (
     watch,
 )
 
-experiment = typer.Typer(help="Experiments on the server: what they do and what they gave.", no_args_is_help=True)
+experiment = typer.Typer(help="List, follow and manage the experiments on a server.", no_args_is_help=True)
 experiment.command("list")(list.list_experiments)
 experiment.command("show")(show.show)
 experiment.command("watch")(watch.watch)

@@ -6,22 +6,24 @@ from ferret_cli import options
 
 
 def archive(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """Put a finished experiment away: it stays, but lists leave it out."""
+    """Archive a finished experiment: it is kept, but no longer listed."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id).archive()
-    say(f"{run.id} is put away; see it: ferret experiment list --archived")
+    run = experiment(Service(url), id).archive()
+    say(f"{run.id} is archived; list archived experiments: ferret experiment list --archived")
     if json:
         emit(run.experiment)
 
 
 def unarchive(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """List an experiment again that was put away."""
+    """Take an experiment out of the archive: it is listed again."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id).unarchive()
+    run = experiment(Service(url), id).unarchive()
     say(f"{run.id} is listed again")
     if json:
         emit(run.experiment)

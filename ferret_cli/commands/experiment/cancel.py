@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import typer
+
 from ferret_cli import options
 
 
-def cancel(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """Stop an experiment; what its committed rounds gave is kept."""
+def cancel(
+    id: options.Id,
+    yes: options.Yes = False,
+    url: options.Url = None,
+    json: options.Json = False,
+) -> None:
+    """Stop an experiment for good; its committed rounds are kept."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id).cancel()
+    run = experiment(Service(url), id)
+    if not (yes or run.state.finished):
+        typer.confirm(f"Cancel {run.id} ({run.experiment.name}) for good?", abort=True, err=True)
+    run.cancel()
     say(f"{run.id} is {run.state.value} after {run.experiment.round} rounds")
     if json:
         emit(run.experiment)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from ferret_cli import options
@@ -11,18 +9,19 @@ from ferret_cli import options
 
 def delete(
     id: options.Id,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    yes: options.Yes = False,
     url: options.Url = None,
     json: options.Json = False,
 ) -> None:
-    """Forget a finished experiment with its rounds, curves, checkpoints and ledger, for good."""
+    """Delete a finished experiment with its rounds, curves, checkpoints and ledger, for good."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id)
+    run = experiment(Service(url), id)
     if not yes:
-        typer.confirm(f"Delete {id} ({run.experiment.name}) with all that it gave?", abort=True, err=True)
+        typer.confirm(f"Delete {run.id} ({run.experiment.name}) with all its results?", abort=True, err=True)
     run.delete()
-    say(f"{id} is gone")
+    say(f"{run.id} is deleted")
     if json:
-        emit({"id": id, "deleted": True})
+        emit({"id": run.id, "deleted": True})

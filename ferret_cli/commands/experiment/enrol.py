@@ -11,16 +11,18 @@ from ferret_cli import options
 
 def enrol(
     id: options.Id,
-    hours: Annotated[float, typer.Option("--hours", min=0.01, max=720, help="How long the code can be used.")] = 24,
+    hours: Annotated[float, typer.Option("--hours", min=0.01, max=720, help="Hours until the code expires.")] = 24,
     url: options.Url = None,
     json: options.Json = False,
 ) -> None:
-    """Make a one-time code with which one participant joins an experiment."""
+    """Create a one-time code that lets one participant join an experiment."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    code = Service(url).enrolment(id, int(hours * 3600))
-    say(f"good for one participant until {code.expires_at:%Y-%m-%d %H:%M} UTC; it runs:\n  {code.command}")
+    service = Service(url)
+    code = service.enrolment(experiment(service, id).id, int(hours * 3600))
+    say(f"valid for one participant until {code.expires_at:%Y-%m-%d %H:%M} UTC, who runs:\n  {code.command}")
     if json:
         emit(code)
     else:

@@ -14,20 +14,22 @@ def export(
     id: options.Id,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="New or empty folder for the checkpoint.")],
     round: Annotated[
-        int | None, typer.Option("--round", min=0, help="Round to take; 0 is the base model; default the latest.")
+        int | None,
+        typer.Option("--round", min=0, help="Round of the checkpoint; 0 is the base model; default: the latest."),
     ] = None,
     url: options.Url = None,
     json: options.Json = False,
 ) -> None:
-    """Download a checkpoint that transformers loads; every file is checked by its digest."""
+    """Download a checkpoint that transformers can load; every file is checked against its digest."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id)
+    run = experiment(Service(url), id)
     files = run.checkpoint(round)
     path = run.export(folder, files[0].round).resolve()
     say(f"round {files[0].round} is in {path}")
     if json:
-        emit({"id": id, "round": files[0].round, "checkpoint": str(path), "files": [file.name for file in files]})
+        emit({"id": run.id, "round": files[0].round, "checkpoint": str(path), "files": [file.name for file in files]})
     else:
         print(path)

@@ -11,15 +11,16 @@ from ferret_cli import options
 
 def extend(
     id: options.Id,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How many to add.")],
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Number of rounds to add.")],
     url: options.Url = None,
     json: options.Json = False,
 ) -> None:
-    """Give an experiment more rounds; a completed one runs again."""
+    """Add rounds to an experiment; a completed one runs again."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id).extend(rounds)
+    run = experiment(Service(url), id).extend(rounds)
     say(f"{run.id} is {run.state.value} after {run.experiment.round} of {run.experiment.rounds} rounds")
     if json:
         emit(run.experiment)

@@ -12,12 +12,14 @@ from ferret_core.protocol.states import ExperimentState
 
 
 def list_experiments(
-    state: Annotated[list[ExperimentState] | None, typer.Option("--state", help="Only these; may be repeated.")] = None,
-    algorithm: Annotated[str | None, typer.Option("--algorithm")] = None,
-    dataset: Annotated[str | None, typer.Option("--dataset")] = None,
-    name: Annotated[str | None, typer.Option("--name")] = None,
-    archived: Annotated[bool, typer.Option("--archived", help="Only those that were put away.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, newest first.")] = 50,
+    state: Annotated[
+        list[ExperimentState] | None, typer.Option("--state", help="Only experiments in this state; may be repeated.")
+    ] = None,
+    algorithm: Annotated[str | None, typer.Option("--algorithm", help="Only experiments with this algorithm.")] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Only experiments with this dataset.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Only experiments with this text in their name.")] = None,
+    archived: Annotated[bool, typer.Option("--archived", help="Only archived experiments.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")] = 50,
     url: options.Url = None,
     json: options.Json = False,
 ) -> None:
@@ -26,7 +28,7 @@ def list_experiments(
     from ferret_cli.output import emit, table
     from ferret_sdk.service import Service
 
-    states = [one.value for one in state or ()]
+    states = [wanted.value for wanted in state or ()]
     found = Service(url).experiments(state=states, algorithm=algorithm, dataset=dataset, name=name, archived=archived)
     runs = [run.experiment for run in islice(found, limit)]
     if json:

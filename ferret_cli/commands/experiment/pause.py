@@ -6,11 +6,14 @@ from ferret_cli import options
 
 
 def pause(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """Stop an experiment for a while, mid-round too; what was accepted stays."""
+    """Pause an experiment, even within a round; accepted contributions are kept."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id).pause()
-    say(f"{run.id} is {run.state.value} after {run.experiment.round} rounds; go on: ferret experiment resume {run.id}")
+    run = experiment(Service(url), id).pause()
+    say(
+        f"{run.id} is {run.state.value} after round {run.experiment.round}; continue: ferret experiment resume {run.id}"
+    )
     if json:
         emit(run.experiment)

@@ -12,12 +12,13 @@ from ferret_cli import options
 
 def replay(
     id: options.Id,
-    round: Annotated[int, typer.Option("--round", min=0, help="Round whose model is wanted; 0 is the base model.")],
+    round: Annotated[int, typer.Option("--round", min=0, help="Round whose model to rebuild; 0 is the base model.")],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="New or empty folder for the checkpoint.")],
     url: options.Url = None,
     json: options.Json = False,
 ) -> None:
-    """Rebuild the model of any committed round from the base model and the ledger; transformers loads it."""
+    """Rebuild the model of any committed round from the base model and the ledger, as a checkpoint for transformers."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_cli.setup import require_training
 
@@ -26,11 +27,13 @@ def replay(
     from ferret_cli.verification import replay as rebuild
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id)
+    run = experiment(Service(url), id)
     folder = out.expanduser().resolve()
-    manifest = rebuild(run, round, folder, lambda record: say(f"round {record.round:>4}  {record.digest[:16]}…  holds"))
-    say(f"round {round} is in {folder}, its model is {manifest.digest}")
+    manifest = rebuild(
+        run, round, folder, lambda record: say(f"round {record.round:>4}  {record.digest[:16]}…  verified")
+    )
+    say(f"round {round} is in {folder}, the model's digest is {manifest.digest}")
     if json:
-        emit({"id": id, "round": round, "digest": manifest.digest, "checkpoint": str(folder)})
+        emit({"id": run.id, "round": round, "digest": manifest.digest, "checkpoint": str(folder)})
     else:
         print(folder)

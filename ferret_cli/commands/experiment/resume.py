@@ -6,11 +6,12 @@ from ferret_cli import options
 
 
 def resume(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """Let a paused experiment go on where it was."""
+    """Continue a paused experiment where it stopped."""
+    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id).resume()
+    run = experiment(Service(url), id).resume()
     say(f"{run.id} is {run.state.value} in round {run.experiment.round + 1} of {run.experiment.rounds}")
     if json:
         emit(run.experiment)

@@ -6,16 +6,17 @@ from ferret_cli import options
 
 
 def watch(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
-    """Follow an experiment until it ends; with --json every event as one line of JSON.
+    """Follow an experiment until it ends; with --json, print every event as one line of JSON.
 
-    Fails as the experiment does.
+    The exit code is 0 only if the experiment completed.
     """
+    from ferret_cli.choose import experiment
     from ferret_cli.failure import require_completed
     from ferret_cli.output import emit
     from ferret_cli.watch import watch_to_the_end
     from ferret_sdk.service import Service
 
-    run = Service(url).experiment(id)
+    run = experiment(Service(url), id)
     if json:
         for event in run.events():
             emit(event)

@@ -12,15 +12,15 @@ DAY = 24 * 3600.0
 
 
 def gc(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be deleted.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
     grace: Annotated[
-        float, typer.Option("--grace", min=0, metavar="SECONDS", help="Keep what was stored less long ago.")
+        float, typer.Option("--grace", min=0, metavar="SECONDS", help="Keep files younger than this.")
     ] = DAY,
     json: options.Json = False,
 ) -> None:
-    """Delete stored files that nothing names, such as those of deleted experiments and killed processes.
+    """Delete stored files that nothing refers to, e.g. those of deleted experiments and killed processes.
 
-    The aggregation worker does this every day. A grace shorter than the longest task is safe only while no server runs.
+    The aggregation worker does this every day. A --grace shorter than the longest task is safe only without a server.
     """
     from ferret_cli.output import emit, say, size
     from ferret_cli.setup import require_server
@@ -38,7 +38,9 @@ def gc(
     migrate.check(settings.database_url)
     swept = collect(Database(settings.database_url), open_storage(settings.storage_url), grace, dry_run=dry_run)
     if swept is None:
-        raise FerretError("storage.busy", "another process collects or makes a backup; try again when it is done")
+        raise FerretError(
+            "storage.busy", "another process is cleaning up or making a backup; try again when it is done"
+        )
     say(f"{'would delete' if dry_run else 'deleted'} {swept.files} files with {size(swept.bytes)}")
     if json:
         emit({"files": swept.files, "bytes": swept.bytes, "dry_run": dry_run})

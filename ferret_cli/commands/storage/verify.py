@@ -13,24 +13,25 @@ def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is damaged, as far as possible.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Read every stored file that the database names and compare its digest; exit code 1 if something is missed."""
+    """Check every stored file against its digest; exit code 1 if a file that is needed is missing or damaged."""
     from ferret_cli.output import emit, say
     from ferret_cli.setup import require_server
 
     require_server()
 
-    from ferret_cli.stored import check, mend
+    from ferret_cli.stored import check
+    from ferret_cli.stored import repair as rebuild
     from ferret_db.settings import ServiceSettings
 
     settings = ServiceSettings.read()
     found = check(settings)
     for file in found.damaged:
         say(f"damaged: {file.location} (round {file.round} of {file.experiment_id})")
-    left = mend(settings, found) if repair else found
+    left = rebuild(settings, found) if repair else found
     say(f"{found.files} files, {len(found.damaged)} damaged, {len(found.damaged) - len(left.damaged)} rebuilt")
     for file in left.damaged:
         if file not in left.missed:
-            say(f"nothing needs {file.location} any more: it is in the model of round {file.round}")
+            say(f"{file.location} is no longer needed: it is part of the model of round {file.round}")
     if json:
         names = {
             name: [file._asdict() for file in files]

@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from pydantic import BaseModel
-
 from ferret_core.protocol.errors import FerretError
 
 
@@ -20,16 +18,9 @@ class FederatedPartition(Protocol):
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
         """Every index of ``labels`` to exactly one of ``clients`` sorted shards, none empty; ``seed`` fixes it all.
 
-        Raises ``partition.invalid`` when there are too few examples, or labels that do not suit so many clients.
+        Raises ``partition.invalid`` when there are too few examples, or labels that do not suit the number of clients.
         """
         ...
-
-
-class PartitionModule(Protocol):
-    """A partition's file: ``Config`` (frozen pydantic) and ``Partition``."""
-
-    Config: type[BaseModel]
-    Partition: type[FederatedPartition]
 
 
 def need_examples(examples: int, clients: int, each: int = 1) -> None:

@@ -25,7 +25,7 @@ class Config(Strict):
 
 
 class Partition:
-    """Exactly so many labels for each client, each label in equal random parts for its owners."""
+    """That number of labels for each client, each label in equal random parts for its owners."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -20,7 +20,7 @@ class Config(Strict):
     """How strong the skew is, and the least that a client gets."""
 
     beta: float = Field(default=0.5, ge=1e-3, le=1e6, description="Concentration: smaller is more skewed")
-    min_examples: int = Field(default=1, ge=1, description="Every client has at least so many examples")
+    min_examples: int = Field(default=1, ge=1, description="Least number of examples of a client")
 
 
 class Partition:

@@ -23,5 +23,5 @@ def letters() -> list[str]:
 def basis(letter: str) -> Basis:
     """The family called ``letter``; ``spec.invalid`` about ``basis`` if there is none."""
     if letter not in _families():
-        raise FerretError.of_field("spec.invalid", "basis", letter, f"unknown; choose one of {', '.join(letters())}")
+        raise FerretError.of_field("spec.invalid", "basis", letter, f"is unknown; choose one of {', '.join(letters())}")
     return _families()[letter]

@@ -57,7 +57,7 @@ def _chosen(device: torch.device) -> str:
     if not _installed(chosen):
         raise _invalid(chosen, f"needs {NEEDS[chosen]}: install it or choose auto")
     if device.type != DEVICES.get(chosen, device.type) and not _interpreted(chosen):
-        raise _invalid(chosen, f"the weights lie on {device.type}: choose auto or reference")
+        raise _invalid(chosen, f"the weights are on {device.type}: choose auto or reference")
     return chosen
 
 

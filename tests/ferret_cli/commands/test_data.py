@@ -14,8 +14,6 @@ from matplotlib import image
 from ferret_cli.commands.data import show
 from ferret_core.protocol.errors import FerretError
 
-SPEED = {"OMP_NUM_THREADS": "1"}
-
 
 @pytest.fixture
 def spec(tmp_path: Path, tiny_model_dir: Path) -> Path:
@@ -37,8 +35,10 @@ def spec(tmp_path: Path, tiny_model_dir: Path) -> Path:
     return file
 
 
-def test_the_document_the_table_and_the_picture_of_one_partition(ferret: Any, spec: Path, tmp_path: Path) -> None:
-    done = ferret("data", "show", spec, "--out", tmp_path / "pictures", "--tokens", "--json", **SPEED)
+def test_the_document_the_table_and_the_picture_of_one_partition(
+    ferret_in_process: Any, spec: Path, tmp_path: Path
+) -> None:
+    done = ferret_in_process("data", "show", spec, "--out", tmp_path / "pictures", "--tokens", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["dataset"], found["partition"], found["clients"], found["examples"]) == ("jsonl", "dirichlet", 5, 20)
@@ -56,9 +56,9 @@ def test_the_document_the_table_and_the_picture_of_one_partition(ferret: Any, sp
     assert found["png"] in done.stderr
 
 
-def test_without_a_folder_nothing_is_written(ferret: Any, spec: Path, tmp_path: Path) -> None:
+def test_without_a_folder_nothing_is_written(ferret_in_process: Any, spec: Path, tmp_path: Path) -> None:
     before = set(tmp_path.iterdir())
-    done = ferret("data", "show", spec, "--set", "participants.simulated=4", **SPEED)
+    done = ferret_in_process("data", "show", spec, "--set", "participants.simulated=4")
     assert done.returncode == 0, done.stderr
     header, *lines = done.stdout.splitlines()
     assert header.split() == ["4", "clients", "least", "median", "most", "all"]
@@ -84,7 +84,7 @@ def test_a_broken_line_is_named_and_nothing_is_drawn(spec: Path, tmp_path: Path)
     with (tmp_path / "train.jsonl").open("a") as file:
         file.write('{"instruction": "Say 21.", "outp')
     error = refused("dataset.invalid", spec, out=tmp_path / "pictures")
-    assert f"{tmp_path}/train.jsonl': line 21 is not whole JSON" in error.detail
+    assert f"{tmp_path}/train.jsonl': line 21 is not valid JSON" in error.detail
     assert list((tmp_path / "pictures").iterdir()) == []
 
 

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from ferret_cli import drawing
 from ferret_cli.data.holdings import Holding
 from ferret_cli.data.picture import draw
-from ferret_cli.paper import look
 
 
 def holding(client: int, labels: dict[str, int]) -> Holding:
@@ -16,7 +17,7 @@ def holding(client: int, labels: dict[str, int]) -> Holding:
 
 
 def drawn(held: list[Holding]) -> Figure:
-    with look.applied():
+    with drawing.applied():
         return draw(held, "title")
 
 
@@ -38,6 +39,7 @@ def test_data_without_labels_need_no_legend() -> None:
 def test_many_labels_are_dots_whose_area_is_the_examples() -> None:
     figure = drawn([holding(1, {f"label {i}": 10 * (i + 1) for i in range(12)}), holding(2, {"label 0": 120})])
     _, matrix = figure.axes
+    dots: Any
     (dots,) = matrix.collections
     assert len(dots.get_offsets()) == 13
     assert dots.get_sizes()[11] == pytest.approx(12 * dots.get_sizes()[0])
@@ -48,9 +50,9 @@ def test_many_labels_are_dots_whose_area_is_the_examples() -> None:
 def test_every_size_makes_a_picture_with_something_on_it(clients: int, labels: int) -> None:
     names = itertools.cycle(f"task{i:03}_with_a_name_that_is_longer_than_there_is_room" for i in range(labels))
     held = [holding(client, {next(names): 20 + client % 7}) for client in range(clients)]
-    with look.applied():
+    with drawing.applied():
         figure = draw(held, "title")
-        picture = look.png(figure)
+        picture = drawing.png(figure)
     assert picture.startswith(b"\x89PNG")
     pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]  # pyright: ignore
     assert (pixels[60:600] < 200).any(axis=-1).mean() > 0.001

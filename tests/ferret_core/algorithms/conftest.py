@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ from torch import nn
 
 from ferret_core.algorithms import _base
 from ferret_core.algorithms._base import NOTHING, Client, FederatedAlgorithm, LocalUpdate, State, Weighted
-from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.protocol.wire import Array, Arrays, Contribution, ContributionMeta
 from ferret_core.training.local import LocalMetrics
 
 TASK = RoundTask(
@@ -42,7 +42,23 @@ class Weights(nn.Module):
     @property
     def flat(self) -> Array:
         """All weights, fp32 (d,), in canonical order."""
-        return torch.cat([one.detach().float().flatten() for one in trainable(self).values()]).numpy()
+        return torch.cat([weight.detach().float().flatten() for weight in trainable(self).values()]).numpy()
+
+
+class Participation(NamedTuple):
+    """What the server received, and what the participant keeps."""
+
+    contribution: Contribution
+    memory: Arrays
+
+
+def sent_over_the_wire(update: LocalUpdate, client: Client) -> Contribution:
+    """A local update, stamped with its task, as it arrives."""
+    fields = {name: getattr(client.task, name) for name in ("experiment", "round", "participant", "base_digest")}
+    meta = ContributionMeta(
+        **fields, algorithm="any", examples=len(client.shard), metrics=update.metrics, **update.columns
+    )
+    return Contribution.decode(Contribution(meta, update.arrays).encode())
 
 
 class Lab:
@@ -60,22 +76,22 @@ class Lab:
 
     def participate(
         self,
-        algorithm: FederatedAlgorithm,
+        algorithm: Any,
         model: nn.Module,
         state: State,
         train: Callable[..., None] | Array,
         memory: Arrays = NOTHING,
         **task: Any,
-    ) -> LocalUpdate:
+    ) -> Participation:
         """``train`` is the update that training comes to, fp32 (d,), or what does it."""
         self._train = train if callable(train) else moved_by(train)
         for array in memory.values():
             array.flags.writeable = False  # as it is when it was read: a round that is not committed must not change it
         client = Client(TASK.model_copy(update=task), Shard([Encoded([1], [2])], pad_id=0), memory, self.on_step)
-        contribution, kept = algorithm.local_update(model, state, client)
-        received = Contribution.decode(contribution.encode())
-        algorithm.check(received, client.task, shapes(model))
-        return LocalUpdate(received, {name: array.copy() for name, array in kept.items()})
+        update = algorithm.local_update(model, state, client)
+        received = sent_over_the_wire(update, client)
+        algorithm.config.check(received, client.task, shapes(model))
+        return Participation(received, {name: array.copy() for name, array in update.memory.items()})
 
     def fold(
         self, algorithm: FederatedAlgorithm, model: nn.Module, state: State, *received: Weighted, rate: float = 1.0
@@ -95,7 +111,7 @@ class Lab:
 def moved_by(update: Array) -> Callable[..., None]:
     def train(model: nn.Module, **_: Any) -> None:
         parameters = list(trainable(model).values())
-        parts = torch.from_numpy(update).split([one.numel() for one in parameters])
+        parts = torch.from_numpy(update).split([weight.numel() for weight in parameters])
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.data -= part.view_as(parameter)
 
@@ -120,3 +136,9 @@ def draw() -> Callable[..., Array]:
         return (np.random.default_rng(seed).integers(-512, 512, count) / 1024).astype(np.float32)
 
     return make
+
+
+@pytest.fixture
+def over_the_wire() -> Callable[[LocalUpdate, Client], Contribution]:
+    """``over_the_wire(update, client)``: what arrives at the server of a local update."""
+    return sent_over_the_wire

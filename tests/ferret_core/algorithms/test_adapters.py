@@ -18,16 +18,17 @@ from ferret_core import catalog, checkpoint
 from ferret_core.algorithms._base import Client
 from ferret_core.federated_data import FederatedData
 from ferret_core.federation import client_names, round_tasks
-from ferret_core.models.digest import frozen_digest, model_digest
+from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import load
 from ferret_core.models.parameters import trainable
 from ferret_core.participant import contribute
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Contribution
 from ferret_core.replica import Replica
+from ferret_core.sealed import Sealed
 from ferret_core.simulate import simulate
+from tests.ferret_core import manifest
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -41,6 +42,7 @@ FIRST_WEIGHTS = {
 }
 
 pytestmark = [
+    pytest.mark.heavy,
     pytest.mark.parametrize("name", NAMES),
     # Stock PEFT asks transformers under an old name.
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning"),
@@ -55,16 +57,16 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in trainable(model).items()}
 
 
-def contributions(replica: Replica, on_step: Callable[[int], None] | None = None) -> list[Contribution]:
+def contributions(replica: Replica, on_step: Callable[[int], None] | None = None) -> list[Sealed]:
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     names = client_names(replica.spec.participants.simulated)
     tasks = round_tasks(replica.spec, "exp", replica.round + 1, names, replica.digest)
-    return [contribute(replica, Client(t, data.shard(t.participant), {}, on_step)).contribution for t in tasks]
+    return [contribute(replica, Client(t, data.shard(t.participant), {}, on_step)).sealed for t in tasks]
 
 
 def after_a_round(spec: ExperimentSpec) -> Replica:
     replica = replica_of(spec)
-    replica.fold("exp", [(digest_bytes(one.encode()), one) for one in contributions(replica)], "")
+    replica.fold("exp", contributions(replica))
     return replica
 
 
@@ -108,7 +110,7 @@ def test_a_checkpoint_names_the_base_model_as_the_specification_does(
 def test_simulate_writes_the_adapters_of_the_last_round(name: str, toy_spec: SpecFactory, tmp_path: Path) -> None:
     spec = toy_spec(name, rounds=1)
     result = simulate(spec, out=tmp_path)
-    assert checkpoint.read_manifest(tmp_path).digest == result.digest
+    assert manifest.checked(tmp_path).digest == result.digest
     assert torch.equal(logits(stock(spec.model.source, tmp_path)), logits(after_a_round(spec).model))
 
 
@@ -126,11 +128,11 @@ def test_the_base_model_is_saved_and_read_back_before_adapters_are_in_it(
 
 def test_a_contribution_holds_the_adapters_alone_and_the_rest_never_moves(name: str, toy_spec: SpecFactory) -> None:
     replica = replica_of(toy_spec(name))
-    below = frozen_digest(replica.model)
+    below = frozen_weights_digest(replica.model)
     tuned = sum(parameter.numel() for parameter in trainable(replica.model).values())
     for sent in contributions(replica):
-        assert {key: array.shape for key, array in sent.arrays.items()} == {"update": (tuned,)}
-    assert frozen_digest(after_a_round(toy_spec(name)).model) == below
+        assert {key: array.shape for key, array in sent.contribution.arrays.items()} == {"update": (tuned,)}
+    assert frozen_weights_digest(after_a_round(toy_spec(name)).model) == below
 
 
 def test_adapters_end_at_the_mean_weighted_by_examples(name: str, toy_spec: SpecFactory) -> None:
@@ -138,10 +140,13 @@ def test_adapters_end_at_the_mean_weighted_by_examples(name: str, toy_spec: Spec
     replica = replica_of(spec)
     before = torch.cat([tensor.reshape(-1) for tensor in weights(replica.model).values()])
     sent = contributions(replica)
-    examples = np.array([one.meta.examples for one in sent], dtype=np.float64)
+    examples = np.array([item.meta.examples for item in sent], dtype=np.float64)
     assert set(examples) == {8, 9}
-    mean = sum(count * one.arrays["update"].astype(np.float64) for count, one in zip(examples, sent, strict=True))
-    replica.fold("exp", [(digest_bytes(one.encode()), one) for one in sent], "")
+    mean = sum(
+        count * item.contribution.arrays["update"].astype(np.float64)
+        for count, item in zip(examples, sent, strict=True)
+    )
+    replica.fold("exp", sent)
     after = torch.cat([tensor.reshape(-1) for tensor in weights(replica.model).values()])
     expected = before.double() - 0.5 * torch.from_numpy(mean / examples.sum())
     torch.testing.assert_close(after.double(), expected, rtol=0, atol=1e-6)
@@ -150,13 +155,13 @@ def test_adapters_end_at_the_mean_weighted_by_examples(name: str, toy_spec: Spec
 
 def test_first_weights_follow_from_the_seed_alone(name: str, toy_spec: SpecFactory) -> None:
     torch.manual_seed(1)
-    one = replica_of(toy_spec(name))
+    item = replica_of(toy_spec(name))
     torch.manual_seed(2)
     drawn = torch.get_rng_state()
     other = replica_of(toy_spec(name))
     assert torch.equal(torch.get_rng_state(), drawn), "and take nothing from torch's own generator"
-    assert other.digest == one.digest
-    assert replica_of(toy_spec(name, seed=6)).digest != one.digest
+    assert other.digest == item.digest
+    assert replica_of(toy_spec(name, seed=6)).digest != item.digest
 
 
 def test_first_weights_are_the_same_bits_everywhere(name: str, toy_spec: SpecFactory) -> None:
@@ -170,10 +175,10 @@ def test_a_half_precision_model_is_not_copied_for_training(
 ) -> None:
     replica = replica_of(toy_spec(name, model={"source": str(tiny_model_dir), "dtype": "bfloat16"}))
     adapters, frozen = trainable(replica.model), []
-    places = {key: one.data_ptr() for key, one in replica.model.named_parameters() if key not in adapters}
+    places = {key: weight.data_ptr() for key, weight in replica.model.named_parameters() if key not in adapters}
 
     def look(step: int) -> None:
-        at = {key: one.data_ptr() for key, one in replica.model.named_parameters() if key not in adapters}
+        at = {key: weight.data_ptr() for key, weight in replica.model.named_parameters() if key not in adapters}
         frozen.append(at == places)
 
     contributions(replica, look)
@@ -185,11 +190,13 @@ def test_a_half_precision_model_is_not_copied_for_training(
 def test_layers_with_adapters_can_be_checkpointed(name: str, toy_spec: SpecFactory) -> None:
     """Nothing below a soft prompt needs a gradient, and dropout must draw the same numbers twice."""
     plain, checkpointed = (
-        contributions(replica_of(toy_spec(name, options={"local": {"steps": 2, "activation_checkpointing": on}})))[0]
+        contributions(replica_of(toy_spec(name, options={"local": {"steps": 2, "activation_checkpointing": on}})))[
+            0
+        ].contribution.arrays["update"]
         for on in (False, True)
     )
-    np.testing.assert_allclose(checkpointed.arrays["update"], plain.arrays["update"], rtol=1e-4, atol=1e-7)
-    assert plain.arrays["update"].any()
+    np.testing.assert_allclose(checkpointed, plain, rtol=1e-4, atol=1e-7)
+    assert plain.any()
 
 
 def test_without_peft_the_error_names_it(name: str, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:

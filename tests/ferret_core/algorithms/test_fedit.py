@@ -100,8 +100,9 @@ def test_rate_defaults_to_the_authors_beside_other_local_options() -> None:
     assert (local.optimizer, local.learning_rate, local.steps) == ("adam", 3e-4, 3)
 
 
+@pytest.mark.heavy
 def test_the_catalog_needs_no_peft() -> None:
     program = "import sys; from ferret_core import catalog; catalog.entries('algorithms'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "ferret_core.algorithms.fedit" in done.stdout.split()
+    assert "ferret_core.algorithms.configs.fedit" in done.stdout.split()
     assert "peft" not in done.stdout.split()

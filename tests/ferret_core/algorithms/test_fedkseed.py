@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def clients_of(replica: Replica) -> list[Client]:
 
 def sent_by(replica: Replica, client: Client) -> Contribution:
     """Over the wire."""
-    return Contribution.decode(contribute(replica, client).contribution.encode())
+    return contribute(replica, client).sealed.contribution
 
 
 def slopes_by_candidate(slopes: Array, drawn: Array, K: int) -> Array:
@@ -84,12 +85,12 @@ def test_slopes_add_up_by_candidate_and_average_by_weight(toy_spec: SpecFactory)
     replica = replica_of(toy_spec("fedkseed", options={"K": K, "local": LOCAL}))
     sent = [sent_by(replica, client) for client in clients_of(replica)]
     shares = [0.5, 2.0, 1.5]
-    pairs = [Weighted(share, one) for share, one in zip(shares, sent, strict=True)]
+    pairs = [Weighted(share, contribution) for share, contribution in zip(shares, sent, strict=True)]
     result = replica.algorithm.aggregate(replica.state, pairs)
-    draws = [_seed_pool.draw(np.ones(K, np.int64), one.meta.seed or 0, 20) for one in sent]
+    draws = [_seed_pool.draw(np.ones(K, np.int64), contribution.meta.seed or 0, 20) for contribution in sent]
     expected = sum(
-        share * slopes_by_candidate(one.arrays["slopes"], drawn, K) / 4
-        for share, one, drawn in zip(shares, sent, draws, strict=True)
+        share * slopes_by_candidate(contribution.arrays["slopes"], drawn, K) / 4
+        for share, contribution, drawn in zip(shares, sent, draws, strict=True)
     )
     drawn = _seed_pool.drawn_in(result, K)
     assert set(np.flatnonzero(drawn)) == set(np.concatenate(draws).tolist())
@@ -97,11 +98,11 @@ def test_slopes_add_up_by_candidate_and_average_by_weight(toy_spec: SpecFactory)
 
 
 def test_directions_are_the_experiments_and_draws_the_participants(toy_spec: SpecFactory) -> None:
-    one, other = (replica_of(toy_spec("fedkseed", seed=seed)) for seed in (1, 2))
-    pool = one.state["candidates"]
+    first, other = (replica_of(toy_spec("fedkseed", seed=seed)) for seed in (1, 2))
+    pool = first.state["candidates"]
     assert (pool.dtype, pool.shape, len(set(pool.tolist()))) == (np.uint64, (4096,), 4096)
     assert not set(pool.tolist()) & set(other.state["candidates"].tolist())
-    tasks = [client.task.seed for client in clients_of(one)]
+    tasks = [client.task.seed for client in clients_of(first)]
     assert len({tuple(_seed_pool.draw(np.ones(4096, np.int64), seed, 20).tolist()) for seed in tasks}) == 3
 
 
@@ -118,10 +119,11 @@ def test_a_draw_of_ones_own_is_refused(toy_spec: SpecFactory, field: str, value:
     replica = replica_of(toy_spec("fedkseed", options={"local": {**LOCAL, "steps": 2}}))
     client = clients_of(replica)[0]
     sent = sent_by(replica, client)
-    replica.algorithm.check(sent, client.task, replica.shapes)
+    algorithm: Any = replica.algorithm
+    algorithm.config.check(sent, client.task, replica.shapes)
     foreign = Contribution(sent.meta.model_copy(update={field: value}), sent.arrays)
     with pytest.raises(FerretError, match=f"metadata.{field} = {value}") as caught:
-        replica.algorithm.check(foreign, client.task, replica.shapes)
+        algorithm.config.check(foreign, client.task, replica.shapes)
     assert caught.value.code == "contribution.malformed"
 
 
@@ -132,8 +134,8 @@ def test_a_model_in_half_precision_is_left_as_it_was_and_moved_by_the_same_bits(
     sent = sent_by(replicas[0], clients_of(replicas[0])[0])
     assert model_digest(replicas[0].model) == replicas[0].digest
     result = replicas[0].algorithm.aggregate(replicas[0].state, [Weighted(1.0, sent)])
-    for one in replicas:
-        one.algorithm.apply_update(one.model, one.state, result, 1.0)
+    for item in replicas:
+        item.algorithm.apply_update(item.model, item.state, result, 1.0)
     assert model_digest(replicas[0].model) == model_digest(replicas[1].model) != replicas[0].digest
 
 

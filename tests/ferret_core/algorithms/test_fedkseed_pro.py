@@ -14,8 +14,9 @@ from ferret_core.federated_data import FederatedData
 from ferret_core.federation import client_names, round_tasks
 from ferret_core.participant import contribute
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Array, Contribution
+from ferret_core.protocol.wire import Array
 from ferret_core.replica import Replica
+from ferret_core.sealed import Sealed
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -26,12 +27,12 @@ def replica_of(spec: ExperimentSpec) -> Replica:
     return Replica.load(catalog.resolve(spec))
 
 
-def one_round(replica: Replica) -> list[Contribution]:
+def one_round(replica: Replica) -> list[Sealed]:
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     names = client_names(replica.spec.participants.simulated)
     tasks = round_tasks(replica.spec, "exp", replica.round + 1, names, replica.digest)
-    sent = [contribute(replica, Client(task, data.shard(task.participant))).contribution for task in tasks]
-    replica.fold("exp", [(one.meta.participant, one) for one in sent], "")
+    sent = [contribute(replica, Client(task, data.shard(task.participant))).sealed for task in tasks]
+    replica.fold("exp", sent)
     return sent
 
 
@@ -72,9 +73,9 @@ def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
     magnitudes, counts = np.zeros(K), np.ones(K, np.int32)
     for _ in range(2):
         before = odds(replica.state)
-        for one in one_round(replica):
-            drawn = _seed_pool.draw(before, one.meta.seed or 0, 20)
-            np.add.at(magnitudes, drawn, np.minimum(np.abs(one.arrays["slopes"]), clip))
+        for round_ in one_round(replica):
+            drawn = _seed_pool.draw(before, round_.meta.seed or 0, 20)
+            np.add.at(magnitudes, drawn, np.minimum(np.abs(round_.contribution.arrays["slopes"]), clip))
             np.add.at(counts, drawn, 1)
     assert np.array_equal(replica.state["counts"], counts)
     assert counts.sum() == K + 2 * 3 * 20
@@ -94,7 +95,7 @@ def test_one_result_moves_the_history_of_others_alike(toy_spec: SpecFactory) -> 
     replica, follower = replica_of(spec), replica_of(spec)
     start = replica.state
     sent = one_round(replica)
-    result = follower.algorithm.aggregate(start, [Weighted(1.0, one) for one in sent])
+    result = follower.algorithm.aggregate(start, [Weighted(1.0, item.contribution) for item in sent])
     state = follower.algorithm.apply_update(follower.model, start, result, 1.0)
     assert np.array_equal(odds(state), odds(replica.state))
     assert np.array_equal(start["counts"], np.ones(16, np.int32)), "the state it came from is untouched"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,8 @@ def test_sequences_leave_room_for_the_prompt(name: str, toy_spec: SpecFactory) -
     replica = replica_of(toy_spec(name, options={"virtual_tokens": 30}))
     assert replica.context == CONTEXT - 30
     seen: list[int] = []
-    replica.model.get_base_model().model.layers[0].register_forward_hook(
+    model: Any = replica.model
+    model.get_base_model().model.layers[0].register_forward_hook(
         lambda module, given, output: seen.append(given[0].shape[1])
     )
     shard = shard_of([LONG], replica.tokenizer, replica.context)

@@ -13,12 +13,13 @@ from ferret_core import catalog
 from ferret_core.algorithms import fedprox
 from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms.fedprox import proximal
-from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
-from ferret_core.training.local import LocalConfig, train
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.local import train
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -26,7 +27,7 @@ SpecFactory = Callable[..., ExperimentSpec]
 def test_the_pull_back_is_mu_times_the_way_from_the_start(lab: Any, weights: Any) -> None:
     """Two steps of 0.5 of SGD whose loss has gradient 1: the second one's is 1 + μ (0.5 − 1)."""
 
-    def steps(model: nn.Module, *, correct: Callable[[], None], **_: Any) -> None:
+    def steps(model: nn.Module, *, correct: Callable[[], None], **others: Any) -> None:
         for parameter in trainable(model).values():
             for _ in range(2):
                 parameter.grad = torch.ones_like(parameter)
@@ -34,10 +35,10 @@ def test_the_pull_back_is_mu_times_the_way_from_the_start(lab: Any, weights: Any
                 parameter.data -= 0.5 * parameter.grad
 
     model, algorithm = weights((2, 2), dtype=torch.bfloat16), fedprox.Algorithm(fedprox.Config(mu=0.5))
-    one = lab.participate(algorithm, model, {}, steps).contribution
-    np.testing.assert_array_equal(one.arrays["update"], np.full(4, 0.5 + 0.5 * 0.75, np.float32))
-    moved, _ = lab.update(algorithm, weights((2, 2)), {}, Weighted(1.0, one))
-    np.testing.assert_array_equal(moved, one.arrays["update"])
+    contribution = lab.participate(algorithm, model, {}, steps).contribution
+    np.testing.assert_array_equal(contribution.arrays["update"], np.full(4, 0.5 + 0.5 * 0.75, np.float32))
+    moved, _ = lab.update(algorithm, weights((2, 2)), {}, Weighted(1.0, contribution))
+    np.testing.assert_array_equal(moved, contribution.arrays["update"])
 
 
 def test_without_the_pull_it_is_fedavg(toy_spec: SpecFactory) -> None:
@@ -49,30 +50,32 @@ def test_without_the_pull_it_is_fedavg(toy_spec: SpecFactory) -> None:
 
 def test_a_stronger_pull_keeps_a_participant_closer(tiny_model: LlamaForCausalLM) -> None:
     shard = Shard([Encoded([3, 4, 5], [6, 7, 1]), Encoded([3, 5], [8, 1])], pad_id=2)
-    start = {name: one.detach().clone() for name, one in trainable(tiny_model).items()}
+    start = {name: weight.detach().clone() for name, weight in trainable(tiny_model).items()}
     config, ways = LocalConfig(optimizer="sgd", learning_rate=0.1, steps=8, accumulation=1), []
     for mu in (0.0, 1.0, 4.0):
         with torch.no_grad():
-            for name, one in trainable(tiny_model).items():
-                one.copy_(start[name])
+            for name, weight in trainable(tiny_model).items():
+                weight.copy_(start[name])
         train(tiny_model, shard.batches(2, 0), config, correct=proximal(tiny_model, start, mu))
-        ways.append(sum(float((one.detach() - start[name]).norm() ** 2) for name, one in trainable(tiny_model).items()))
+        ways.append(
+            sum(float((weight.detach() - start[name]).norm() ** 2) for name, weight in trainable(tiny_model).items())
+        )
     assert ways[0] > 1.2 * ways[1] > 1.2**2 * ways[2]
 
 
 def test_gradients_are_clipped_with_the_correction_in_them(tiny_model: LlamaForCausalLM) -> None:
     shard = Shard([Encoded([3, 4, 5], [6, 7, 1])], pad_id=2)
-    start = {name: one.detach().clone() for name, one in trainable(tiny_model).items()}
+    start = {name: weight.detach().clone() for name, weight in trainable(tiny_model).items()}
     config = LocalConfig(optimizer="sgd", learning_rate=1.0, steps=1, accumulation=1, clip_norm=0.01)
 
     def enlarge() -> None:
-        for one in trainable(tiny_model).values():
-            assert one.grad is not None
-            one.grad *= 1000
+        for weight in trainable(tiny_model).values():
+            assert weight.grad is not None
+            weight.grad *= 1000
 
     train(tiny_model, shard.batches(1, 0), config, correct=enlarge)
-    moved = [one.detach() - start[name] for name, one in trainable(tiny_model).items()]
-    assert float(torch.cat([one.flatten() for one in moved]).norm()) == pytest.approx(0.01, rel=1e-3)
+    moved = [weight.detach() - start[name] for name, weight in trainable(tiny_model).items()]
+    assert float(torch.cat([item.flatten() for item in moved]).norm()) == pytest.approx(0.01, rel=1e-3)
 
 
 def test_steps_in_the_backward_pass_are_refused_with_the_specification(toy_spec: SpecFactory) -> None:

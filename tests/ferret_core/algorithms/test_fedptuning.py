@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -26,7 +27,7 @@ def test_embeddings_and_encoder_are_sent(toy_spec: SpecFactory) -> None:
 
 def test_embeddings_begin_with_variance_one(toy_spec: SpecFactory) -> None:
     (embeddings,) = (
-        one for name, one in trainable(replica_of(toy_spec("fedptuning")).model).items() if "embed" in name
+        weight for name, weight in trainable(replica_of(toy_spec("fedptuning")).model).items() if "embed" in name
     )
     assert embeddings.shape == (20, 32)
     assert 0.9 < embeddings.std() < 1.1
@@ -36,8 +37,9 @@ def test_a_checkpoint_holds_the_computed_prompt(toy_spec: SpecFactory, tmp_path:
     replica = replica_of(toy_spec("fedptuning", options=OPTIONS))
     checkpoint.write(replica, "exp", tmp_path)
     (written,) = load_file(tmp_path / "adapter_model.safetensors").values()
+    model: Any = replica.model
     with torch.inference_mode():
-        assert torch.equal(written, replica.model.get_prompt(1)[0])
+        assert torch.equal(written, model.get_prompt(1)[0])
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:

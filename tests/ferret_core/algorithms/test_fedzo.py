@@ -45,7 +45,7 @@ def test_the_server_takes_one_participants_model_as_it_is(toy_spec: SpecFactory)
     """Its steps are b₁ of b₂ directions each, drawn from its task's seed."""
     replica = replica_of(toy_spec("fedzo", options={"local": {**LOCAL, "perturbations": 3}}))
     alone, (client, *_) = replica_of(replica.spec), clients_of(replica)
-    sent = contribute(replica, client).contribution
+    sent = contribute(replica, client).sealed.contribution
     algorithm = replica.algorithm
     algorithm.apply_update(replica.model, {}, algorithm.aggregate({}, [Weighted(3.0, sent)]), 1.0)
     local = fedzo.Config.model_validate(replica.spec.algorithm.options).local
@@ -65,8 +65,8 @@ def test_a_runaway_is_no_contribution_and_leaves_the_model(toy_spec: SpecFactory
 
 def test_participants_look_along_directions_of_their_own(toy_spec: SpecFactory) -> None:
     replica = replica_of(toy_spec("fedzo", options={"local": {**LOCAL, "steps": 1}}))
-    one, other = (contribute(replica, client).contribution.arrays["update"] for client in clients_of(replica)[:2])
-    assert abs(np.corrcoef(one, other)[0, 1]) < 0.05
+    sent = [contribute(replica, client).sealed for client in clients_of(replica)[:2]]
+    assert abs(np.corrcoef([sealed.contribution.arrays["update"] for sealed in sent])[0, 1]) < 0.05
 
 
 def test_the_defaults_are_the_papers() -> None:

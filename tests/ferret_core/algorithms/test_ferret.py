@@ -11,13 +11,14 @@ from torch import Tensor, nn
 
 from ferret_core import catalog
 from ferret_core.algorithms import _base, fedavg, ferret
-from ferret_core.algorithms._base import Client, Weighted
-from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.algorithms._base import Client, LocalUpdate, Weighted
+from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.federated_data import FederatedData
 from ferret_core.federation import client_names, round_tasks
 from ferret_core.ledger import LedgerEntry
 from ferret_core.models.digest import model_digest
-from ferret_core.models.parameters import sizes, trainable
+from ferret_core.models.parameters import trainable
+from ferret_core.models.shapes import sizes
 from ferret_core.participant import contribute
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.budget import METADATA
@@ -29,6 +30,7 @@ from ferret_core.simulate import simulate
 from ferret_core.training.local import LocalMetrics
 
 SpecFactory = Callable[..., ExperimentSpec]
+OverTheWire = Callable[[LocalUpdate, Client], Contribution]
 
 GOLDEN = {
     "float32": "460f589b790b471480afe2c06628731ebfd7e63212ab306216c968628687a42d",
@@ -45,13 +47,12 @@ def contributions(replica: Replica) -> list[Contribution]:
     """One round's, over the wire."""
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     tasks = tasks_of(replica)
-    updates = [contribute(replica, Client(task, data.shard(task.participant))) for task in tasks]
-    return [Contribution.decode(one.contribution.encode()) for one in updates]
+    return [contribute(replica, Client(task, data.shard(task.participant))).sealed.contribution for task in tasks]
 
 
 def alike(received: Iterable[Contribution]) -> list[Weighted]:
     """Contributions of equal weights."""
-    return [Weighted(1.0, one) for one in received]
+    return [Weighted(1.0, item) for item in received]
 
 
 def tasks_of(replica: Replica) -> list[RoundTask]:
@@ -82,11 +83,12 @@ def replica_of(spec: ExperimentSpec) -> Replica:
 )
 def test_every_combination_learns_and_is_accepted(toy_spec: SpecFactory, options: dict[str, Any]) -> None:
     spec = toy_spec(options={"K": 1_500, **options}, rounds=4, evaluation={"examples": 10, "generate": 0})
-    losses = [one.metrics["eval_loss"] for one in simulate(spec).rounds]
+    losses = [round_.metrics["eval_loss"] for round_ in simulate(spec).rounds]
     assert losses[-1] < losses[0] - 0.1
     replica = replica_of(spec)
+    algorithm: Any = replica.algorithm
     for task, sent in zip(tasks_of(replica), contributions(replica), strict=True):
-        replica.algorithm.check(sent, task, replica.shapes)
+        algorithm.config.check(sent, task, replica.shapes)
 
 
 class Weights(nn.Module):
@@ -110,7 +112,9 @@ def moved_by_a_pattern(
 
 
 @pytest.mark.parametrize("dtype", list(GOLDEN))
-def test_three_rounds_give_the_same_bits_everywhere(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+def test_three_rounds_give_the_same_bits_everywhere(
+    monkeypatch: pytest.MonkeyPatch, over_the_wire: OverTheWire, dtype: str
+) -> None:
     """A changed digest means that updates, or a recorded ledger, are no longer what they were."""
     monkeypatch.setenv("FERRET_KERNEL", "reference")
     monkeypatch.setattr(_base, "train", moved_by_a_pattern)
@@ -123,8 +127,8 @@ def test_three_rounds_give_the_same_bits_everywhere(monkeypatch: pytest.MonkeyPa
             TASK.model_copy(update={"base_digest": model_digest(model), "seed": seed, "data_seed": seed + number})
             for seed in (11 * number, 2**64 - number)
         ]
-        updates = [algorithm.local_update(model, state, Client(task, shard)) for task in tasks]
-        received = [Contribution.decode(one.contribution.encode()) for one in updates]
+        clients = [Client(task, shard) for task in tasks]
+        received = [over_the_wire(algorithm.local_update(model, state, client), client) for client in clients]
         state = algorithm.apply_update(model, state, algorithm.aggregate(state, alike(received)), 1.0)
     assert model_digest(model) == GOLDEN[dtype]
 
@@ -146,7 +150,7 @@ def test_one_update_moves_a_model_to_the_same_bits_with_every_kernel(
     assert digests != {replica.digest}
 
 
-def test_with_as_many_coordinates_as_elements_it_is_fedavg(toy_spec: SpecFactory) -> None:
+def test_with_as_many_coordinates_as_elements_it_is_fedavg(toy_spec: SpecFactory, over_the_wire: OverTheWire) -> None:
     """G with K = d has one element per bucket: nothing is lost but rounding."""
     replica = replica_of(toy_spec(options={"K": 10**7, "coordinates": "float32"}))
     dense = fedavg.Algorithm(fedavg.Config(local=replica.spec.algorithm.options["local"]))
@@ -155,7 +159,8 @@ def test_with_as_many_coordinates_as_elements_it_is_fedavg(toy_spec: SpecFactory
     updates = []
     for algorithm in (replica.algorithm, dense):
         state = algorithm.init_state(replica.model, 0)
-        sent = algorithm.local_update(replica.model, state, Client(task, data.shard("client-001"))).contribution
+        client = Client(task, data.shard("client-001"))
+        sent = over_the_wire(algorithm.local_update(replica.model, state, client), client)
         algorithm.apply_update(replica.model, state, algorithm.aggregate(state, alike([sent])), 1.0)
         updates.append({name: before[name] - after for name, after in weights(replica.model).items()})
         for name, parameter in trainable(replica.model).items():
@@ -168,9 +173,9 @@ def test_blocks_sent_whole_arrive_as_fedavg_would_send_them(toy_spec: SpecFactor
     replica = replica_of(toy_spec(options={"K": 2_000, "coordinates": "float32", "whole_up_to": 64}))
     dense = replica_of(toy_spec("fedavg"))
     before = weights(replica.model)
-    for one in (replica, dense):
-        result = one.algorithm.aggregate(one.state, alike(contributions(one)))
-        one.algorithm.apply_update(one.model, one.state, result, 1.0)
+    for item in (replica, dense):
+        result = item.algorithm.aggregate(item.state, alike(contributions(item)))
+        item.algorithm.apply_update(item.model, item.state, result, 1.0)
     moved, expected = weights(replica.model), weights(dense.model)
     small = [name for name, tensor in before.items() if tensor.numel() <= 64]
     assert small
@@ -229,15 +234,16 @@ def test_disjoint_participants_share_a_seed_and_send_other_rows(toy_spec: SpecFa
     options = {"seeds": "disjoint", "basis": "H", "allocation": "fixed", "coordinates": "float32", "K": 4_000}
     replica = replica_of(toy_spec(options=options))
     received = contributions(replica)
-    assert len({one.meta.seed for one in received}) == 1
-    assert [one.meta.share for one in received] == [0, 1, 2]
+    assert len({item.meta.seed for item in received}) == 1
+    assert [item.meta.share for item in received] == [0, 1, 2]
     swapped = Contribution(received[0].meta.model_copy(update={"share": 1}), received[0].arrays)
+    algorithm: Any = replica.algorithm
     with pytest.raises(FerretError, match=r"metadata.share = 1: expected 0"):
-        replica.algorithm.check(swapped, tasks_of(replica)[0], replica.shapes)
+        algorithm.config.check(swapped, tasks_of(replica)[0], replica.shapes)
     moved = []
-    for one in ([received[0]], [swapped]):
+    for item in ([received[0]], [swapped]):
         fresh = replica_of(replica.spec)
-        result = fresh.algorithm.aggregate(fresh.state, alike(one))
+        result = fresh.algorithm.aggregate(fresh.state, alike(item))
         fresh.algorithm.apply_update(fresh.model, fresh.state, result, 1.0)
         moved.append(model_digest(fresh.model))
     assert moved[0] != moved[1], "the same coordinates stand for other directions"
@@ -289,29 +295,29 @@ def test_the_stored_specification_says_what_a_preset_and_a_default_mean(toy_spec
     ],
 )
 def test_a_wrong_allocation_is_refused_by_block(K: tuple[int, ...] | None, field: str, message: str) -> None:
-    algorithm = ferret.Algorithm(ferret.Config(K=64))
+    config = ferret.Config(K=64)
     sent = contribution(K, quantize.quantize([torch.ones(32), torch.ones(32)], "sign"))
     with pytest.raises(FerretError, match=message) as caught:
-        algorithm.check(sent, TASK, {"a": (1000,), "b": (50, 10)})
+        config.check(sent, TASK, {"a": (1000,), "b": (50, 10)})
     assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", field)
 
 
 def test_a_block_sent_whole_must_be_whole() -> None:
-    algorithm = ferret.Algorithm(ferret.Config(K=64, whole_up_to=8))
+    config = ferret.Config(K=64, whole_up_to=8)
     gammas = [torch.ones(8), torch.ones(56)]
-    algorithm.check(contribution((8, 56), quantize.quantize(gammas, "sign", whole=[0])), TASK, {"a": (8,), "b": (500,)})
+    config.check(contribution((8, 56), quantize.quantize(gammas, "sign", whole=[0])), TASK, {"a": (8,), "b": (500,)})
     with pytest.raises(FerretError, match="K of a = 7: must be 8"):
-        algorithm.check(contribution((7, 57), {}), TASK, {"a": (8,), "b": (500,)})
+        config.check(contribution((7, 57), {}), TASK, {"a": (8,), "b": (500,)})
 
 
 @pytest.mark.parametrize(("allocation", "K"), [("uniform", (32, 32)), ("fixed", (43, 21))])
 def test_an_allocation_that_ignores_the_update_is_the_one_everybody_has(allocation: str, K: tuple[int, ...]) -> None:
-    algorithm = ferret.Algorithm(ferret.Config.model_validate({"allocation": allocation, "K": 64}))
+    config = ferret.Config.model_validate({"allocation": allocation, "K": 64})
     shapes = {"a": (1000,), "b": (50, 10)}
-    algorithm.check(contribution(K, quantize.quantize([torch.ones(k) for k in K], "sign")), TASK, shapes)
+    config.check(contribution(K, quantize.quantize([torch.ones(k) for k in K], "sign")), TASK, shapes)
     other = (K[0] + 1, K[1] - 1)
     with pytest.raises(FerretError, match=f"is not the {allocation} allocation"):
-        algorithm.check(contribution(other, quantize.quantize([torch.ones(k) for k in other], "sign")), TASK, shapes)
+        config.check(contribution(other, quantize.quantize([torch.ones(k) for k in other], "sign")), TASK, shapes)
 
 
 @pytest.mark.parametrize(
@@ -325,10 +331,10 @@ def test_an_allocation_that_ignores_the_update_is_the_one_everybody_has(allocati
     ],
 )
 def test_columns_that_the_task_did_not_ask_for_are_refused(changes: dict[str, Any], message: str) -> None:
-    algorithm = ferret.Algorithm(ferret.Config(K=64))
+    config = ferret.Config(K=64)
     sent = contribution((64,), quantize.quantize([torch.ones(64)], "sign"), **changes)
     with pytest.raises(FerretError, match=message) as caught:
-        algorithm.check(sent, TASK, {"a": (1000,)})
+        config.check(sent, TASK, {"a": (1000,)})
     assert caught.value.code == "contribution.malformed"
 
 
@@ -349,7 +355,7 @@ def test_half_precision_is_rounded_by_a_seed_that_nobody_chooses(toy_spec: SpecF
         replica.algorithm.aggregate(replica.state, alike(order)) for order in (received, received[::-1], received[:1])
     ]
     assert len({int(result["rounding"][0]) for result in results}) == 1
-    seeds = {one.meta.seed for one in received} | {task.round_seed for task in tasks_of(replica)}
+    seeds = {item.meta.seed for item in received} | {task.round_seed for task in tasks_of(replica)}
     assert int(results[0]["rounding"][0]) not in seeds
 
 
@@ -376,8 +382,8 @@ def test_the_rate_scales_the_step_exactly(toy_spec: SpecFactory) -> None:
         result = replica.algorithm.aggregate(replica.state, alike(contributions(replica)[:1]))
         replica.algorithm.apply_update(replica.model, replica.state, result, rate)
         steps.append([before[name] - after for name, after in weights(replica.model).items()])
-    for one, two in zip(*steps, strict=True):
-        torch.testing.assert_close(2 * one, two, rtol=1e-4, atol=1e-6)
+    for item, two in zip(*steps, strict=True):
+        torch.testing.assert_close(2 * item, two, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("seeds", ["own", "shared"])
@@ -390,7 +396,7 @@ def test_a_heavier_participant_counts_for_more(toy_spec: SpecFactory, seeds: str
         fresh.algorithm.apply_update(fresh.model, fresh.state, fresh.algorithm.aggregate(fresh.state, weighted), 1.0)
         return torch.cat([tensor.reshape(-1) for tensor in weights(fresh.model).values()])
 
-    alone = [moved(Weighted(1.0, one)) for one in received]
+    alone = [moved(Weighted(1.0, item)) for item in received]
     together = moved(Weighted(30.0, received[0]), Weighted(10.0, received[1]))
     torch.testing.assert_close(together, 0.75 * alone[0] + 0.25 * alone[1], rtol=1e-4, atol=1e-6)
 

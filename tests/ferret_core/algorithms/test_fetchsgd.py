@@ -43,9 +43,9 @@ def test_an_entry_lies_where_its_word_says() -> None:
 
 
 def test_a_sketch_is_linear(draw: Callable[..., Array]) -> None:
-    one, other = draw(5000, 1), draw(5000, 2)
-    both = sketch(one + 2 * other, 3, 50, 7)
-    np.testing.assert_array_equal(both, sketch(one, 3, 50, 7) + 2 * sketch(other, 3, 50, 7))
+    first, other = draw(5000, 1), draw(5000, 2)
+    both = sketch(first + 2 * other, 3, 50, 7)
+    np.testing.assert_array_equal(both, sketch(first, 3, 50, 7) + 2 * sketch(other, 3, 50, 7))
 
 
 @pytest.mark.parametrize("rows", [1, 4, 5])
@@ -99,8 +99,8 @@ def test_momentum_and_error_build_up_in_the_sketch(lab: Any, weights: Any) -> No
     rounds = []
     for large, small in [(4.0, 3.0), (0.0, 0.0), (0.0, 0.0)]:
         update = np.array([large, small, *[0] * 8], np.float32)
-        one = lab.participate(algorithm, model, state, update).contribution
-        moved, state = lab.update(algorithm, model, state, Weighted(1.0, one))
+        contribution = lab.participate(algorithm, model, state, update).contribution
+        moved, state = lab.update(algorithm, model, state, Weighted(1.0, contribution))
         rounds.append(moved[:2].tolist())
     # u is (4, 3), (0, 1.5), (0, 0); e before the move (4, 3), (0, 4.5), (0, 0).
     assert rounds == [[4, 0], [0, 4.5], [0, 0]]
@@ -112,8 +112,8 @@ def test_a_table_that_is_far_too_small_does_not_diverge(lab: Any, weights: Any, 
     state = algorithm.init_state(model, 0)
     moves = []
     for number in range(12):
-        one = lab.participate(algorithm, model, state, draw(4000, number)).contribution
-        moved, state = lab.update(algorithm, model, state, Weighted(1.0, one))
+        contribution = lab.participate(algorithm, model, state, draw(4000, number)).contribution
+        moved, state = lab.update(algorithm, model, state, Weighted(1.0, contribution))
         moves.append(float(np.linalg.norm(moved)))
     assert max(moves) < 2 * moves[0]
 
@@ -121,8 +121,8 @@ def test_a_table_that_is_far_too_small_does_not_diverge(lab: Any, weights: Any, 
 def test_the_rate_scales_what_enters_the_error(lab: Any, weights: Any) -> None:
     model, algorithm = weights((10,)), algorithm_of(columns=5000, k=10, momentum=0)
     state, before = algorithm.init_state(model, 0), model.flat
-    one = lab.participate(algorithm, model, state, np.arange(10, dtype=np.float32)).contribution
-    lab.fold(algorithm, model, state, Weighted(1.0, one), rate=0.5)
+    contribution = lab.participate(algorithm, model, state, np.arange(10, dtype=np.float32)).contribution
+    lab.fold(algorithm, model, state, Weighted(1.0, contribution), rate=0.5)
     np.testing.assert_allclose(before - model.flat, np.arange(10) / 2, atol=1e-6)
 
 
@@ -149,7 +149,7 @@ def test_a_budget_for_no_column_is_refused_before_anything_runs(toy_spec: SpecFa
 
 def test_a_table_of_another_shape_is_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     model, algorithm = weights((100,)), algorithm_of(columns=10)
-    one = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(100)).contribution
+    contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(100)).contribution
     with pytest.raises(FerretError, match=r"expected float32 \(4, 10\)") as caught:
-        algorithm_of(columns=10, rows=4).check(one, lab.task, shapes(model))
+        algorithm_of(columns=10, rows=4).config.check(contribution, lab.task, shapes(model))
     assert caught.value.code == "contribution.malformed"

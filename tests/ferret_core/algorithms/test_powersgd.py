@@ -32,20 +32,20 @@ def test_an_update_of_that_rank_arrives_exactly(lab: Any, weights: Any) -> None:
     model, algorithm = weights((30, 20), (4, 5, 6), (9,)), algorithm_of(3)
     state = algorithm.init_state(model, 0)
     update = np.concatenate([low_rank(30, 20, 3).ravel(), low_rank(4, 30, 2).ravel(), np.arange(9, dtype=np.float32)])
-    one = lab.participate(algorithm, model, state, update)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, one.contribution))
+    contribution = lab.participate(algorithm, model, state, update)
+    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
     np.testing.assert_allclose(moved, update, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(one.memory["error"], 0, atol=2e-5)
+    np.testing.assert_allclose(contribution.memory["error"], 0, atol=2e-5)
 
 
 def test_nothing_is_lost_sent_and_kept_are_what_there_was(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     model, algorithm = weights((30, 20), (17,)), algorithm_of(2)
     state, update, memory = algorithm.init_state(model, 0), draw(617, 1), {"error": draw(617, 2)}
-    one = lab.participate(algorithm, model, state, update, memory)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, one.contribution))
-    np.testing.assert_allclose(moved + one.memory["error"], update + memory["error"], rtol=0, atol=1e-5)
-    assert np.abs(one.memory["error"][:600]).max() > 0.1
-    assert not one.memory["error"][600:].any()
+    contribution = lab.participate(algorithm, model, state, update, memory)
+    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
+    np.testing.assert_allclose(moved + contribution.memory["error"], update + memory["error"], rtol=0, atol=1e-5)
+    assert np.abs(contribution.memory["error"][:600]).max() > 0.1
+    assert not contribution.memory["error"][600:].any()
 
 
 def test_the_warm_start_finds_the_best_approximation_in_a_few_rounds(lab: Any, weights: Any) -> None:
@@ -56,9 +56,9 @@ def test_the_warm_start_finds_the_best_approximation_in_a_few_rounds(lab: Any, w
     best = np.sqrt((np.linalg.svd(matrix, compute_uv=False)[2:] ** 2).sum())
     errors = []
     for _ in range(5):
-        one = lab.participate(algorithm, model, state, matrix.ravel())
-        errors.append(np.linalg.norm(one.memory["error"]))
-        _, state = lab.update(algorithm, model, state, Weighted(1.0, one.contribution))
+        item = lab.participate(algorithm, model, state, matrix.ravel())
+        errors.append(np.linalg.norm(item.memory["error"]))
+        _, state = lab.update(algorithm, model, state, Weighted(1.0, item.contribution))
     assert errors[0] > 1.05 * best
     assert errors[-1] < 1.0001 * best
 
@@ -80,21 +80,21 @@ def test_like_updates_do_not_cancel_in_the_next_start(lab: Any, weights: Any) ->
         lab.participate(algorithm, model, state, (common + 0.01 * low_rank(30, 20, 9, seed)).ravel()).contribution
         for seed in (5, 6, 7)
     ]
-    _, after = lab.update(algorithm, model, state, *(Weighted(1.0, one) for one in sent))
+    _, after = lab.update(algorithm, model, state, *(Weighted(1.0, contribution) for contribution in sent))
     assert np.linalg.norm(after["Q"]) > 0.95 * np.linalg.norm(sent[0].arrays["Q"])
 
 
 def test_an_update_of_nothing_is_sent_as_nothing(lab: Any, weights: Any) -> None:
     model, algorithm = weights((12, 10)), algorithm_of(2)
-    one = lab.participate(algorithm, model, algorithm.init_state(model, 0), np.zeros(120, np.float32))
-    assert not one.contribution.arrays["Q"].any()
-    assert not one.memory["error"].any()
+    item = lab.participate(algorithm, model, algorithm.init_state(model, 0), np.zeros(120, np.float32))
+    assert not item.contribution.arrays["Q"].any()
+    assert not item.memory["error"].any()
 
 
 def test_a_matrix_smaller_than_its_factors_is_sent_whole(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     model, algorithm = weights((6, 6), (20, 30)), algorithm_of(3)
-    one = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(636))
-    assert {name: array.shape for name, array in one.contribution.arrays.items()} == {
+    item = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(636))
+    assert {name: array.shape for name, array in item.contribution.arrays.items()} == {
         "P": (60,),
         "Q": (90,),
         "whole": (36,),
@@ -131,7 +131,7 @@ def test_bytes_are_rank_times_rows_and_columns(toy_spec: SpecFactory) -> None:
 
 def test_factors_of_another_rank_are_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     model, algorithm = weights((30, 20)), algorithm_of(2)
-    one: Contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(600)).contribution
+    item: Contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(600)).contribution
     with pytest.raises(FerretError, match=r"expected float32 \(90,\)") as caught:
-        algorithm_of(3).check(one, lab.task, shapes(model))
+        algorithm_of(3).config.check(item, lab.task, shapes(model))
     assert caught.value.code == "contribution.malformed"

@@ -14,9 +14,9 @@ from ferret_core.models.parameters import shapes, trainable
 from ferret_core.projection.budget import METADATA
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.protocol.wire import Arrays, Contribution
 from ferret_core.simulate import simulate
-from ferret_core.training.local import LocalConfig
+from ferret_core.training.config import LocalConfig
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -52,7 +52,8 @@ def run(
     **how: Any,
 ) -> tuple[Arrays, list[Arrays]]:
     """State and memories after rounds in which ``sampled`` take turns; ``counts`` are the participants' weights."""
-    state, memories = algorithm.init_state(model, 0), [dict[str, Array](), dict[str, Array]()]
+    state: Arrays = algorithm.init_state(model, 0)
+    memories: list[Arrays] = [{}, {}]
     for number in range(rounds):
         received = []
         for i in sampled[number % len(sampled)]:
@@ -101,11 +102,11 @@ def test_a_participants_control_variate_is_its_mean_gradient(lab: Any, weights: 
     model, algorithm = weights((3,)), scaffold.Algorithm(scaffold.Config(local=LOCAL.model_copy(update={"steps": 2})))
     state = {"control": np.full(3, 0.5, np.float32)}
     memory = {"control": np.full(3, 0.25, np.float32)}
-    one = lab.participate(algorithm, model, state, descend(0), memory, population=4)
+    item = lab.participate(algorithm, model, state, descend(0), memory, population=4)
     # w: 1 → 1 − 0.05·1 − 0.05·(0.5 − 0.25) = 0.9375; gradients 1 and 0.9375
-    np.testing.assert_allclose(one.memory["control"], (1 + 0.9375) / 2, rtol=1e-5)
-    np.testing.assert_allclose(one.contribution.arrays["control"], ((1 + 0.9375) / 2 - 0.25) / 4, rtol=1e-5)
-    np.testing.assert_allclose(one.contribution.arrays["update"], 0.05 * (1 + 0.9375 + 2 * 0.25), rtol=1e-5)
+    np.testing.assert_allclose(item.memory["control"], (1 + 0.9375) / 2, rtol=1e-5)
+    np.testing.assert_allclose(item.contribution.arrays["control"], ((1 + 0.9375) / 2 - 0.25) / 4, rtol=1e-5)
+    np.testing.assert_allclose(item.contribution.arrays["update"], 0.05 * (1 + 0.9375 + 2 * 0.25), rtol=1e-5)
 
 
 def test_what_stops_the_work_is_still_called_after_each_step(lab: Any, weights: Any) -> None:
@@ -122,7 +123,7 @@ def test_steps_in_the_backward_pass_are_corrected_too(toy_spec: SpecFactory) -> 
     losses = []
     for in_backward in (False, True):
         spec = toy_spec("scaffold", options={"local": {**local, "in_backward": in_backward}}, rounds=3)
-        losses.append([one.metrics["eval_loss"] for one in simulate(spec).rounds])
+        losses.append([round_.metrics["eval_loss"] for round_ in simulate(spec).rounds])
     np.testing.assert_allclose(*losses, rtol=1e-4)
     assert losses[0][-1] < losses[0][0]
 
@@ -135,7 +136,9 @@ def test_it_sends_and_receives_two_numbers_for_each_parameter(toy_spec: SpecFact
 
 def test_an_update_without_its_control_variate_is_refused(lab: Any, weights: Any) -> None:
     model, algorithm = weights((3,)), scaffold.Algorithm(scaffold.Config(local=LOCAL))
-    one = lab.participate(algorithm, model, algorithm.init_state(model, 0), descend(0)).contribution
+    contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), descend(0)).contribution
     with pytest.raises(FerretError, match="expected exactly control, update") as caught:
-        algorithm.check(Contribution(one.meta, {"update": one.arrays["update"]}), lab.task, shapes(model))
+        algorithm.config.check(
+            Contribution(contribution.meta, {"update": contribution.arrays["update"]}), lab.task, shapes(model)
+        )
     assert caught.value.code == "contribution.malformed"

@@ -30,8 +30,8 @@ def voted(lab: Any, weights: Any, options: dict[str, Any], *votes: tuple[float, 
 
 
 def test_the_majority_decides_the_sign_and_the_mean_size_of_each_tensor_the_step(lab: Any, weights: Any) -> None:
-    one, two, three = [1.0, 1, -1, 2, 2], [1.0, -1, -1, 2, -2], [-4.0, 4, -4, -2, -2]
-    moved = voted(lab, weights, {}, (1, one), (1, two), (1, three))
+    first, two, three = [1.0, 1, -1, 2, 2], [1.0, -1, -1, 2, -2], [-4.0, 4, -4, -2, -2]
+    moved = voted(lab, weights, {}, (1, first), (1, two), (1, three))
     np.testing.assert_array_equal(moved, np.array([2, 2, -2, 2, -2], np.float32))
 
 
@@ -54,8 +54,8 @@ def test_zeros_do_not_all_vote_for_the_same(lab: Any, weights: Any) -> None:
     model, algorithm = weights((4000,)), signsgd.Algorithm(signsgd.Config())
     state, nothing = algorithm.init_state(model, 0), np.zeros(4000, np.float32)
     sent = [lab.participate(algorithm, model, state, nothing, seed=seed).contribution for seed in (3, 4)]
-    bits = [np.unpackbits(one.arrays["signs"], count=4000) for one in sent]
-    assert all(1800 < one.sum() < 2200 for one in bits)
+    bits = [np.unpackbits(contribution.arrays["signs"], count=4000) for contribution in sent]
+    assert all(1800 < item.sum() < 2200 for item in bits)
     assert 1800 < (bits[0] ^ bits[1]).sum() < 2200
 
 
@@ -64,9 +64,9 @@ def test_error_feedback_keeps_what_a_sign_and_its_scale_leave(
 ) -> None:
     model, algorithm = weights((60, 2), (17,)), signsgd.Algorithm(signsgd.Config(error_feedback=True))
     state, update, memory = algorithm.init_state(model, 0), draw(137, 1), {"error": draw(137, 2)}
-    one = lab.participate(algorithm, model, state, update, memory)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, one.contribution))
-    np.testing.assert_allclose(moved + one.memory["error"], update + memory["error"], rtol=0, atol=1e-6)
+    contribution = lab.participate(algorithm, model, state, update, memory)
+    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
+    np.testing.assert_allclose(moved + contribution.memory["error"], update + memory["error"], rtol=0, atol=1e-6)
 
 
 def test_without_error_feedback_nothing_is_kept(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
@@ -83,12 +83,14 @@ def test_it_sends_one_bit_for_each_parameter_and_one_number_for_each_tensor(toy_
 
 def test_votes_that_nobody_would_send_are_refused(lab: Any, weights: Any) -> None:
     model, algorithm = weights((3,), (2,)), signsgd.Algorithm(signsgd.Config())
-    one = lab.participate(algorithm, model, {}, np.ones(5, np.float32)).contribution
+    contribution = lab.participate(algorithm, model, {}, np.ones(5, np.float32)).contribution
     for wrong, says in [
-        ({"signs": one.arrays["signs"] | np.uint8(1)}, "bits after the first 5 are not zero"),
-        ({"scales": -one.arrays["scales"]}, "is negative"),
-        ({"scales": one.arrays["scales"][:1]}, r"expected float32 \(2,\)"),
+        ({"signs": contribution.arrays["signs"] | np.uint8(1)}, "bits after the first 5 are not zero"),
+        ({"scales": -contribution.arrays["scales"]}, "is negative"),
+        ({"scales": contribution.arrays["scales"][:1]}, r"expected float32 \(2,\)"),
     ]:
         with pytest.raises(FerretError, match=says) as caught:
-            algorithm.check(Contribution(one.meta, {**one.arrays, **wrong}), lab.task, shapes(model))
+            algorithm.config.check(
+                Contribution(contribution.meta, {**contribution.arrays, **wrong}), lab.task, shapes(model)
+            )
         assert caught.value.code == "contribution.malformed"

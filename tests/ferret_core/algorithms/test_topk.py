@@ -10,7 +10,8 @@ import torch
 from ferret_core import catalog
 from ferret_core.algorithms import topk
 from ferret_core.algorithms._base import Weighted
-from ferret_core.algorithms._compressed import index_layouts, largest, pack_indices, size_of, unpack_indices
+from ferret_core.algorithms._compressed import largest
+from ferret_core.algorithms.configs._indices import index_layouts, pack_indices, size_of, unpack_indices
 from ferret_core.models.parameters import shapes
 from ferret_core.projection.budget import METADATA
 from ferret_core.protocol.errors import FerretError
@@ -27,20 +28,20 @@ def algorithm_of(**options: Any) -> topk.Algorithm:
     return topk.Algorithm(topk.Config(**options))
 
 
-def sent_by(one: Contribution, K: int, d: int = D) -> dict[int, float]:
+def sent_by(item: Contribution, K: int, d: int = D) -> dict[int, float]:
     """Index → value."""
-    values = one.arrays["coordinates"].astype(np.float64)
-    if "exponent" in one.arrays:
-        values = values * float(one.arrays["scales"][0]) * 2.0 ** int(one.arrays["exponent"][0])
-    return dict(zip(unpack_indices(one.arrays, K, d).tolist(), values.tolist(), strict=True))
+    values = item.arrays["coordinates"].astype(np.float64)
+    if "exponent" in item.arrays:
+        values = values * float(item.arrays["scales"][0]) * 2.0 ** int(item.arrays["exponent"][0])
+    return dict(zip(unpack_indices(item.arrays, K, d).tolist(), values.tolist(), strict=True))
 
 
 def test_the_largest_entries_travel_and_the_rest_is_kept(lab: Any, weights: Any) -> None:
     model, algorithm = weights((2, 3)), algorithm_of(K=2, coordinates="float32")
     update = np.array([0.5, -4, 0, 0.25, 3, -1], np.float32)
-    one = lab.participate(algorithm, model, algorithm.init_state(model, 0), update)
-    assert sent_by(one.contribution, 2, 6) == {1: -4.0, 4: 3.0}
-    np.testing.assert_array_equal(one.memory["error"], np.array([0.5, 0, 0, 0.25, 0, -1], np.float32))
+    contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), update)
+    assert sent_by(contribution.contribution, 2, 6) == {1: -4.0, 4: 3.0}
+    np.testing.assert_array_equal(contribution.memory["error"], np.array([0.5, 0, 0, 0.25, 0, -1], np.float32))
 
 
 def test_what_was_kept_is_sent_when_it_has_grown(lab: Any, weights: Any) -> None:
@@ -59,17 +60,17 @@ def test_nothing_is_lost_sent_and_kept_are_what_there_was(
     model, algorithm = weights((3, 40), (17,)), algorithm_of(fraction=0.2, coordinates=kind)
     state, memory = algorithm.init_state(model, 0), {"error": draw(D, 1)}
     update = draw(D, 2)
-    one = lab.participate(algorithm, model, state, update, memory)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, one.contribution))
-    np.testing.assert_allclose(moved + one.memory["error"], update + memory["error"], rtol=0, atol=1e-6)
+    contribution = lab.participate(algorithm, model, state, update, memory)
+    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
+    np.testing.assert_allclose(moved + contribution.memory["error"], update + memory["error"], rtol=0, atol=1e-6)
 
 
 def test_the_server_averages_over_the_union_by_weight(lab: Any, weights: Any) -> None:
     model, algorithm = weights((5,)), algorithm_of(K=2, coordinates="float32")
     state = algorithm.init_state(model, 0)
-    one = lab.participate(algorithm, model, state, np.array([8, 4, 0, 0, 0], np.float32))
+    item = lab.participate(algorithm, model, state, np.array([8, 4, 0, 0, 0], np.float32))
     other = lab.participate(algorithm, model, state, np.array([0, 4, 0, 16, 0], np.float32))
-    received = Weighted(1.0, one.contribution), Weighted(3.0, other.contribution)
+    received = Weighted(1.0, item.contribution), Weighted(3.0, other.contribution)
     moved, _ = lab.update(algorithm, model, state, *received)
     np.testing.assert_array_equal(moved, np.array([2, 4, 0, 12, 0], np.float32))
 
@@ -77,8 +78,8 @@ def test_the_server_averages_over_the_union_by_weight(lab: Any, weights: Any) ->
 def test_a_half_precision_model_stays_where_nobody_sent_anything(lab: Any, weights: Any) -> None:
     model, algorithm = weights((1000,), dtype=torch.bfloat16), algorithm_of(K=10)
     state, update = algorithm.init_state(model, 0), np.full(1000, 2**-12, np.float32)
-    one = lab.participate(algorithm, model, state, update)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, one.contribution))
+    contribution = lab.participate(algorithm, model, state, update)
+    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
     assert not moved[10:].any()
 
 
@@ -121,8 +122,8 @@ def test_a_budget_for_no_entry_is_refused_before_anything_runs(toy_spec: SpecFac
 
 def test_indices_that_nobody_would_send_are_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     model, algorithm = weights((D,)), algorithm_of(K=9)
-    one = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(D))
-    arrays, task = one.contribution.arrays, one.contribution.meta
+    item = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(D))
+    arrays, task = item.contribution.arrays, item.contribution.meta
     first = unpack_indices(arrays, 9, D)
     twice = {**arrays, **pack_indices(np.sort(np.append(first[1:], first[1])), D)}
     beyond = {**arrays, **pack_indices(np.append(first[:-1], D + 2), D + 3)}
@@ -135,5 +136,5 @@ def test_indices_that_nobody_would_send_are_refused(lab: Any, weights: Any, draw
         (fewer, "expected 9 bits that are set"),
     ]:
         with pytest.raises(FerretError, match=says) as caught:
-            algorithm.check(Contribution(task, wrong), lab.task, shapes(model))
+            algorithm.config.check(Contribution(task, wrong), lab.task, shapes(model))
         assert caught.value.code == "contribution.malformed"

@@ -78,12 +78,12 @@ def test_an_unknown_language_and_too_few_of_them_name_those_there_are(official: 
     ("content", "message"),
     [
         ("[]", "holds no examples: the list is empty"),
-        ('{"instruction": "a"}', "the file is an object: write a JSON list, or name JSON Lines .jsonl"),
-        ('[\n{"instruction": "a",\n]', "line 3 is not whole JSON"),
+        ('{"instruction": "a"}', "the file is an object: write a JSON list, or rename a JSON Lines file to .jsonl"),
+        ('[\n{"instruction": "a",\n]', "line 3 is not valid JSON"),
         ('[{"instruction": "a", "input": "C", "output": "b"}, 7]', "item 2 is a number, not an object"),
         ('[{"instruction": "a", "input": "C"}]', "item 1: field 'output' is missing"),
         ('[{"instruction": "a", "input": 3, "output": "b"}]', "item 1: field 'input' is a number, not a text"),
-        ("", "line 1 is not whole JSON"),
+        ("", "line 1 is not valid JSON"),
     ],
 )
 def test_a_bad_file_is_named_with_line_or_item_and_field(tmp_path: Path, content: str, message: str) -> None:
@@ -97,7 +97,7 @@ def test_a_bad_file_is_named_with_line_or_item_and_field(tmp_path: Path, content
 def test_one_example_cannot_be_split(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps(rows({"C": 1})))
-    assert "keeps 1 example and none to hold out" in failure(Config(path=str(path), languages=1, exclude=())).detail
+    assert "leaves 1 example and none to hold out" in failure(Config(path=str(path), languages=1, exclude=())).detail
 
 
 @pytest.mark.parametrize("options", [{"languages": 0}, {"test_share": 0}, {"test_share": 1}, {"language": ""}])

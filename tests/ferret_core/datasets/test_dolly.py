@@ -71,7 +71,7 @@ def test_a_missing_field_is_named_with_file_and_line(tmp_path: Path, field: str)
 
 
 def test_a_revision_beside_a_file_is_refused() -> None:
-    with pytest.raises(ValidationError, match="a revision belongs to the hub"):
+    with pytest.raises(ValidationError, match="revision is for the hub"):
         Config(path="a", revision="b")
 
 

@@ -99,6 +99,6 @@ def test_what_the_hub_has_not_or_has_wrong_is_named(tmp_path: Path, hub: Any) ->
         broken, missing = read(endpoint, tmp_path / "home", {}, {"revision": "v9"})
     assert broken["code"] == missing["code"] == "dataset.invalid"
     assert broken["errors"][0]["field"] == "dataset.hub"
-    assert "is not a whole Parquet file" in broken["detail"]
+    assert "is not a complete Parquet file" in broken["detail"]
     assert "cannot be downloaded" in missing["detail"]
     assert "give local files" in missing["detail"]

@@ -63,9 +63,9 @@ def test_a_list_of_answers_is_one_to_train_on_and_others_to_accept(tmp_path: Pat
 
 
 def test_what_else_is_accepted_does_not_decide_who_is_held_out(tmp_path: Path) -> None:
-    one = Dataset(Config(train=write(tmp_path / "a", lines(30))))
+    line = Dataset(Config(train=write(tmp_path / "a", lines(30))))
     more = Dataset(Config(train=write(tmp_path / "b", [{**row, "output": [row["output"], "x"]} for row in lines(30)])))
-    assert [example.input for example in one.test()] == [example.input for example in more.test()]
+    assert [example.input for example in line.test()] == [example.input for example in more.test()]
 
 
 def test_a_misspelt_optional_field_is_an_error(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_something_is_left_on_both_sides(tmp_path: Path) -> None:
 
 
 def test_one_line_cannot_be_split(tmp_path: Path) -> None:
-    with pytest.raises(FerretError, match="holds 1 example and none to hold out"):
+    with pytest.raises(FerretError, match="has 1 example and none to hold out"):
         Dataset(Config(train=write(tmp_path / "a", lines(1)))).train()
 
 
@@ -119,7 +119,7 @@ def test_a_share_of_nothing_holds_out_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b'{"instruction": "a", "outp', "line 2 is not whole JSON (Unterminated string"),
+        (b'{"instruction": "a", "outp', "line 2 is not valid JSON (Unterminated string"),
         (b'["a", "b"]', "line 2 is a list, not an object"),
         (b"null", "line 2 is null"),
         (b'{"instruction": "a", "answer": "b"}', "line 2: field 'output' is missing (there are 'instruction', 'ans"),
@@ -131,8 +131,8 @@ def test_a_share_of_nothing_holds_out_nothing(tmp_path: Path) -> None:
         (b'{"instruction": "a", "output": "b", "label": true}', "line 2: field 'label' is a boolean, not a text"),
         (b'{"instruction": "a", "output": "b\xff"}', "line 2 is not UTF-8 at byte 34"),
         (b'{"instruction": "\\ud83d", "output": "b"}', "line 2: field 'instruction' holds half a surrogate pair"),
-        (b"[" * 200_000, "line 2 is no plain JSON (maximum recursion depth"),
-        (b'{"instruction": ' + b"1" * 5000 + b"}", "line 2 is no plain JSON (Exceeds the limit"),
+        (b"[" * 200_000, "line 2 cannot be read as JSON (maximum recursion depth"),
+        (b'{"instruction": ' + b"1" * 5000 + b"}", "line 2 cannot be read as JSON (Exceeds the limit"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, raw: bytes, message: str) -> None:

@@ -191,13 +191,13 @@ def test_a_broken_task_file_is_named_with_its_line(release: Path) -> None:
     path = release / "tasks/task001_sum.json"
     path.write_text('{\n  "Definition": ["Do."],\n  "Instances": [,]\n}')
     assert (
-        f"{path}': line 3 is not whole JSON (Expecting value at column 17)"
+        f"{path}': line 3 is not valid JSON (Expecting value at column 17)"
         in failure(Dataset(Config(tasks=str(release))).train).detail
     )
     path.write_bytes(b'{\n  "Definition": ["\xff"]}')
     assert "line 2 is not UTF-8 at byte 19" in failure(Dataset(Config(tasks=str(release))).train).detail
     path.write_text("")
-    assert "line 1 is not whole JSON" in failure(Dataset(Config(tasks=str(release))).train).detail
+    assert "line 1 is not valid JSON" in failure(Dataset(Config(tasks=str(release))).train).detail
 
 
 def test_nothing_left_is_an_error_that_says_what_to_change(release: Path) -> None:
@@ -218,9 +218,15 @@ def on_the_hub(commit: str) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for name in COUNTS:
         rows = [
-            {"id": one["id"], "task_name": name, "definition": f"Do {name}.", "inputs": one["input"], "targets": target}
-            for one in task(name)["Instances"]
-            for target in one["output"]
+            {
+                "id": item["id"],
+                "task_name": name,
+                "definition": f"Do {name}.",
+                "inputs": item["input"],
+                "targets": target,
+            }
+            for item in task(name)["Instances"]
+            for target in item["output"]
         ]
         split = "train" if name in TRAIN else "test"
         files[f"{split}/{name}_{split}.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()

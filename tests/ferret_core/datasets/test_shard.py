@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.protocol.errors import FerretError
 
 

@@ -31,6 +31,7 @@ def test_it_is_a_valid_experiment_with_real_participants(demo: dict[str, Any]) -
     assert spec.participants.edge == 1
 
 
+@pytest.mark.slow
 def test_half_of_it_without_the_edge_already_raises_rouge_l_by_twenty_points(demo: dict[str, Any]) -> None:
     spec = ExperimentSpec.model_validate(
         {

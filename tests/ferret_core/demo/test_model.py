@@ -15,7 +15,8 @@ from ferret_core.demo import model_path
 from ferret_core.demo.tasks import KNOWN, TASKS, row
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.load import LoadedModel, context_of, load
-from ferret_core.models.parameters import shapes, sizes
+from ferret_core.models.parameters import shapes
+from ferret_core.models.shapes import sizes
 from ferret_core.protocol.spec import ModelSpec
 
 

@@ -6,10 +6,11 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import shard_of
 from ferret_core.evaluation.evaluate import evaluate
-from ferret_core.evaluation.loss import mean_loss
+from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import EvaluationSpec
-from ferret_core.training.local import LocalConfig, train
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.local import train
 
 EXAMPLES = [Example("Double it.", str(i), str(2 * i)) for i in range(10)]
 SPEC = EvaluationSpec(examples=10, generate=4, max_new_tokens=4, batch_size=3)
@@ -20,7 +21,7 @@ def test_the_same_model_gives_the_same_figures(
 ) -> None:
     first = evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC)
     assert set(first) == {"eval_loss", "rouge_l", "rouge_l_paper"}
-    assert first["eval_loss"] == mean_loss(tiny_model, shard_of(EXAMPLES, tiny_tokenizer, 128), 3)
+    assert first["eval_loss"] == total_loss(tiny_model, shard_of(EXAMPLES, tiny_tokenizer, 128), 3).mean
     assert evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC) == first
 
 

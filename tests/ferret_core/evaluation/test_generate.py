@@ -7,7 +7,8 @@ from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizer
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import encode_prompts, shard_of
 from ferret_core.evaluation.generate import generate
-from ferret_core.training.local import LocalConfig, train
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.local import train
 from tests.ferret_core.small_device import small
 
 PROMPTS = [[0, 40, 41], [0, 50], [0, 60, 61, 62, 63, 64, 65], [0], [0, 70, 71, 72]]
@@ -26,7 +27,7 @@ def by_hand(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, prompt:
     ids = list(prompt)
     for _ in range(steps):
         ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
-    return tokenizer.decode(ids[len(prompt) :], skip_special_tokens=True).strip()
+    return str(tokenizer.decode(ids[len(prompt) :], skip_special_tokens=True)).strip()
 
 
 def test_batches_padded_left_answer_as_single_prompts(

@@ -7,7 +7,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from ferret_core.algorithms import fedit, fedprompt
-from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.parameters import trainable
 from ferret_core.training.loss import response_loss
@@ -49,7 +49,7 @@ def test_answers_follow_the_prompt_and_not_their_neighbours(
     prompted: Any, tiny_tokenizer: PreTrainedTokenizerFast
 ) -> None:
     together = generate(prompted, tiny_tokenizer, PROMPTS, 6, batch_size=3)
-    assert together == [tiny_tokenizer.decode(by_hand(prompted, prompt, 6)).strip() for prompt in PROMPTS]
+    assert together == [str(tiny_tokenizer.decode(by_hand(prompted, prompt, 6))).strip() for prompt in PROMPTS]
     assert together == generate(prompted, tiny_tokenizer, PROMPTS, 6, batch_size=1)
     assert together != generate(prompted.get_base_model(), tiny_tokenizer, PROMPTS, 6, batch_size=3)
 
@@ -61,6 +61,6 @@ def test_answers_come_from_the_adapted_layers(tiny_model: Any, tiny_tokenizer: P
         for parameter in trainable(model).values():
             parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter).sin())
     after = generate(model, tiny_tokenizer, PROMPTS, 6, batch_size=3)
-    assert after == [tiny_tokenizer.decode(by_hand(model, prompt, 6)).strip() for prompt in PROMPTS]
+    assert after == [str(tiny_tokenizer.decode(by_hand(model, prompt, 6))).strip() for prompt in PROMPTS]
     assert after != before
     assert tiny_model.generation_config.eos_token_id == tiny_tokenizer.eos_token_id, "and its settings are put back"

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core.models.digest import model_digest
-from ferret_core.models.parameters import _on_copies, finite, shapes, sizes, trainable, working_copy
+from ferret_core.models.parameters import _on_copies, finite, shapes, trainable, working_copy
+from ferret_core.models.shapes import sizes
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.protocol.errors import FerretError
 

@@ -15,7 +15,8 @@ from ferret_core.protocol.errors import FerretError
 models = st.lists(st.one_of(st.integers(1, 8), st.integers(1, 400)), min_size=1, max_size=12).map(
     lambda sizes: {f"layer.{i}": size for i, size in enumerate(sizes)}
 )
-rules: st.SearchStrategy[BlockRule] = st.one_of(st.sampled_from(["tensor", "grouped"]), st.integers(1, 30))
+kinds: list[BlockRule] = ["tensor", "grouped"]
+rules = st.one_of(st.sampled_from(kinds), st.integers(1, 30))
 
 
 @given(models, rules, st.integers(0, 100))

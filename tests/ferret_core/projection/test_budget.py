@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ferret_core.projection.blocks import cut
 from ferret_core.projection.budget import coordinates_within, cost
-from ferret_core.projection.quantize import KINDS, Kind
+from ferret_core.projection.coordinates import KINDS, Kind
 from ferret_core.protocol.errors import FerretError
 
 models = st.lists(st.integers(1, 5000), min_size=1, max_size=10).map(

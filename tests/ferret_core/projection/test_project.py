@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from ferret_core.projection import project as module
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece, blocks_of
+from ferret_core.projection.coordinates import KINDS
 from ferret_core.projection.project import FLOATS, Projected, apply_, norms, project
-from ferret_core.projection.quantize import KINDS, dequantize, quantize
+from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError
 
 # A matrix beyond the reference's stretch, a vector that fills no lane, a scalar.
@@ -67,7 +68,7 @@ def test_the_mean_over_many_seeds_is_the_update(letter: str) -> None:
     model = {name: tensor.clone() for name, tensor in before.items()}
     blocks, seeds = blocks_of(before), range(200)
     terms = [project(before, after, blocks, basis(letter), [32, 8], seed) for seed in seeds]
-    mean = [Projected(one.seed, [gamma / len(seeds) for gamma in one.coordinates]) for one in terms]
+    mean = [Projected(item.seed, [gamma / len(seeds) for gamma in item.coordinates]) for item in terms]
     apply_(model, blocks, basis(letter), mean)
     for name, tensor in model.items():
         assert float((tensor - after[name]).norm()) < 0.2 * float((before[name] - after[name]).norm())
@@ -179,20 +180,20 @@ def test_a_block_in_pieces_is_the_same_as_one_tensor(letter: str, data: st.DataO
     generator = torch.Generator().manual_seed(data.draw(st.integers(0, 99)))
     before, after = (torch.randn(size, generator=generator).to(dtype) for dtype in (old, new))
     block = in_pieces(size, cuts)
-    one = Block(7, "l", size, (Piece("w", 0, 0, size),))
+    item = Block(7, "l", size, (Piece("w", 0, 0, size),))
 
-    whole = project({"w": before}, {"w": after}, [one], basis(letter), [K], seed=4)
+    whole = project({"w": before}, {"w": after}, [item], basis(letter), [K], seed=4)
     parts = project(spread(block, before), spread(block, after), [block], basis(letter), [K], seed=4)
     rounding = 1e-4 * K**0.5 + 1e-6 * size / K  # T multiplies its sums by up to 3d/K
     torch.testing.assert_close(parts.coordinates[0], whole.coordinates[0], rtol=1e-4, atol=rounding)
     assert norms(spread(block, before), spread(block, after), [block]) == pytest.approx(
-        norms({"w": before}, {"w": after}, [one]), rel=1e-12
+        norms({"w": before}, {"w": after}, [item]), rel=1e-12
     )
 
     spread_out, together = spread(block, before), before.clone()
     terms = [whole, whole._replace(seed=5)]
     apply_(spread_out, [block], basis(letter), terms, rounding=6)
-    apply_({"w": together}, [one], basis(letter), terms, rounding=6)
+    apply_({"w": together}, [item], basis(letter), terms, rounding=6)
     assert as_bytes(list(spread_out.values())) == as_bytes(list(spread(block, together).values()))
 
 
@@ -225,8 +226,8 @@ def test_before_comes_from_another_device_in_bounded_stretches(letter: str, monk
     far = {name: tensor.as_subclass(Far) for name, tensor in before.items()}
     projected = project(far, after, BLOCKS, basis(letter), COUNTS[letter], seed=1)
     assert Far.moved == [100_000, 100_000, 75_600, 77, 1]
-    for one, other in zip(projected.coordinates, near.coordinates, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-2)
+    for item, other in zip(projected.coordinates, near.coordinates, strict=True):
+        torch.testing.assert_close(item, other, rtol=1e-4, atol=1e-2)
     assert norms(far, after, BLOCKS) == pytest.approx(norms(before, after, BLOCKS), rel=1e-12)
 
 
@@ -239,7 +240,7 @@ class Loaded(Mapping[str, Tensor]):
     def __getitem__(self, name: str) -> Tensor:
         memory = self.tensors[name].numpy().copy()
         self.memory.append(weakref.ref(memory))
-        self.peak = max(self.peak, sum(one() is not None for one in self.memory))
+        self.peak = max(self.peak, sum(item() is not None for item in self.memory))
         return torch.from_numpy(memory)
 
     def __iter__(self) -> Iterator[str]:
@@ -265,7 +266,7 @@ def test_shares_of_a_seed_are_different_coordinates_of_h_and_join_to_the_whole_u
     before, after = ({"w": torch.randn(128, generator=generator)} for _ in range(2))
     blocks = blocks_of(before)
     shares = [project(before, after, blocks, basis("H"), [16], seed=2, share=share) for share in range(8)]
-    apply_(before, blocks, basis("H"), [one._replace(coordinates=[one.coordinates[0] / 8]) for one in shares])
+    apply_(before, blocks, basis("H"), [item._replace(coordinates=[item.coordinates[0] / 8]) for item in shares])
     torch.testing.assert_close(before["w"], after["w"], rtol=0, atol=1e-5)
     first, second = (project(before, after, blocks, basis("G"), [16], seed=2, share=share) for share in (0, 1))
     assert as_bytes(first.coordinates) == as_bytes(second.coordinates)

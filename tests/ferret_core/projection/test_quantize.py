@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ferret_core.projection.quantize import KINDS, Kind, dequantize, layouts, quantize
+from ferret_core.projection.coordinates import KINDS, Kind, layouts
+from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import decode, encode
 
@@ -109,10 +110,10 @@ def test_only_the_ratio_of_magnitudes_counts(kind: Kind, values: list[list[float
     """The exponent takes up any common power of two, so no unit of the update is better than another."""
     gammas = [gamma.clamp(-(2.0**100), 2.0**100) for gamma in tensors(values)]
     gammas = [torch.where(gamma.abs() < 2.0**-100, 0.0, gamma) for gamma in gammas]
-    for one, other in zip(
+    for item, other in zip(
         sent_and_got(gammas, kind), sent_and_got([g * 2.0**power for g in gammas], kind), strict=True
     ):
-        assert torch.equal(one.double() * 2.0**power, other.double())
+        assert torch.equal(item.double() * 2.0**power, other.double())
 
 
 def test_int8_keeps_the_mean_of_every_coordinate() -> None:
@@ -126,9 +127,9 @@ def test_int8_keeps_the_mean_of_every_coordinate() -> None:
 
 def test_int8_of_participants_errs_independently_and_repeatably() -> None:
     gamma = noise(1000)
-    one, other, again = (sent_and_got([gamma], "int8", seed)[0] - gamma for seed in (1, 2, 1))
-    assert torch.equal(one, again)
-    assert abs(float(torch.corrcoef(torch.stack([one, other]))[0, 1])) < 0.15
+    first, other, again = (sent_and_got([gamma], "int8", seed)[0] - gamma for seed in (1, 2, 1))
+    assert torch.equal(first, again)
+    assert abs(float(torch.corrcoef(torch.stack([first, other]))[0, 1])) < 0.15
 
 
 def test_sign_of_gaussian_coordinates_has_the_error_that_theory_gives() -> None:
@@ -222,9 +223,9 @@ def test_bits_after_the_last_coordinate_must_be_zero() -> None:
     [
         ("scales", -1.0, r"scales\[0\] = -1.0: is negative"),
         ("scales", -0.0, r"scales\[0\] = -0.0: is negative"),
-        ("exponent", 113, "exponent = 113: lies outside -177 … 112"),
-        ("exponent", -(2**31), "exponent = -2147483648: lies outside"),
-        ("coordinates", -128, "coordinates = -128: lies outside"),
+        ("exponent", 113, "exponent = 113: is outside -177 … 112"),
+        ("exponent", -(2**31), "exponent = -2147483648: is outside"),
+        ("coordinates", -128, "coordinates = -128: is outside"),
     ],
 )
 def test_numbers_that_nobody_sends_are_refused(name: str, value: float, message: str) -> None:

@@ -250,10 +250,10 @@ def cut(parameters: dict[str, int], rule: str | int) -> list[list[list[Any]]]:
 
 
 def total(sizes: list[int], whole: list[bool], budget: int, kind: str) -> int:
-    W, L = sum(d for d, one in zip(sizes, whole, strict=True) if one), len(sizes)
+    W, L = sum(d for d, item in zip(sizes, whole, strict=True) if item), len(sizes)
 
     def cost(K: int) -> int:
-        listed = sum(1 + len(str(d if one else min(d, K - W))) for d, one in zip(sizes, whole, strict=True))
+        listed = sum(1 + len(str(d if item else min(d, K - W))) for d, item in zip(sizes, whole, strict=True))
         sent = {"float32": 4 * K, "float16": 2 * K, "int8": K, "sign": math.ceil((K - W) / 8) + W}[kind]
         return sent + (0 if kind == "float32" else 2 * L + 4) + listed
 
@@ -304,28 +304,28 @@ def encode(gamma: Array, kind: str, K: list[int], whole: list[int], seed: int) -
     blocks = [part.astype(float) for part in np.split(gamma, np.cumsum(K)[:-1])]
     kinds = ["int8" if kind == "sign" and block in whole else kind for block in range(len(K))]
     S: list[float] = []
-    for part, one in zip(blocks, kinds, strict=True):
+    for part, block_ in zip(blocks, kinds, strict=True):
         largest = float(np.abs(part).max(initial=0))
         if largest == 0:
             S.append(0.0)
-        elif one == "float16":
+        elif block_ == "float16":
             S.append(2.0 ** (math.frexp(largest)[1] - 15))
         else:
-            S.append(largest / 127 if one == "int8" else float(part @ part / np.abs(part).sum()))
+            S.append(largest / 127 if block_ == "int8" else float(part @ part / np.abs(part).sum()))
     e = math.frexp(max(S))[1] - 15 if max(S) else 0
     h: list[Any] = []
-    for scale, one in zip(S, kinds, strict=True):
+    for scale, block_ in zip(S, kinds, strict=True):
         stored = np.float16(math.ldexp(scale, -e))
-        up = one != "sign" and float(stored) < math.ldexp(scale, -e)
+        up = block_ != "sign" and float(stored) < math.ldexp(scale, -e)
         h.append(np.nextafter(stored, np.float16(np.inf)) if up else stored)
     rows: dict[str, list[Array]] = {"coordinates": [], "whole": []}
-    for block, (part, one) in enumerate(zip(blocks, kinds, strict=True)):
+    for block, (part, block_) in enumerate(zip(blocks, kinds, strict=True)):
         ratio = part / (math.ldexp(float(h[block]), e) or 1.0)
         k = np.arange(len(part))
-        if one == "int8":
+        if block_ == "int8":
             ratio = np.floor(ratio + word(seed, k // 4, k % 4, 1, block, 6) / 2**32)
-        row = "whole" if one != kind else "coordinates"
-        rows[row].append({"sign": part < 0, "int8": ratio.astype("i1"), "float16": ratio.astype("<f2")}[one])
+        row = "whole" if block_ != kind else "coordinates"
+        rows[row].append({"sign": part < 0, "int8": ratio.astype("i1"), "float16": ratio.astype("<f2")}[block_])
     sent = np.concatenate(rows["coordinates"])
     arrays = {"coordinates": (np.packbits(sent) if kind == "sign" else sent).tobytes()}
     if rows["whole"]:
@@ -371,10 +371,10 @@ def test_allocation(case: Case) -> None:
     whole = [size <= case["whole_up_to"] for size in sizes]
     assert total(sizes, whole, case["bytes"], case["coordinates"]) == case["K"] == sum(case["K_l"])
     if case["rule"] in ("uniform", "fixed"):
-        left = [size for size, one in zip(sizes, whole, strict=True) if not one]
+        left = [size for size, item in zip(sizes, whole, strict=True) if not item]
         weights = [1] * len(left) if case["rule"] == "uniform" else left
         rest = iter(shares(case["K"] - sum(sizes) + sum(left), left, weights))
-        assert [size if one else next(rest) for size, one in zip(sizes, whole, strict=True)] == case["K_l"]
+        assert [size if item else next(rest) for size, item in zip(sizes, whole, strict=True)] == case["K_l"]
 
 
 @cases("models")

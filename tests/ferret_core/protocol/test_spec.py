@@ -40,6 +40,7 @@ def test_what_is_wrong_is_named(change: dict[str, object], field: tuple[str, ...
     assert [error["loc"] for error in caught.value.errors()] == [field]
 
 
+@pytest.mark.heavy
 def test_the_protocol_needs_no_torch() -> None:
     code = (
         "import pkgutil, importlib, sys, ferret_core.protocol as p\n"

@@ -15,7 +15,7 @@ import pytest
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage import Storage, StoredFile, open_storage
+from ferret_core.storage import FileKind, Storage, StoredFile, open_storage
 
 
 @pytest.fixture
@@ -24,19 +24,19 @@ def storage(tmp_path: Path) -> Storage:
 
 
 def test_a_blob_is_read_back_by_its_digest(storage: Storage) -> None:
-    stored = storage.put_bytes(b"coordinates", "contributions")
+    stored = storage.put_bytes(b"coordinates", FileKind.CONTRIBUTION)
     assert stored.digest == digest_bytes(b"coordinates")
     assert (storage.read(stored.location, stored.digest), storage.size(stored.location)) == (b"coordinates", 11)
-    assert storage.put_bytes(b"coordinates", "contributions") == stored
+    assert storage.put_bytes(b"coordinates", FileKind.CONTRIBUTION) == stored
 
 
 def test_a_rotten_blob_is_noticed_and_mended_by_storing_it_again(storage: Storage) -> None:
-    stored = storage.put_bytes(b"coordinates", "contributions")
+    stored = storage.put_bytes(b"coordinates", FileKind.CONTRIBUTION)
     storage.path(stored.location).write_bytes(b"coordinatez")
     with pytest.raises(FerretError) as caught:
         storage.read(stored.location, stored.digest)
     assert caught.value.code == "storage.corrupt"
-    storage.put_bytes(b"coordinates", "contributions")
+    storage.put_bytes(b"coordinates", FileKind.CONTRIBUTION)
     assert storage.read(stored.location, stored.digest) == b"coordinates"
 
 
@@ -57,7 +57,7 @@ def test_a_folder_is_stored_whole_with_its_last_file_last(storage: Storage, tmp_
     folder.mkdir()
     for name in ("config.json", "model.safetensors", "a-manifest.json"):
         (folder / name).write_text(name)
-    stored = storage.put_folder(folder, "checkpoints", last="a-manifest.json")
+    stored = storage.put_folder(folder, FileKind.CHECKPOINT, last="a-manifest.json")
     assert list(stored) == ["config.json", "model.safetensors", "a-manifest.json"]
     assert {storage.path(file.location).parent for file in stored.values()} == {
         storage.path(f"checkpoints/{stored['a-manifest.json'].digest}")
@@ -65,6 +65,7 @@ def test_a_folder_is_stored_whole_with_its_last_file_last(storage: Storage, tmp_
     assert storage.read(stored["config.json"].location, stored["config.json"].digest) == b"config.json"
 
 
+@pytest.mark.heavy
 def test_a_full_disk_is_a_message_and_leaves_nothing_half_written(tmp_path: Path) -> None:
     """A real limit of the kernel on file size stands in for a full disk: the write fails in the middle."""
     code = f"""
@@ -79,12 +80,12 @@ except FerretError as error:
     print(error.code, error.detail)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.startswith("storage.full no room left for")
+    assert run.stdout.startswith("storage.full no space left for")
     assert list(open_storage(f"file://{tmp_path}").list()) == []
 
 
 @pytest.mark.parametrize(
-    "write", [lambda storage: storage.put_bytes(b"x", "updates"), lambda storage: storage.scratch(1).__enter__()]
+    "write", [lambda storage: storage.put_bytes(b"x", FileKind.UPDATE), lambda storage: storage.scratch(1).__enter__()]
 )
 def test_room_is_checked_before_writing(
     storage: Storage, monkeypatch: pytest.MonkeyPatch, write: Callable[[Storage], object]
@@ -106,7 +107,7 @@ def test_a_library_that_finds_no_room_in_a_scratch_folder_is_understood(storage:
             (folder / "half").write_text("written")
             raise error
 
-    with pytest.raises(FerretError, match="make room") as caught:
+    with pytest.raises(FerretError, match="free some space") as caught:
         write()
     assert caught.value.code == "storage.full"
     assert list(storage.list()) == []
@@ -132,8 +133,8 @@ def test_every_flipped_bit_and_a_missing_file_are_noticed_without_holding_the_by
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "manifest").write_bytes(b"all there")
     stored = {
-        "bytes": lambda: storage.put_bytes(b"all there", "updates"),
-        "folder": lambda: storage.put_folder(tmp_path / "one", "checkpoints", last="manifest")["manifest"],
+        "bytes": lambda: storage.put_bytes(b"all there", FileKind.UPDATE),
+        "folder": lambda: storage.put_folder(tmp_path / "one", FileKind.CHECKPOINT, last="manifest")["manifest"],
     }[what]()
     path = storage.path(stored.location)
     for bit in range(8 * stored.size):
@@ -157,7 +158,7 @@ def _unreadable(storage: Storage, location: str) -> BinaryIO:
 
 
 def test_a_sector_that_cannot_be_read_is_a_rotten_file(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = storage.put_bytes(b"coordinates", "contributions")
+    stored = storage.put_bytes(b"coordinates", FileKind.CONTRIBUTION)
     monkeypatch.setattr(type(storage), "open", _unreadable)
     for look in (storage.read, storage.verify):
         with pytest.raises(FerretError, match="cannot be read") as caught:
@@ -166,11 +167,11 @@ def test_a_sector_that_cannot_be_read_is_a_rotten_file(storage: Storage, monkeyp
 
 
 def test_everything_is_listed_with_the_drafts_of_killed_writers(storage: Storage) -> None:
-    one, two = storage.put_bytes(b"one", "updates"), storage.put_bytes(b"two", "memories")
-    storage.path(one.location).with_name(".tmp-abc").write_bytes(b"half")
+    update, memory = storage.put_bytes(b"one", FileKind.UPDATE), storage.put_bytes(b"two", FileKind.MEMORY)
+    storage.path(update.location).with_name(".tmp-abc").write_bytes(b"half")
     listed = {file.location: file.size for file in storage.list()}
-    draft = str(Path(one.location).with_name(".tmp-abc"))
-    assert listed == {one.location: 3, two.location: 3, draft: 4}
+    draft = str(Path(update.location).with_name(".tmp-abc"))
+    assert listed == {update.location: 3, memory.location: 3, draft: 4}
     assert all(file.stored_at <= storage.clock() for file in storage.list())
 
 
@@ -180,30 +181,30 @@ def age(storage: Storage, location: str, seconds: float = 100) -> None:
 
 
 def test_a_file_is_deleted_if_it_is_as_old_as_that(storage: Storage) -> None:
-    stored = storage.put_bytes(b"old", "updates")
+    stored = storage.put_bytes(b"old", FileKind.UPDATE)
     age(storage, stored.location)
     assert not storage.delete(stored.location, storage.clock() - 101)
     assert storage.delete(stored.location, storage.clock() - 99)
     assert not storage.delete(stored.location, storage.clock() - 99)
     assert list(storage.list()) == []
     assert not storage.path(stored.location).parent.exists(), "an empty folder is no use"
-    assert storage.put_bytes(b"old", "updates") == stored
+    assert storage.put_bytes(b"old", FileKind.UPDATE) == stored
 
 
 def put_model(storage: Storage) -> list[StoredFile]:
     with storage.scratch(2) as folder:
         (folder / "manifest").write_text("m")
         (folder / "weights").write_text("w")
-        return list(storage.put_folder(folder, "checkpoints", last="manifest").values())
+        return list(storage.put_folder(folder, FileKind.CHECKPOINT, last="manifest").values())
 
 
 def test_storing_again_what_is_there_makes_it_new(storage: Storage) -> None:
-    files = [storage.put_bytes(b"the same", "updates"), *put_model(storage)]
+    files = [storage.put_bytes(b"the same", FileKind.UPDATE), *put_model(storage)]
     inodes = [storage.path(file.location).stat().st_ino for file in files]
     for file in files:
         age(storage, file.location)
     before = storage.clock() - 50
-    assert [storage.put_bytes(b"the same", "updates"), *put_model(storage)] == files
+    assert [storage.put_bytes(b"the same", FileKind.UPDATE), *put_model(storage)] == files
     assert [storage.delete(file.location, before) for file in files] == [False] * 3
     assert [storage.path(file.location).stat().st_ino for file in files] == inodes, "nothing was written again"
 
@@ -213,12 +214,12 @@ def test_bytes_that_are_stored_again_while_they_are_collected_are_there_afterwar
     storage: Storage, monkeypatch: pytest.MonkeyPatch, rotten: bool
 ) -> None:
     """The collector has seen that the file is old; before it deletes, a writer stores the same bytes."""
-    stored = storage.put_bytes(b"wanted again", "updates")
+    stored = storage.put_bytes(b"wanted again", FileKind.UPDATE)
     path = storage.path(stored.location)
     if rotten:
         path.write_bytes(b"wanted agaim")
     age(storage, stored.location)
-    writer = threading.Thread(target=storage.put_bytes, args=(b"wanted again", "updates"))
+    writer = threading.Thread(target=storage.put_bytes, args=(b"wanted again", FileKind.UPDATE))
     unlink = Path.unlink
 
     def write_first(found: Path, missing_ok: bool = False) -> None:

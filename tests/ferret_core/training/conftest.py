@@ -9,8 +9,9 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._base import Encoded, Shard
-from ferret_core.training.local import LocalConfig, train
+from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.local import train
 
 
 @pytest.fixture

@@ -3,15 +3,17 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._base import Shard
+from ferret_core.datasets._shard import Shard
 from ferret_core.protocol.errors import FerretError
-from ferret_core.training.local import LocalConfig, train
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.local import train
 
 Trained = Callable[..., torch.Tensor]
 PLAIN = LocalConfig(optimizer="sgd", learning_rate=0.05, steps=3, batch_size=2, accumulation=1)
@@ -92,7 +94,7 @@ def test_afterwards_backward_passes_are_ordinary_again(tiny_model: LlamaForCausa
     assert torch.equal(tiny_model.model.norm.weight, before)
 
 
-def test_a_loss_that_is_no_number_moves_nothing(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_a_loss_that_is_no_number_moves_nothing(tiny_model: Any, shard: Shard) -> None:
     with torch.no_grad():
         tiny_model.model.layers[0].mlp.up_proj.weight[0, 0] = math.nan
     before = copy.deepcopy(tiny_model.state_dict())

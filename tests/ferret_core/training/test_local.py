@@ -4,15 +4,17 @@ import copy
 import math
 from collections.abc import Callable
 from itertools import islice
+from typing import Any
 
 import pytest
 import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.protocol.errors import FerretError
-from ferret_core.training.local import LocalConfig, LocalMetrics, train
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.local import LocalMetrics, train
 
 SHARD = Shard([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2)
 
@@ -32,7 +34,7 @@ def trained(model: LlamaForCausalLM, seed: int = 0, **options: object) -> torch.
     return weights(moved)
 
 
-def with_dropout(model: LlamaForCausalLM) -> LlamaForCausalLM:
+def with_dropout(model: Any) -> LlamaForCausalLM:
     for layer in model.model.layers:
         layer.self_attn.attention_dropout = 0.3
     return model
@@ -76,7 +78,7 @@ def test_steps_are_the_optimizers(
 def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -> None:
     first = run(tiny_model, steps=1, batch_size=6, accumulation=1, optimizer="adam", learning_rate=0.01)
     assert first.train_loss == pytest.approx(math.log(384), rel=0.1)
-    assert (first.examples, first.tokens) == (6, sum(len(one.response) for one in SHARD.examples))
+    assert (first.examples, first.tokens) == (6, sum(len(example.response) for example in SHARD.examples))
     run(tiny_model, steps=30, batch_size=6, accumulation=1, optimizer="adam", learning_rate=0.01)
     assert run(tiny_model, steps=1, batch_size=6, accumulation=1).train_loss < first.train_loss / 2
     assert first.metrics == {"train_loss": first.train_loss, "sequences": 6}
@@ -104,7 +106,7 @@ def test_the_same_seeds_give_the_same_bits(tiny_model: LlamaForCausalLM) -> None
     assert not torch.equal(trained(model), trained(copy.deepcopy(model).apply(without_dropout)))
 
 
-def without_dropout(module: torch.nn.Module) -> None:
+def without_dropout(module: Any) -> None:
     if hasattr(module, "attention_dropout"):
         module.attention_dropout = 0.0
 
@@ -124,7 +126,7 @@ def test_the_model_keeps_its_mode_and_no_gradients(tiny_model: LlamaForCausalLM)
         assert all(parameter.grad is None for parameter in tiny_model.parameters())
 
 
-def test_frozen_parameters_stay(tiny_model: LlamaForCausalLM) -> None:
+def test_frozen_parameters_stay(tiny_model: Any) -> None:
     frozen = tiny_model.model.embed_tokens.weight.requires_grad_(False)
     before, others = frozen.clone(), tiny_model.model.layers[0].mlp.up_proj.weight.clone()
     run(tiny_model, clip_norm=1.0)
@@ -189,7 +191,7 @@ def test_an_epoch_sees_every_example_once(tiny_model: LlamaForCausalLM) -> None:
     seen: list[int] = []
     trained = train(tiny_model, SHARD.batches(3, 5), config, seen.append, examples=len(SHARD))
     assert seen == [1]
-    assert (trained.examples, trained.tokens) == (6, sum(len(one.response) for one in SHARD.examples))
+    assert (trained.examples, trained.tokens) == (6, sum(len(example.response) for example in SHARD.examples))
     with pytest.raises(TypeError, match="say how many it has"):
         train(tiny_model, SHARD.batches(3, 5), config)
 

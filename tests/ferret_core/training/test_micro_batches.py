@@ -12,12 +12,15 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._base import Batch, Shard
+from ferret_core.datasets._shard import Batch, Shard
 from ferret_core.protocol.errors import FerretError
-from ferret_core.training.local import LocalConfig, train
+from ferret_core.training.config import LocalConfig, ZerothOrderConfig
+from ferret_core.training.local import train
 from ferret_core.training.micro_batches import MicroBatches, is_out_of_memory, memory_checked, micro_batches
-from ferret_core.training.zeroth_order import Descent, ZerothOrderConfig, descend
+from ferret_core.training.zeroth_order import Descent, descend
 from tests.ferret_core.small_device import small
+
+pytestmark = pytest.mark.heavy
 
 CPU_SAYS = "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to"
 Trained = Callable[..., torch.Tensor]
@@ -59,9 +62,7 @@ def test_a_step_made_in_parts_is_that_of_the_parts_to_the_bit(tiny_model: LlamaF
     assert torch.equal(trained(small(tiny_model, 1), batch_size=4, accumulation=1, **settings), asked)
 
 
-def test_with_dropout_a_step_made_again_depends_on_its_seed_alone(
-    tiny_model: LlamaForCausalLM, trained: Trained
-) -> None:
+def test_with_dropout_a_step_made_again_depends_on_its_seed_alone(tiny_model: Any, trained: Trained) -> None:
     """What the failed attempt drew is not drawn from the one that counts."""
     for layer in tiny_model.model.layers:
         layer.self_attn.attention_dropout = 0.3
@@ -87,12 +88,12 @@ def test_the_size_that_fits_is_kept_and_said_once(
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError(CPU_SAYS), MemoryError()])
 def test_one_sequence_that_does_not_fit_is_said(tiny_model: LlamaForCausalLM, shard: Shard, error: Exception) -> None:
-    before = torch.cat([one.detach().reshape(-1) for one in tiny_model.parameters()])
+    before = torch.cat([weight.detach().reshape(-1) for weight in tiny_model.parameters()])
     model = small(tiny_model, 0, error)
     with pytest.raises(FerretError, match="activation_checkpointing") as caught:
         train(model, shard.batches(4, 5), LocalConfig(batch_size=4))
     assert caught.value.code == "memory.exhausted"
-    assert torch.equal(torch.cat([one.detach().reshape(-1) for one in model.parameters()]), before)
+    assert torch.equal(torch.cat([weight.detach().reshape(-1) for weight in model.parameters()]), before)
     assert all(parameter.grad is None for parameter in model.parameters())
 
 

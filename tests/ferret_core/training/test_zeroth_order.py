@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._base import Encoded, Shard
+from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.errors import FerretError
+from ferret_core.training.config import ZerothOrderConfig
 from ferret_core.training.loss import response_loss
-from ferret_core.training.zeroth_order import Descent, ZerothOrderConfig, descend, move_along
+from ferret_core.training.zeroth_order import Descent, descend, move_along
 
 SHARD = Shard([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2)
 
@@ -61,17 +63,17 @@ def only_norm(model: LlamaForCausalLM) -> LlamaForCausalLM:
     return model
 
 
-def with_dropout(model: LlamaForCausalLM) -> LlamaForCausalLM:
+def with_dropout(model: Any) -> LlamaForCausalLM:
     for layer in model.model.layers:
         layer.self_attn.attention_dropout = 0.3
     return model.train()
 
 
 def test_a_direction_is_signs_that_differ_from_seed_to_seed(tiny_model: LlamaForCausalLM) -> None:
-    one, other = direction(tiny_model, 1), direction(tiny_model, 2**64 - 1)
-    assert set(one.tolist()) == {-1.0, 1.0}
-    assert abs((one * other).mean()) < 0.03
-    assert abs(one.mean()) < 0.03
+    first, other = direction(tiny_model, 1), direction(tiny_model, 2**64 - 1)
+    assert set(first.tolist()) == {-1.0, 1.0}
+    assert abs((first * other).mean()) < 0.03
+    assert abs(first.mean()) < 0.03
 
 
 def test_a_slope_is_the_derivative_along_its_direction(tiny_model: LlamaForCausalLM) -> None:
@@ -157,7 +159,7 @@ def test_half_precision_moves_by_the_rounding_seed(tiny_model: LlamaForCausalLM)
 def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -> None:
     first = run(tiny_model, steps=1, batch_size=6, learning_rate=1e-9).trained
     assert first.train_loss == pytest.approx(math.log(384), rel=0.1)
-    assert (first.examples, first.tokens) == (6, sum(len(one.response) for one in SHARD.examples))
+    assert (first.examples, first.tokens) == (6, sum(len(example.response) for example in SHARD.examples))
     run(tiny_model, 1, steps=200, batch_size=6, learning_rate=2e-3)
     assert run(tiny_model, 300, steps=1, batch_size=6).trained.train_loss < first.train_loss - 0.5
 

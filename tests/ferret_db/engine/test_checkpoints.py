@@ -85,21 +85,21 @@ def test_a_rebuilt_checkpoint_keeps_the_addresses_of_its_files(lab: Lab, databas
     experiment = lab.start()
     with database.begin() as s:
         checkpoints.add(s, experiment.id, 1, files("a1", "b1"))
-        before = {one.name: one.id for one in artifacts.of_round(s, experiment.id, 1)}
+        before = {artifact.name: artifact.id for artifact in artifacts.of_round(s, experiment.id, 1)}
     with database.begin() as s:
         checkpoints.rebuilt(s, experiment.id, 1, files("a1", "b2", "c2"))
     with database.read() as s:
         after = artifacts.of_round(s, experiment.id, 1)
         assert events.after(s, experiment.id, 0, 100)[-1].type == "checkpoint.rebuilt"
-    assert [(one.name, one.digest) for one in after] == [
+    assert [(artifact.name, artifact.digest) for artifact in after] == [
         ("file-0", "a1" * 32),
         ("file-1", "b2" * 32),
         ("file-2", "c2" * 32),
     ]
-    assert {one.name: one.id for one in after[:2]} == before
+    assert {artifact.name: artifact.id for artifact in after[:2]} == before
     with database.begin() as s:
         checkpoints.rebuilt(s, experiment.id, 1, files("a1"))
-        assert [one.name for one in artifacts.of_round(s, experiment.id, 1)] == ["file-0"]
+        assert [artifact.name for artifact in artifacts.of_round(s, experiment.id, 1)] == ["file-0"]
 
 
 def test_rebuilding_what_is_kept_no_longer_notes_nothing(lab: Lab, database: Database) -> None:

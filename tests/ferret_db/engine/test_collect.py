@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from ferret_core.storage import Storage, StoredFile, open_storage
+from ferret_core.storage import FileKind, Storage, StoredFile, open_storage
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.engine.collect import collect
 from ferret_db.repositories import references
-from ferret_db.repositories.references import FileKind
 from ferret_db.tables import Contribution
 
 Lab = Any  # tests/ferret_db/conftest.py
@@ -30,7 +29,7 @@ def storage(tmp_path: Path) -> Storage:
 
 @pytest.fixture
 def old(storage: Storage) -> Callable[..., StoredFile]:
-    """``old(b"x", "updates")``: a file that was stored two days ago."""
+    """``old(b"x", FileKind.UPDATE)``: a file that was stored two days ago."""
 
     def put(data: bytes, kind: str) -> StoredFile:
         stored = storage.put_bytes(data, kind)
@@ -61,12 +60,12 @@ def remember(database: Database, number: int, participant: str, digest: str) -> 
 
 def memories(database: Database) -> set[tuple[int, str]]:
     with database.read() as s:
-        return {(one.round, one.digest) for one in references.of_all(s) if one.kind == FileKind.MEMORY}
+        return {(file.round, file.digest) for file in references.of_all(s) if file.kind == FileKind.MEMORY}
 
 
 def test_what_nothing_names_goes_once_it_is_old(database: Database, storage: Storage, old: Any) -> None:
-    orphan, young = old(b"orphan", "updates"), storage.put_bytes(b"young", "updates")
-    draft = str(Path(old(b"killed", "memories").location).with_name(".tmp-1"))
+    orphan, young = old(b"orphan", FileKind.UPDATE), storage.put_bytes(b"young", FileKind.UPDATE)
+    draft = str(Path(old(b"killed", FileKind.MEMORY).location).with_name(".tmp-1"))
     storage.path(draft).write_bytes(b"ki")
     age(storage, draft, 2 * DAY)
     assert collect(database, storage, dry_run=True) == (3, 6 + 6 + 2)
@@ -81,9 +80,9 @@ def test_what_something_names_stays_however_old(database: Database, lab: Lab, st
     experiment = lab.start()
     round_ = lab.open(experiment, participants=1)
     sent, update_, weights = (
-        old(b"contribution", "contributions"),
-        old(b"update", "updates"),
-        old(b"weights", "checkpoints"),
+        old(b"contribution", FileKind.CONTRIBUTION),
+        old(b"update", FileKind.UPDATE),
+        old(b"weights", FileKind.CHECKPOINT),
     )
     lab.accept(lab.lease(lab.assignments(round_)[0]), digest=sent.digest)
     with database.begin() as s:
@@ -98,7 +97,7 @@ def test_what_something_names_stays_however_old(database: Database, lab: Lab, st
             artifacts=[ArtifactFile("model.safetensors", weights.size, weights.digest, weights.location)],
             metrics={},
         )
-    garbage = old(b"garbage", "updates")
+    garbage = old(b"garbage", FileKind.UPDATE)
     assert collect(database, storage) == (1, 7)
     assert stored(storage) == {sent.location, update_.location, weights.location}
     with database.begin() as s:
@@ -112,8 +111,8 @@ def test_a_file_that_is_stored_but_not_yet_named_is_left_alone(
     database: Database, lab: Lab, storage: Storage, old: Any
 ) -> None:
     """It may have lain there for days, as garbage, when the same bytes are stored again."""
-    garbage = old(b"sent again", "contributions")
-    assert storage.put_bytes(b"sent again", "contributions") == garbage
+    garbage = old(b"sent again", FileKind.CONTRIBUTION)
+    assert storage.put_bytes(b"sent again", FileKind.CONTRIBUTION) == garbage
     assert collect(database, storage) == (0, 0)
     round_ = lab.open(lab.start(), participants=1)
     lab.accept(lab.lease(lab.assignments(round_)[0]), digest=garbage.digest)
@@ -124,11 +123,11 @@ def test_a_file_that_is_stored_but_not_yet_named_is_left_alone(
 def test_a_file_that_is_stored_while_the_sweep_is_on_is_left_alone(
     database: Database, storage: Storage, old: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    garbage, listing = old(b"wanted after all", "updates"), storage.list()
+    garbage, listing = old(b"wanted after all", FileKind.UPDATE), storage.list()
 
     def listed_then_stored() -> Any:
         yield from listing
-        storage.put_bytes(b"wanted after all", "updates")
+        storage.put_bytes(b"wanted after all", FileKind.UPDATE)
 
     files = list(listed_then_stored())
     monkeypatch.setattr(type(storage), "list", lambda self: iter(files))
@@ -164,12 +163,12 @@ def test_the_memory_of_an_abandoned_attempt_never_counts(database: Database, lab
 
 
 def test_the_references_of_one_experiment_are_its_own(database: Database, lab: Lab) -> None:
-    one, other = lab.start(), lab.start()
-    lab.commit(lab.freeze(one))
+    experiment, other = lab.start(), lab.start()
+    lab.commit(lab.freeze(experiment))
     with database.read() as s:
-        found = list(references.of_all(s, one.id))
-        assert {file.experiment_id for file in found} == {one.id}
-        assert {file.experiment_id for file in references.of_all(s)} == {one.id, other.id}
+        found = list(references.of_all(s, experiment.id))
+        assert {file.experiment_id for file in found} == {experiment.id}
+        assert {file.experiment_id for file in references.of_all(s)} == {experiment.id, other.id}
     assert {(file.kind, file.round): file.needed for file in found} == {
         (FileKind.CHECKPOINT, 0): True,
         (FileKind.CHECKPOINT, 1): False,
@@ -191,7 +190,7 @@ def test_it_is_done_once_a_day_by_whoever_comes_first(database: Database, storag
         assert collect(database, storage, dry_run=True) == (0, 0)
     assert collect(database, storage, every=DAY) is None
     os.utime(storage.path(".collected"), (storage.clock() - DAY - 1,) * 2)
-    old(b"garbage", "updates")
+    old(b"garbage", FileKind.UPDATE)
     assert collect(database, storage, every=DAY) == (1, 7)
     assert collect(database, storage, every=DAY) is None
     assert collect(database, storage) == (0, 0), "whoever asks for it now gets it now"

@@ -51,7 +51,7 @@ def test_the_same_key_and_body_submit_once(database: Database, lab: Any, sent: l
 def test_the_same_key_with_another_body_is_a_conflict(database: Database, lab: Any) -> None:
     with database.begin() as s:
         lifecycle.submit(s, lab.spec(), idempotency_key="k1")
-    with pytest.raises(FerretError, match="another body") as caught, database.begin() as s:
+    with pytest.raises(FerretError, match="another specification") as caught, database.begin() as s:
         lifecycle.submit(s, lab.spec(seed=1), idempotency_key="k1")
     assert caught.value.code == "idempotency.conflict"
 
@@ -81,7 +81,7 @@ def test_start_stores_the_base_model_and_calls_for_its_evaluation(
 def test_starting_at_once_starts_once(database: Database, lab: Any) -> None:
     experiment = lab.submit()
 
-    def start(thread: int) -> str:
+    def start(thread: int) -> str | None:
         with database.begin() as s:
             return lifecycle.start(s, experiment.id, f"{thread}" * 64, {"a": [1]}, [lab.file(0)]).base_digest
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.ledger import frozen_digest
+from ferret_core.ledger import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_db.database import Database
@@ -105,7 +105,7 @@ def test_an_interrupted_round_freezes_the_same_set(database: Database, lab: Any,
     move(database, "resume", experiment)
     lab.deliver(third)
     lab.deliver(second)
-    expected = frozen_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
+    expected = contributions_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
     assert (lab.get(round_).state, lab.get(round_).frozen_digest) == (RoundState.FROZEN, expected)
 
 

@@ -43,7 +43,7 @@ def test_what_somebody_works_on_is_not_stalled(database: Database, lab: Any) -> 
     lab.open(open_)
     lab.age(Experiment, "created_at", 1000)
     lab.age(Round, "opened_at", 1000)
-    assert [code(database, one) for one in (queued, running, open_)] == [None] * 3
+    assert [code(database, experiment) for experiment in (queued, running, open_)] == [None] * 3
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])

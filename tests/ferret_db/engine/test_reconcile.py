@@ -248,7 +248,7 @@ def test_an_experiment_that_cannot_be_read_does_not_keep_the_others(
         s.execute(update(Experiment).where(Experiment.id == broken.id).values(spec={"from": "another version"}))
     sweep()
     assert [lab.get(experiment).state for experiment in (broken, *others)] == ["running", "failed", "failed"]
-    assert f"{broken.id} could not be looked after" in caplog.text
+    assert f"{broken.id} could not be checked" in caplog.text
 
 
 def test_workers_that_were_not_seen_for_a_day_are_forgotten(database: Database, lab: Any, sweep: Sweep) -> None:

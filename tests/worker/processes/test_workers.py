@@ -24,8 +24,8 @@ POISONED = """
 import os, signal
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.repositories import assignments
-from worker import perform
-from worker.__main__ import main
+from ferret_worker import perform
+from ferret_worker.__main__ import main
 
 train = perform.TASKS[TaskName.TRAIN]
 
@@ -41,8 +41,8 @@ perform.TASKS[TaskName.TRAIN] = poisoned
 DEAF = """
 import time
 from ferret_core.protocol.tasks import TaskName
-from worker import perform
-from worker.__main__ import main
+from ferret_worker import perform
+from ferret_worker.__main__ import main
 
 def deaf(context, assignment_id):
     while True:
@@ -54,8 +54,8 @@ ENDLESS = {"steps": 10**6, "learning_rate": 1e-6, "batch_size": 1, "accumulation
 LONG = {"steps": 60, "learning_rate": 1e-4, "batch_size": 1, "accumulation": 1}
 LOST = """
 from ferret_core.protocol.tasks import TaskName
-from worker import perform
-from worker.__main__ import main
+from ferret_worker import perform
+from ferret_worker.__main__ import main
 
 def lost(context, assignment_id):
     raise RuntimeError("CUDA error: device-side assert triggered")
@@ -74,13 +74,17 @@ def of_round(fleet: Fleet, experiment_id: str) -> list[Assignment]:
 
 
 def leased(fleet: Fleet, experiment_id: str) -> list[Assignment]:
-    return [one for one in of_round(fleet, experiment_id) if one.state == AssignmentState.LEASED]
+    return [round_ for round_ in of_round(fleet, experiment_id) if round_.state == AssignmentState.LEASED]
 
 
 def at_work(fleet: Fleet, queue: Queue, task: TaskName) -> bool:
     return any((row.queue, row.task) == (queue, task) for row in fleet.workers().values())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)], indirect=True
+)
 def test_a_poison_task_is_dead_after_three_workers_and_the_rest_goes_on(fleet: Fleet, toy_spec: SpecFactory) -> None:
     fleet.start(Queue.AGGREGATE)
     fleet.start(Queue.TRAIN, POISONED)
@@ -88,19 +92,17 @@ def test_a_poison_task_is_dead_after_three_workers_and_the_rest_goes_on(fleet: F
         fleet.submit(toy_spec("fedavg", rounds=1, round={"quorum": 0.5}, evaluation=QUICK))
     )
     assert (experiment.state, experiment.round) == (ExperimentState.COMPLETED, 1)
-    found = {one.participant: one for one in of_round(fleet, experiment.id)}
+    found = {round_.participant: round_ for round_ in of_round(fleet, experiment.id)}
     assert (found["client-002"].state, found["client-002"].error["code"]) == (AssignmentState.REJECTED, "task.dead")
     with fleet.database.read() as s:
         run = task_runs.get(s, TaskName.TRAIN, found["client-002"].id)
     assert run is not None
     assert run.attempts == 3
-    assert [one.state for one in found.values()].count(AssignmentState.ACCEPTED) == 2
+    assert [item.state for item in found.values()].count(AssignmentState.ACCEPTED) == 2
 
 
 @sqlite
-def test_told_to_stop_a_worker_gives_its_work_back_and_told_twice_or_to_quit_it_is_gone(
-    fleet: Fleet, toy_spec: SpecFactory
-) -> None:
+def test_told_to_stop_a_worker_gives_its_work_back(fleet: Fleet, toy_spec: SpecFactory) -> None:
     fleet.start(Queue.AGGREGATE)
     first = fleet.start(Queue.TRAIN)
     experiment_id = fleet.submit(toy_spec("fedavg", options={"local": ENDLESS}, evaluation=QUICK))
@@ -109,10 +111,16 @@ def test_told_to_stop_a_worker_gives_its_work_back_and_told_twice_or_to_quit_it_
     fleet.terminate(first)
     fleet.until(lambda: first.exit_code is not None)
     assert first.exit_code == 0, first.last_lines()
-    (given_back,) = [one for one in of_round(fleet, experiment_id) if one.id == held.id]
+    (given_back,) = [round_ for round_ in of_round(fleet, experiment_id) if round_.id == held.id]
     assert (given_back.state, given_back.lease_until) == (AssignmentState.PENDING, None)
     assert first.pid not in fleet.workers()
 
+
+@pytest.mark.slow
+@sqlite
+def test_told_twice_or_to_quit_or_with_its_device_lost_a_worker_is_gone(fleet: Fleet, toy_spec: SpecFactory) -> None:
+    fleet.start(Queue.AGGREGATE)
+    experiment_id = fleet.submit(toy_spec("fedavg", options={"local": ENDLESS}, evaluation=QUICK))
     deaf = fleet.start(Queue.TRAIN, DEAF)
     fleet.until(lambda: at_work(fleet, Queue.TRAIN, TaskName.TRAIN))
     fleet.terminate(deaf)
@@ -143,10 +151,11 @@ def test_told_to_stop_a_worker_gives_its_work_back_and_told_twice_or_to_quit_it_
     lines = [json.loads(line) for line in said]
     assert all({"event", "level", "logger", "timestamp"} <= line.keys() for line in lines)
     assert any(line["logger"].startswith("celery.") for line in lines)
-    (taken_away,) = [line for line in lines if line["logger"] == "worker.perform"]
+    (taken_away,) = [line for line in lines if line["logger"] == "ferret_worker.perform"]
     assert (taken_away["experiment"], taken_away["round"], taken_away["task"]) == (experiment_id, 1, "ferret.train")
 
 
+@pytest.mark.slow
 @sqlite
 def test_a_broker_that_dies_before_a_task_is_acknowledged_is_connected_to_anew(
     fleet: Fleet, toy_spec: SpecFactory

@@ -25,7 +25,7 @@ export class ApiProblem extends Error {
   }
 }
 
-/** Any failure as a problem: what the server said, or that nobody answered. */
+/** Any failure as a problem: what the server said, or that it did not answer. */
 export function toProblem(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error
   return new ApiProblem({ code: 'server.unreachable', title: 'The server cannot be reached', detail: String(error) }, 0)

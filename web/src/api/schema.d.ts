@@ -84,7 +84,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Experiment
-         * @description Forgets a finished experiment with its rounds, curves and ledger. Files that nobody else needs follow later.
+         * @description Deletes a finished experiment with its rounds, curves and ledger; later its files too, unless others use them.
          */
         delete: operations["delete_experiment"];
         options?: never;
@@ -141,7 +141,7 @@ export interface paths {
         };
         /**
          * List Contributions
-         * @description One entry per assignment, so that leased and rejected ones show too; by round, attempt, then participant.
+         * @description One entry per assignment, also leased and rejected ones; by round, attempt, then participant.
          */
         get: operations["list_contributions"];
         put?: never;
@@ -181,7 +181,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description Events behind number `after`, in order.
+         * @description Events after number `after`, in order.
          */
         get: operations["list_events"];
         put?: never;
@@ -203,7 +203,7 @@ export interface paths {
          * Stream Events
          * @description Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
          *
-         *     Resumes behind `Last-Event-ID` or `after`, and ends after the experiment's last event.
+         *     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event.
          */
         get: operations["stream_events"];
         put?: never;
@@ -223,7 +223,7 @@ export interface paths {
         };
         /**
          * List Ledger
-         * @description Entries of the rounds behind `after`, in order.
+         * @description Entries of the rounds after `after`, in order.
          */
         get: operations["list_ledger"];
         put?: never;
@@ -263,7 +263,7 @@ export interface paths {
         };
         /**
          * List Rejections
-         * @description One entry per assignment and reason, with how often it was; by round, then participant.
+         * @description One entry per assignment and reason, with the number of uploads; by round, then participant.
          */
         get: operations["list_rejections"];
         put?: never;
@@ -345,7 +345,7 @@ export interface paths {
         put?: never;
         /**
          * Archive Experiment
-         * @description Puts a finished experiment away: it stays, but lists leave it out.
+         * @description Archives a finished experiment: it is kept, but no longer listed.
          */
         post: operations["archive_experiment"];
         delete?: never;
@@ -365,7 +365,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Experiment
-         * @description Stops the experiment for good; what it has committed stays.
+         * @description Stops the experiment for good; committed rounds are kept.
          */
         post: operations["cancel_experiment"];
         delete?: never;
@@ -385,7 +385,10 @@ export interface paths {
         put?: never;
         /**
          * Clone Experiment
-         * @description Queues a new experiment: the same specification, changed by the patch.
+         * @description Queues a new experiment with the same specification, changed by the patch.
+         *
+         *     Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in
+         *     common; an option replaces those it excludes.
          */
         post: operations["clone_experiment"];
         delete?: never;
@@ -425,7 +428,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Experiment
-         * @description Stops a running experiment for a while, mid-round too: leases end, what was accepted stays.
+         * @description Pauses a running experiment, even within a round: work in progress is lost, accepted contributions stay.
          */
         post: operations["pause_experiment"];
         delete?: never;
@@ -445,7 +448,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Experiment
-         * @description Goes on where the experiment was paused; the open round has the time left that it had then.
+         * @description Continues a paused experiment; the open round has as much time left as when it was paused.
          */
         post: operations["resume_experiment"];
         delete?: never;
@@ -465,7 +468,7 @@ export interface paths {
         put?: never;
         /**
          * Unarchive Experiment
-         * @description Lists the experiment again.
+         * @description Takes the experiment out of the archive: it is listed again.
          */
         post: operations["unarchive_experiment"];
         delete?: never;
@@ -483,7 +486,7 @@ export interface paths {
         };
         /**
          * Get Info
-         * @description Which service this is and what it stands on.
+         * @description Name, version and backends of this service.
          */
         get: operations["get_info"];
         put?: never;
@@ -524,9 +527,9 @@ export interface paths {
         get?: never;
         /**
          * Upload Contribution
-         * @description Takes the contribution of a leased assignment. One that cannot be used rejects the assignment.
+         * @description Accepts the contribution of a leased assignment. A contribution that cannot be used rejects the assignment.
          *
-         *     Every refusal is noted under `/rejections` of the experiment. With `round.closed` the problem names the
+         *     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
          *     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
          */
         put: operations["upload_contribution"];
@@ -548,7 +551,7 @@ export interface paths {
         put?: never;
         /**
          * Report Failure
-         * @description Gives the assignment up, with the reason.
+         * @description Gives up the assignment, with the reason.
          */
         post: operations["report_failure"];
         delete?: never;
@@ -630,7 +633,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description The process answers; nothing else is looked at.
+         * @description The process is alive; nothing else is checked.
          */
         get: operations["get_health"];
         put?: never;
@@ -750,7 +753,7 @@ export interface components {
             detail: string;
             /**
              * Fence
-             * @description The fence under which the assignment was leased
+             * @description The `fence` that came with the lease
              */
             fence: number;
         };
@@ -795,24 +798,24 @@ export interface components {
         CatalogKind: "algorithms" | "datasets" | "models" | "partitions";
         /**
          * CheckpointSpec
-         * @description How often the global model is written out; the ledger rebuilds any round in between.
+         * @description How often the global model is saved; the ledger can rebuild any round in between.
          */
         CheckpointSpec: {
             /**
              * Every
-             * @description Write after every n-th round (always after the last)
+             * @description Save after every n-th round (always after the last)
              * @default 1
              */
             every: number;
             /**
              * Keep
-             * @description Keep the newest so many, beside the base model and the best; all without
+             * @description Number of newest checkpoints to keep (base model and best always stay); unset keeps all
              */
             keep?: number | null;
         };
         /**
          * Choice
-         * @description A discovered algorithm, dataset or partition by name, with its own options beside the name.
+         * @description An algorithm, dataset or partition: its name, and its own options in the same table.
          *
          *     The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
          */
@@ -829,7 +832,7 @@ export interface components {
         Contribution: {
             /**
              * Attempt
-             * @description At the round; 1, or more where fewer than a quorum reported before
+             * @description Which attempt at the round: 1, or more after attempts without a quorum
              */
             attempt: number;
             /**
@@ -844,7 +847,7 @@ export interface components {
             created_at: string;
             /**
              * Digest
-             * @description Digest of the accepted blob
+             * @description Digest of the accepted contribution
              */
             digest: string | null;
             error: components["schemas"]["Failure"] | null;
@@ -867,7 +870,7 @@ export interface components {
             round: number;
             /**
              * Seconds
-             * @description Seconds of the local update, with its projection
+             * @description Seconds of local training, projection included
              */
             seconds: number | null;
             /**
@@ -889,7 +892,7 @@ export interface components {
         };
         /**
          * Enrolled
-         * @description A participant and its token. The token is shown this once.
+         * @description A participant and its token. The token is shown only once.
          */
         Enrolled: {
             /**
@@ -909,14 +912,14 @@ export interface components {
         };
         /**
          * Enrolment
-         * @description A code for one participant. It is shown this once.
+         * @description A code for one participant. It is shown only once.
          */
         Enrolment: {
             /** Code */
             code: string;
             /**
              * Command
-             * @description What the participant runs
+             * @description Command for the participant to run
              */
             command: string;
             /**
@@ -938,7 +941,7 @@ export interface components {
             batch_size: number;
             /**
              * By Label
-             * @description Also loss and Rouge-L of each label (task) of the held-out data
+             * @description Also measure loss and Rouge-L for each label (task) of the held-out data
              * @default false
              */
             by_label: boolean;
@@ -956,7 +959,7 @@ export interface components {
             examples: number;
             /**
              * Generate
-             * @description Of these, greedily answered for Rouge-L; 0 for none
+             * @description How many of these to answer, greedily, for Rouge-L; 0 for none
              * @default 64
              */
             generate: number;
@@ -1004,14 +1007,14 @@ export interface components {
         };
         /**
          * Experiment
-         * @description A federated tuning run: what was asked for, how far it is, and what it has cost.
+         * @description A federated tuning run: what was asked for, how far it has come, and what it has cost.
          */
         Experiment: {
             /** Algorithm */
             algorithm: string;
             /**
              * Archived At
-             * @description When it was put away; archived ones are not listed unless asked
+             * @description When it was archived; archived experiments are listed only with `archived=true`
              */
             archived_at: string | null;
             /**
@@ -1031,7 +1034,7 @@ export interface components {
             bytes_up: number;
             /**
              * Cloned From
-             * @description Id of the experiment it was cloned from, which may be gone
+             * @description Id of the experiment it was cloned from, which may have been deleted
              */
             cloned_from: string | null;
             /**
@@ -1050,7 +1053,7 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             /**
              * Event Seq
-             * @description Number of its last event: a stream after it tells what is new
+             * @description Number of its last event: stream from there to get only new ones
              */
             event_seq: number;
             /** Finished At */
@@ -1085,7 +1088,7 @@ export interface components {
             } | null;
             /** @description The specification with every default filled in */
             spec: components["schemas"]["ExperimentSpec"];
-            /** @description Set while a queued or running experiment cannot get on */
+            /** @description Set while a queued or running experiment cannot make progress */
             stalled: components["schemas"]["Stall"] | null;
             /** Started At */
             started_at: string | null;
@@ -1127,7 +1130,7 @@ export interface components {
         };
         /**
          * ExperimentSpec
-         * @description One federated tuning run, complete: together with the base model and the data it fixes every bit.
+         * @description One federated tuning run; together with the base model and the data it determines every bit of the result.
          */
         ExperimentSpec: {
             /**
@@ -1222,7 +1225,7 @@ export interface components {
         Extension: {
             /**
              * Expected Rounds
-             * @description How many the experiment has before: sent twice, the request then counts once
+             * @description Number of rounds before the extension; with it, a repeated request adds rounds only once
              */
             expected_rounds?: number | null;
             /**
@@ -1264,7 +1267,7 @@ export interface components {
         };
         /**
          * Formats
-         * @description Versions of what crosses the wire.
+         * @description Versions of the wire formats.
          */
         Formats: {
             /** Projection */
@@ -1274,7 +1277,7 @@ export interface components {
         };
         /**
          * Health
-         * @description The process answers.
+         * @description The process is alive.
          */
         Health: {
             /** Status */
@@ -1287,13 +1290,13 @@ export interface components {
         Heartbeat: {
             /**
              * Fence
-             * @description The fence under which the assignment was leased
+             * @description The `fence` that came with the lease
              */
             fence: number;
         };
         /**
          * Info
-         * @description Which service this is and what it stands on.
+         * @description Name, version and backends of this service.
          */
         Info: {
             /**
@@ -1304,7 +1307,7 @@ export interface components {
             formats: components["schemas"]["Formats"];
             /**
              * Instance
-             * @description Distinguishes installations; changes with the admin token
+             * @description Identifies the installation; changes with the admin token
              */
             instance: string;
             /** Name */
@@ -1319,7 +1322,7 @@ export interface components {
         };
         /**
          * Lease
-         * @description An assignment that the participant holds until ``lease_until``, longer with every heartbeat.
+         * @description An assignment that the participant holds until ``lease_until``; every heartbeat extends it.
          */
         Lease: {
             /** Fence */
@@ -1417,11 +1420,11 @@ export interface components {
         };
         /**
          * MetricSummary
-         * @description A metric over the rounds so far; ``best`` is the lowest loss or cost, or the highest score.
+         * @description A metric over the rounds so far; ``best`` is null where no round is better than another, as with bytes.
          */
         MetricSummary: {
             /** Best */
-            best: number;
+            best: number | null;
             /** First */
             first: number;
             /** Last */
@@ -1434,14 +1437,14 @@ export interface components {
         ModelSpec: {
             /**
              * Dtype
-             * @description Type the global model is kept in; half types round each round's step at random
+             * @description Type of the global model's weights; 16-bit types round each step stochastically
              * @default float32
              * @enum {string}
              */
             dtype: "float32" | "bfloat16" | "float16";
             /**
              * Revision
-             * @description Commit or tag, for a hub name
+             * @description Commit or tag, if source is a hub name
              */
             revision?: string | null;
             /**
@@ -1457,7 +1460,7 @@ export interface components {
         NewEnrolment: {
             /**
              * Expires Seconds
-             * @description How long the code can be used
+             * @description Seconds until the code expires
              * @default 86400
              */
             expires_seconds: number;
@@ -1540,7 +1543,7 @@ export interface components {
             code: string;
             /**
              * Current Round
-             * @description With `round.closed`: the round under way, null if there will be none
+             * @description With `round.closed`: the current round, null if there will be no more
              * @default null
              */
             current_round: number | null;
@@ -1561,7 +1564,7 @@ export interface components {
             instance: string;
             /**
              * Request Id
-             * @description The same as in the header `X-Request-ID` and in the server's log
+             * @description The request's id, also in the header `X-Request-ID` and in the server's log
              */
             request_id: string;
             /** Status */
@@ -1576,7 +1579,7 @@ export interface components {
         };
         /**
          * Readiness
-         * @description Whether the service can do its work, and which part keeps it from it.
+         * @description Whether the service is ready, and the state of each part.
          */
         Readiness: {
             broker: components["schemas"]["PartStatus"];
@@ -1601,7 +1604,7 @@ export interface components {
         };
         /**
          * Rejection
-         * @description Uploads of one participant in one round that were refused for the same reason. None of them moved the model.
+         * @description Uploads of one participant in one round that were refused for the same reason. None of them changed the model.
          */
         Rejection: {
             /**
@@ -1611,18 +1614,18 @@ export interface components {
             code: string;
             /**
              * Count
-             * @description How many there were
+             * @description Number of such uploads
              */
             count: number;
             /**
              * Created At
              * Format: date-time
-             * @description When the first came
+             * @description When the first was refused
              */
             created_at: string;
             /**
              * Detail
-             * @description What was wrong with the last of them
+             * @description What was wrong with the latest upload
              */
             detail: string;
             /** Participant */
@@ -1632,7 +1635,7 @@ export interface components {
             /**
              * Updated At
              * Format: date-time
-             * @description When the last came
+             * @description When the latest was refused
              */
             updated_at: string;
         };
@@ -1655,7 +1658,7 @@ export interface components {
             accepted: number;
             /**
              * Attempt
-             * @description 1, or more where fewer than a quorum reported before
+             * @description 1, or more after attempts without a quorum
              */
             attempt: number;
             /**
@@ -1696,7 +1699,7 @@ export interface components {
             };
             /**
              * Needed
-             * @description Contributions that close the round at once; null for all
+             * @description Contributions after which the round closes at once; null: all
              */
             needed: number | null;
             /** Number */
@@ -1727,30 +1730,30 @@ export interface components {
         };
         /**
          * RoundSpec
-         * @description When a round closes: as soon as enough have reported, or at the deadline if a quorum has.
+         * @description When a round closes: once enough participants have reported, or at the deadline if a quorum has.
          */
         RoundSpec: {
             /**
              * Attempts
-             * @description Times a round is opened on the same model before a missed quorum fails the experiment
+             * @description Attempts at a round before a missed quorum fails the experiment
              * @default 3
              */
             attempts: number;
             /**
              * Deadline Seconds
-             * @description Seconds after opening at which the round closes
+             * @description Seconds until an open round closes
              * @default 3600
              */
             deadline_seconds: number;
             /**
              * Over Selection
-             * @description Share asked beyond the sampled; the round closes when as many as sampled reported
+             * @description Extra share of participants to invite; the round closes once as many as sampled have reported
              * @default 0
              */
             over_selection: number;
             /**
              * Quorum
-             * @description Share of the assignments that must have reported
+             * @description Share of the assignments that must report for the round to count
              * @default 1
              */
             quorum: number;
@@ -1819,7 +1822,7 @@ export interface components {
             learning_rate: number;
             /**
              * Momentum
-             * @description Heavy-ball momentum over the rounds, for sgd alone
+             * @description Heavy-ball momentum over the rounds, for sgd only
              * @default 0
              */
             momentum: number;
@@ -1832,7 +1835,7 @@ export interface components {
             optimizer: "sgd" | "adam" | "yogi";
             /**
              * Schedule
-             * @description How the rate falls towards 0 over the rounds
+             * @description How the learning rate falls towards 0 over the rounds
              * @default constant
              * @enum {string}
              */
@@ -1845,13 +1848,13 @@ export interface components {
             tau: number;
             /**
              * Warmup Rounds
-             * @description Rounds over which the rate first rises
+             * @description Rounds over which the learning rate first rises
              * @default 0
              */
             warmup_rounds: number;
             /**
              * Weights
-             * @description Participants count the same, or by the number of their examples
+             * @description equal: all participants count the same; examples: by their number of examples
              * @default equal
              * @enum {string}
              */
@@ -1859,7 +1862,7 @@ export interface components {
         };
         /**
          * Stall
-         * @description Why nothing can move the experiment on right now. It goes on by itself once this is mended.
+         * @description Why the experiment cannot make progress. It continues by itself once this is fixed.
          */
         Stall: {
             /**
@@ -1909,7 +1912,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -1980,7 +1983,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2040,17 +2043,17 @@ export interface operations {
     list_experiments: {
         parameters: {
             query?: {
-                /** @description Items on a page */
+                /** @description Items per page */
                 limit?: number;
-                /** @description `next_cursor` of the page before */
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
                 cursor?: string | null;
                 /** @description Any of these states */
                 state?: components["schemas"]["ExperimentState"][];
                 algorithm?: string | null;
                 dataset?: string | null;
-                /** @description Part of the name, in any case */
+                /** @description Part of the name, upper or lower case */
                 name?: string | null;
-                /** @description Only those that were put away, instead of all others */
+                /** @description True: archived experiments only. False: all others */
                 archived?: boolean;
             };
             header?: never;
@@ -2070,7 +2073,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2122,7 +2125,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key with the same body answers with the same experiment instead of a second one */
+                /** @description Repeating a request with the same key and body returns the first experiment or receipt */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -2147,7 +2150,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2166,7 +2169,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency.conflict`: The idempotency key was used with another body. */
+            /** @description `idempotency.conflict`: The idempotency key was used with another request. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2239,7 +2242,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2317,7 +2320,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2406,7 +2409,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2504,7 +2507,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2535,7 +2538,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `range.invalid`: The requested range lies outside the file. */
+            /** @description `range.invalid`: The requested range is outside the file. */
             416: {
                 headers: {
                     [name: string]: unknown;
@@ -2582,9 +2585,9 @@ export interface operations {
             query?: {
                 /** @description Only this round */
                 round?: number | null;
-                /** @description Items on a page */
+                /** @description Items per page */
                 limit?: number;
-                /** @description `next_cursor` of the page before */
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
                 cursor?: string | null;
             };
             header?: never;
@@ -2607,7 +2610,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2691,7 +2694,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2769,9 +2772,9 @@ export interface operations {
     list_events: {
         parameters: {
             query?: {
-                /** @description Only what follows this position; 0 for all */
+                /** @description Only items after this number; 0 for all */
                 after?: number;
-                /** @description Items on a page */
+                /** @description Items per page */
                 limit?: number;
             };
             header?: never;
@@ -2794,7 +2797,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2854,11 +2857,11 @@ export interface operations {
     stream_events: {
         parameters: {
             query?: {
-                /** @description Only what follows this position; 0 for all */
+                /** @description Only items after this number; 0 for all */
                 after?: number;
             };
             header?: {
-                /** @description Sent by browsers that reconnect; wins over `after` */
+                /** @description Sent by browsers that reconnect; takes precedence over `after` */
                 "Last-Event-ID"?: number | null;
             };
             path: {
@@ -2878,7 +2881,7 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description The experiment is over and has no further events: do not reconnect */
+            /** @description The experiment has ended and there are no more events: do not reconnect */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -2887,7 +2890,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -2947,9 +2950,9 @@ export interface operations {
     list_ledger: {
         parameters: {
             query?: {
-                /** @description Only what follows this position; 0 for all */
+                /** @description Only items after this number; 0 for all */
                 after?: number;
-                /** @description Items on a page */
+                /** @description Items per page */
                 limit?: number;
             };
             header?: never;
@@ -2972,7 +2975,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3032,7 +3035,7 @@ export interface operations {
     get_metrics: {
         parameters: {
             query?: {
-                /** @description Only this one, e.g. `eval_loss` */
+                /** @description Only this metric, e.g. `eval_loss` */
                 name?: string | null;
             };
             header?: never;
@@ -3055,7 +3058,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3117,9 +3120,9 @@ export interface operations {
             query?: {
                 /** @description Only this round */
                 round?: number | null;
-                /** @description Items on a page */
+                /** @description Items per page */
                 limit?: number;
-                /** @description `next_cursor` of the page before */
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
                 cursor?: string | null;
             };
             header?: never;
@@ -3142,7 +3145,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3202,9 +3205,9 @@ export interface operations {
     list_rounds: {
         parameters: {
             query?: {
-                /** @description Items on a page */
+                /** @description Items per page */
                 limit?: number;
-                /** @description `next_cursor` of the page before */
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
                 cursor?: string | null;
             };
             header?: never;
@@ -3227,7 +3230,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3309,7 +3312,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3394,7 +3397,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3481,7 +3484,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3570,7 +3573,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3640,7 +3643,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key with the same body answers with the same experiment instead of a second one */
+                /** @description Repeating a request with the same key and body returns the first experiment or receipt */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -3670,7 +3673,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3698,7 +3701,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency.conflict`: The idempotency key was used with another body. */
+            /** @description `idempotency.conflict`: The idempotency key was used with another request. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3775,7 +3778,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3805,7 +3808,7 @@ export interface operations {
             };
             /**
              * @description `experiment.conflict`: The experiment is in a state that does not allow this.
-             *     `extension.refused`: The experiment cannot be given these rounds.
+             *     `extension.refused`: The experiment cannot be extended.
              */
             409: {
                 headers: {
@@ -3876,7 +3879,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -3965,7 +3968,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4054,7 +4057,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4140,7 +4143,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4199,7 +4202,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4244,9 +4247,9 @@ export interface operations {
             header: {
                 /** @description The lease's fence */
                 "Ferret-Fence": number;
-                /** @description Seconds of the local update */
+                /** @description Seconds of local training */
                 "Ferret-Seconds": number;
-                /** @description The same key with the same contribution gives the stored receipt, however often it is sent */
+                /** @description Repeating a request with the same key and body returns the first experiment or receipt */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -4261,7 +4264,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same contribution was accepted before */
+            /** @description The same contribution had already been accepted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4281,7 +4284,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4311,7 +4314,7 @@ export interface operations {
             };
             /**
              * @description `lease.lost`: The lease on this assignment is no longer held.
-             *     `idempotency.conflict`: The idempotency key was used with another body.
+             *     `idempotency.conflict`: The idempotency key was used with another request.
              *     `contribution.duplicate`: A different contribution was already accepted.
              *     `contribution.wrong_base`: The contribution was trained from another model.
              */
@@ -4372,7 +4375,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `storage.full`: There is no room left to store this. */
+            /** @description `storage.full`: There is no disk space left. */
             507: {
                 headers: {
                     [name: string]: unknown;
@@ -4408,7 +4411,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4510,7 +4513,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4607,7 +4610,7 @@ export interface operations {
                     "application/json": components["schemas"]["Enrolled"];
                 };
             };
-            /** @description `enrolment.invalid`: The enrolment code is not known, used or expired. */
+            /** @description `enrolment.invalid`: The enrolment code is unknown, used or expired. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4674,7 +4677,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `auth.invalid`: The token is not known. */
+            /** @description `auth.invalid`: The token is not valid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4730,7 +4733,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4818,7 +4821,7 @@ export interface operations {
             };
             /**
              * @description `auth.missing`: A token is needed.
-             *     `auth.invalid`: The token is not known.
+             *     `auth.invalid`: The token is not valid.
              */
             401: {
                 headers: {
@@ -4884,7 +4887,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Some part cannot be used now */
+            /** @description Some part is not available */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -207,10 +207,10 @@ test('what is deleted leads back to the list', async () => {
 
 test('refused uploads are counted with their reasons', async () => {
   const at = '2026-11-21T12:30:00Z'
-  const one = { participant: 'site-a', round: 2, detail: 'update: holds NaN', created_at: at, updated_at: at }
+  const refused = { participant: 'site-a', round: 2, detail: 'update: holds NaN', created_at: at, updated_at: at }
   rejections = [
-    { ...one, code: 'contribution.non_finite', count: 3 },
-    { ...one, code: 'round.closed', count: 1 },
+    { ...refused, code: 'contribution.non_finite', count: 3 },
+    { ...refused, code: 'round.closed', count: 1 },
   ]
   await visit()
   const section = await screen.findByTestId('rejections')

@@ -18,7 +18,7 @@ export interface ChartData {
 
 const SMALLEST_SPAN: Record<XAxis, number> = { round: 1, time: 10, bytes: 1000 }
 
-/** Where a point lies on the axis: round number, seconds since `start`, or cumulative bytes sent. */
+/** Where a point is on the axis: round number, seconds since `start`, or cumulative bytes sent. */
 export function xOf(point: Point, axis: XAxis, start: string): number {
   if (axis === 'round') return point.round
   if (axis === 'bytes') return point.bytes_up

@@ -1,9 +1,9 @@
 /** What a reader can do about a problem, by its code; the problem's own detail says what happened. */
 const NEXT_STEPS: Record<string, string> = {
   'auth.missing': 'Sign in with the admin token.',
-  'auth.invalid': 'Sign in again: the server knows another token by now.',
-  'dataset.invalid': 'Mend the file at the place named above and submit the experiment again.',
-  'experiment.conflict': 'Reload the page: somebody else may have moved the experiment on.',
+  'auth.invalid': 'Sign in again: the server has a new token.',
+  'dataset.invalid': 'Fix the file at the place named above and submit the experiment again.',
+  'experiment.conflict': 'Reload the page: the experiment may have changed in the meantime.',
   'experiment.not_found': 'Check the address, or look for the experiment in the list.',
   'extension.refused': 'Clone the experiment with more rounds instead.',
   'ledger.broken': 'Run “ferret experiment verify ID” on the server to see which round differs.',
@@ -11,17 +11,17 @@ const NEXT_STEPS: Record<string, string> = {
   'model.invalid': 'Point model.source at a causal language model in Hugging Face layout and submit again.',
   'partition.invalid': 'Lower participants.simulated or choose another partition, then submit again.',
   'quorum.missed':
-    'See below why participants did not report. Lower round.quorum or raise round.deadline_seconds and submit again.',
+    'If updates were refused, fix the cause named above. If participants were missing or slow, lower round.quorum or raise round.deadline_seconds. Then clone the experiment.',
   'server.not_ready': 'Run “ferret doctor” on the server: it names what is missing.',
-  'server.unreachable': 'Check that “ferret serve” still runs. This page tries again by itself.',
+  'server.unreachable': 'Check that “ferret serve” is still running. This page keeps trying.',
   'spec.invalid': 'Correct the fields named above and submit the experiment again.',
   'storage.corrupt': 'Run “ferret experiment verify ID” on the server to find the damaged file.',
   'storage.full': 'Free some room on the server’s disk, then submit the experiment again.',
   'storage.missing': 'Restore the file named above from a backup of the storage.',
-  'task.dead': 'Mend what is named above, then clone the experiment to run it again.',
-  'training.non_finite': 'Lower the local learning rate or switch gradient clipping on, then submit again.',
+  'task.dead': 'Fix the cause named above, then clone the experiment to run it again.',
+  'training.non_finite': 'Lower the local learning rate or turn on gradient clipping, then submit again.',
 }
 
 export function nextStep(code: string): string {
-  return NEXT_STEPS[code] ?? 'The server’s log tells more under this request’s id.'
+  return NEXT_STEPS[code] ?? 'The server’s log has details under this request’s id.'
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/** The clock in milliseconds, told anew every so often, so that "2 minutes ago" stays true. */
+/** The clock in milliseconds, updated at an interval, so that "2 minutes ago" stays true. */
 export function useNow(everyMilliseconds: number): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

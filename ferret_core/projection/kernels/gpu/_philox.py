@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
 from ferret_core.projection import FORMAT_VERSION
+from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._value import Value
 
 VERSION = tl.constexpr(FORMAT_VERSION)
 
 
-@triton.jit
+@jit
 def draw(seed: Value, groups: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
     """The words of ``groups`` (n,) under the 64-bit ``seed``: uint32 (n, 4)."""
     w0, w1, w2, w3 = _words(seed, groups, row, block, tag)
     return tl.reshape(tl.join(tl.join(w0, w2), tl.join(w1, w3)), [groups.shape[0], 4])
 
 
-@triton.jit
+@jit
 def draw_below(seed: Value, index: Value, n: Value, block: Value, tag: tl.constexpr) -> Value:
     """An integer below ``n`` from word ``index`` mod 4 of group ⌊``index``/4⌋: int64, of any shape."""
     w0, w1, w2, w3 = _words(seed, index // 4, 0, block, tag)
@@ -27,6 +27,6 @@ def draw_below(seed: Value, index: Value, n: Value, block: Value, tag: tl.conste
     return word.to(tl.int64) * n >> 32
 
 
-@triton.jit
+@jit
 def _words(seed: Value, group: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
     return tl.philox(seed, group.to(tl.uint32), tl.cast(row, tl.uint32), block | tag << 24, VERSION)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
 from ferret_core.projection import signs
+from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._philox import draw
 from ferret_core.projection.kernels.gpu._value import Value
 from ferret_core.projection.philox import Tag
@@ -16,7 +16,7 @@ LANES = tl.constexpr(signs.LANES)
 TILE = tl.constexpr(signs.TILE)
 
 
-@triton.jit
+@jit
 def sign_bits(seed: Value, tile: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
     """Sign bits of the elements of ``tile``: int32 (4096,), the top bit set where the sign is minus."""
     words = draw(seed, tile * LANES + tl.arange(0, LANES), row, block, tag)
@@ -25,7 +25,7 @@ def sign_bits(seed: Value, tile: Value, row: Value, block: Value, tag: tl.conste
     return tl.reshape(bits, [TILE]) & MINUS
 
 
-@triton.jit
+@jit
 def flip(values: Value, bits: Value) -> Value:
     """fp32 ``values`` with the signs of ``bits`` put on them."""
     return (values.to(tl.int32, bitcast=True) ^ bits).to(tl.float32, bitcast=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
 from ferret_core.projection.kernels.gpu._value import Value
 
@@ -38,7 +38,7 @@ def subtract(
         launch(kernel, number, weights, *arguments, **constants)
 
 
-@triton.jit
+@jit
 def nth(sheet: Value, n: Value) -> Value:
     """(seed, pointer to the coefficients, K, extra) of term ``n``."""
     row = sheet + n * FIELDS

@@ -5,10 +5,10 @@ A program works on one tile of 4096 elements of a block; the vector at hand need
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
 from ferret_core.projection import rounding
+from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._philox import draw
 from ferret_core.projection.kernels.gpu._signs import TILE
 from ferret_core.projection.kernels.gpu._value import Value
@@ -20,7 +20,7 @@ FP16_INFINITY = tl.constexpr(rounding.FP16_INFINITY)
 FP16_SCALE = tl.constexpr(2.0**37)  # exact: 2⁻¹⁴ becomes 2²³
 
 
-@triton.jit
+@jit
 def place(number: Value, start: Value, count: Value) -> Value:
     """(tile, at, inside) of the tile that is ``number`` in a vector of ``count`` elements, ``start`` … of the block.
 
@@ -31,13 +31,13 @@ def place(number: Value, start: Value, count: Value) -> Value:
     return tile, at, (at >= 0) & (at < count)
 
 
-@triton.jit
+@jit
 def load(vector: Value, at: Value, inside: Value) -> Value:
     """fp32 (4096,); zero outside."""
     return tl.load(vector + at, mask=inside, other=0.0).to(tl.float32)
 
 
-@triton.jit
+@jit
 def store(
     vector: Value,
     at: Value,
@@ -64,16 +64,18 @@ def store(
         tl.store(vector + at, signed.to(tl.int16).to(kind, bitcast=True), mask=inside)
 
 
-@triton.jit
+@jit
 def _to_float16(magnitude: Value, chances: Value) -> Value:
     """Magnitude in fp16 from that in fp32: below 2⁻¹⁴ its last place is 2⁻²⁴ for all."""
     value = magnitude.to(tl.float32, bitcast=True)
     normal = ((magnitude + chances) >> 13) - (112 << 10)
-    subnormal = ((tl.minimum(value, FP16_SUBNORMAL) * FP16_SCALE).to(tl.int32) + chances) >> 13
-    return tl.where(value < FP16_SUBNORMAL, subnormal, tl.minimum(normal, FP16_INFINITY))
+    small = value < FP16_SUBNORMAL
+    scaled = tl.where(small, value, FP16_SUBNORMAL) * FP16_SCALE  # NaN, which tl.minimum may keep, has no integer
+    subnormal = (scaled.to(tl.int32) + chances) >> 13
+    return tl.where(small, subnormal, tl.minimum(normal, FP16_INFINITY))
 
 
-@triton.jit
+@jit
 def _chances(seed: Value, tile: Value, block: Value) -> Value:
     """16 random bits for each element: int32 (4096,)."""
     words = draw(seed, tile * (TILE // 8) + tl.arange(0, TILE // 8), 0, block, STOCHASTIC_ROUNDING)

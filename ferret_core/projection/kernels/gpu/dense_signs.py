@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import final
 
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import Term
 from ferret_core.projection.kernels.gpu._dense import project, subtract_columns
+from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._signs import flip, sign_bits
 from ferret_core.projection.kernels.gpu._terms import subtract
 from ferret_core.projection.kernels.gpu._value import Value
@@ -33,6 +33,6 @@ class Kernel:
         subtract(subtract_columns, weights, block, terms, start, rounding, (), TIMES=_times)
 
 
-@triton.jit
+@jit
 def _times(x: Value, seed: Value, tile: Value, k: Value, block: Value, constants: Value) -> Value:
     return flip(x, sign_bits(seed, tile, k, block, TAG))

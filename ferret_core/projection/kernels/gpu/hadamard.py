@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
 from ferret_core.projection.kernels.gpu._philox import draw_below
 from ferret_core.projection.kernels.gpu._signs import MINUS, SIGNS, TILE, flip, sign_bits
@@ -119,7 +120,7 @@ def _subtract(
         store(weights, at, inside, values, chunk, rounding, block)
 
 
-@triton.jit
+@jit
 def _scattered(
     placed: Value,
     coefficients: Value,
@@ -147,7 +148,7 @@ def _scattered(
     return x
 
 
-@triton.jit
+@jit
 def _near(chunk: Value, K: Value, d: Value) -> Value:
     """(low, high): no stratum but low … high − 1 reaches into the chunk; a few of them may not."""
     density = tl.cast(K, tl.float64) / tl.cast(d, tl.float64)
@@ -156,7 +157,7 @@ def _near(chunk: Value, K: Value, d: Value) -> Value:
     return tl.maximum(low.to(tl.int64) - 1, 0), tl.minimum(high.to(tl.int64) + 2, tl.cast(K, tl.int64))
 
 
-@triton.jit
+@jit
 def _places(k: Value, K: Value, share: Value, seed: Value, block: Value, d: Value) -> Value:
     """(places, strata): of coordinates ``k``, int64, the places in the block and the sizes of their strata."""
     first = k * (d // K) + k * (d % K) // K
@@ -164,7 +165,7 @@ def _places(k: Value, K: Value, share: Value, seed: Value, block: Value, d: Valu
     return first + (draw_below(seed, k, strata, block, HADAMARD_ROWS) + share) % strata, strata
 
 
-@triton.jit
+@jit
 def _hadamard(x: Value, length: Value) -> Value:
     """H_m·x/√m, fp32 (4096,): butterflies of distance 1, 2, 4 …, then one multiplication, for each part of a chunk."""
     if length == TILE:
@@ -184,7 +185,7 @@ def _hadamard(x: Value, length: Value) -> Value:
     return x
 
 
-@triton.jit
+@jit
 def _butterflies(x: Value, stage: Value) -> Value:
     """(a, b) → (a + b, a − b) for all that lie 2^stage apart."""
     e = tl.arange(0, TILE)

@@ -17,6 +17,7 @@ from torch import Tensor
 from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import launch, signed, stretches, tiles
 from ferret_core.projection.kernels.gpu._philox import draw_below
 from ferret_core.projection.kernels.gpu._signs import SIGNS, TILE, flip, sign_bits
@@ -144,7 +145,7 @@ def _subtract(
     store(weights, at, inside, values, tile, rounding, block)
 
 
-@triton.jit
+@jit
 def _buckets(
     seed: Value,
     tile: Value,

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import final
 
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import Term
 from ferret_core.projection.kernels.gpu._dense import project, subtract_columns
+from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._philox import draw
 from ferret_core.projection.kernels.gpu._signs import TILE
 from ferret_core.projection.kernels.gpu._terms import subtract
@@ -44,7 +44,7 @@ def _constants(d: int) -> tuple[float, float]:
     return 1 / math.sqrt(d), 1 / (6 * d)
 
 
-@triton.jit
+@jit
 def _times(x: Value, seed: Value, tile: Value, k: Value, block: Value, constants: Value) -> Value:
     """x·v in fp32: every operation of the format's polynomial is rounded by itself."""
     words = draw(seed, tile * (TILE // 4) + tl.arange(0, TILE // 4), k, block, TAG)

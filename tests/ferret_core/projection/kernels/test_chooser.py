@@ -69,5 +69,5 @@ def test_without_numba_the_reference_computes(monkeypatch: pytest.MonkeyPatch) -
 def test_weights_on_another_device_are_refused(name: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FERRET_KERNEL", name)
     monkeypatch.setenv("TRITON_INTERPRET", "0")
-    with pytest.raises(FerretError, match=f"the weights lie on {device}: choose auto or reference"):
+    with pytest.raises(FerretError, match=f"the weights are on {device}: choose auto or reference"):
         kernel(basis("G"), torch.device(device))

@@ -47,6 +47,7 @@ def compile_into(cache: Path, package: Path = ROOT) -> set[Path]:
     return set(cache.rglob("*.nbc"))
 
 
+@pytest.mark.slow
 def test_what_one_process_compiled_the_next_one_reads_until_a_source_changes(tmp_path: Path) -> None:
     copy, cache = tmp_path / "package", tmp_path / "cache"
     shutil.copytree(ROOT / "ferret_core", copy / "ferret_core", ignore=shutil.ignore_patterns("__pycache__", "demo"))

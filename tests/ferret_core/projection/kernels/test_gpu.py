@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # The interpreter accepts what a compiler refuses, so everything is compiled as well, for a GPU that need not be there.
 # Elements count from 0 and from 1 in turn: the compiler treats multiples of 16, and the number 1, as special.
 COMPILE = """
@@ -64,6 +66,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.slow
 def test_every_kernel_compiles_and_fuses_no_product_with_a_sum(tmp_path: Path) -> None:
     environment = os.environ | {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True)

@@ -27,8 +27,8 @@ export function CloneButton({ experiment }: { experiment: Experiment }) {
   return (
     <ActionDialog
       label="Clone"
-      title={`A new experiment like “${experiment.name}”`}
-      dismiss="Never mind"
+      title={`Clone “${experiment.name}”`}
+      dismiss="Close"
       pending={clone.pending}
       problem={unreadable ?? clone.problem}
       onSubmit={submit}
@@ -39,7 +39,7 @@ export function CloneButton({ experiment }: { experiment: Experiment }) {
       <Field label="Rounds">
         <input name="rounds" type="number" min={1} step={1} defaultValue={experiment.rounds} required />
       </Field>
-      <Field label="Other changes" hint="Part of the specification as JSON; null takes a value back to its default.">
+      <Field label="Other changes" hint="Part of the specification as JSON; null resets a value to its default.">
         <textarea name="changes" rows={4} spellCheck={false} placeholder='{"algorithm": {"K": 8192}}' />
       </Field>
     </ActionDialog>

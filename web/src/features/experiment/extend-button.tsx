@@ -10,15 +10,15 @@ export function ExtendButton({ experiment }: { experiment: Experiment }) {
   return (
     <ActionDialog
       label="Extend"
-      title={`Give “${experiment.name}” more rounds`}
-      dismiss="Leave it"
+      title={`Add rounds to “${experiment.name}”`}
+      dismiss="Close"
       pending={extend.pending}
       problem={extend.problem}
       onSubmit={async (form) => (await extend.run(Number(form.get('rounds')))) !== undefined}
     >
       <p>
-        It has {experiment.rounds} now.
-        {experiment.state === 'completed' && ' It goes on from its last model, and runs again.'}
+        It has {experiment.rounds} rounds now.
+        {experiment.state === 'completed' && ' It runs again, starting from its last model.'}
       </p>
       <Field label="Rounds to add">
         <input name="rounds" type="number" min={1} step={1} defaultValue={experiment.rounds} required />

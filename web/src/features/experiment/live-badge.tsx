@@ -1,10 +1,10 @@
 import type { LiveStatus } from './use-live'
 
 const EXPLANATION: Record<LiveStatus, string> = {
-  connecting: 'Opening the stream of events',
-  live: 'This page follows the experiment as it happens',
-  reconnecting: 'The stream broke; what you see may be out of date until it is back',
-  finished: 'Nothing more will happen to this experiment',
+  connecting: 'Connecting to the server',
+  live: 'This page updates as the experiment runs',
+  reconnecting: 'The connection is lost; this page may be out of date until it is back',
+  finished: 'The experiment has ended',
 }
 
 export function LiveBadge({ status }: { status: LiveStatus }) {

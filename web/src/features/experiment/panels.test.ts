@@ -22,7 +22,7 @@ function panel(
     series('bytes_down', { 1: 900, 2: 900 }),
   ],
 ) {
-  const found = experimentPanels(metrics, 'round', START).panels.find((one) => one.testId === testId)
+  const found = experimentPanels(metrics, 'round', START).panels.find((drawn) => drawn.testId === testId)
   if (found === undefined) throw new Error(`no panel ${testId}`)
   return found
 }

@@ -1,6 +1,7 @@
 import type { MetricSeries } from '@/api/types'
 import { type ChartData, chartData, cumulative, type Point, sharedRange, type XAxis } from '@/lib/chart-data'
-import { formatBytes, formatLoss, formatPercent } from '@/lib/format'
+import { formatBytes } from '@/lib/format'
+import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
 export interface PanelData {
   testId: string
@@ -17,57 +18,34 @@ function plainTick(value: number): string {
   return String(Number(value.toPrecision(4)))
 }
 
+function panel(name: MetricName, empty: string) {
+  const { label, unit } = METRICS[name]
+  return {
+    testId: `chart-${name}`,
+    title: label,
+    yLabel: unit,
+    metrics: [name] as MetricName[],
+    lines: [label],
+    format: (value: number) => formatMetric(name, value),
+    tick: plainTick,
+    empty,
+    optional: false,
+  }
+}
+
 const PANELS = [
+  panel('train_loss', 'The first point comes with round 1.'),
+  panel('eval_loss', 'The first point is the base model, before round 1.'),
+  panel('rouge_l', 'Not measured yet; evaluation.generate sets how many answers are scored.'),
+  { ...panel('exact_match', ''), optional: true },
   {
-    testId: 'chart-train_loss',
-    title: 'Train loss',
-    yLabel: 'nats per token',
-    metrics: ['train_loss'],
-    lines: ['Train loss'],
-    format: formatLoss,
-    tick: plainTick,
-    empty: 'The first point comes with round 1.',
-  },
-  {
-    testId: 'chart-eval_loss',
-    title: 'Evaluation loss',
-    yLabel: 'nats per token',
-    metrics: ['eval_loss'],
-    lines: ['Evaluation loss'],
-    format: formatLoss,
-    tick: plainTick,
-    empty: 'The first point is the base model, before round 1.',
-  },
-  {
-    testId: 'chart-rouge_l',
-    title: 'Rouge-L',
-    yLabel: 'percent',
-    metrics: ['rouge_l'],
-    lines: ['Rouge-L'],
-    format: formatPercent,
-    tick: plainTick,
-    empty: 'Not measured yet; evaluation.generate sets how many answers are scored.',
-  },
-  {
-    testId: 'chart-exact_match',
-    title: 'Exact match',
-    yLabel: 'percent',
-    metrics: ['exact_match'],
-    lines: ['Exact match'],
-    format: formatPercent,
-    tick: plainTick,
-    empty: '',
-    optional: true,
-  },
-  {
+    ...panel('bytes_up', 'The first point comes with round 1.'),
     testId: 'chart-bytes',
     title: 'Bytes, cumulative',
     yLabel: 'all participants',
-    metrics: ['bytes_up', 'bytes_down'],
+    metrics: ['bytes_up', 'bytes_down'] as MetricName[],
     lines: ['sent', 'received'],
-    format: formatBytes,
     tick: formatBytes,
-    empty: 'The first point comes with round 1.',
   },
 ]
 

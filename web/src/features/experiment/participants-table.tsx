@@ -3,7 +3,8 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { toProblem } from '@/api/problem'
 import { contributionsQuery } from '@/api/queries'
 import type { Contribution } from '@/api/types'
-import { formatBytes, formatLoss, formatSeconds } from '@/lib/format'
+import { formatBytes, formatSeconds } from '@/lib/format'
+import { formatMetric } from '@/lib/metrics'
 import { Digest } from '@/lib/ui/digest'
 import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
@@ -77,7 +78,7 @@ function ContributionRow({ contribution }: { contribution: Contribution }) {
         )}
       </td>
       <td className="number">{examples ?? '–'}</td>
-      <td className="number">{metrics.train_loss === undefined ? '–' : formatLoss(metrics.train_loss)}</td>
+      <td className="number">{formatMetric('train_loss', metrics.train_loss)}</td>
       <td className="number">{seconds === null ? '–' : formatSeconds(seconds)}</td>
       <td className="number">{size === null ? '–' : formatBytes(size)}</td>
       <td className="number">{down === null ? '–' : formatBytes(down)}</td>

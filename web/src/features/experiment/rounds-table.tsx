@@ -1,7 +1,8 @@
 import { Link } from '@tanstack/react-router'
 
 import type { Round } from '@/api/types'
-import { formatBytes, formatLoss, formatPercent, formatSeconds, secondsBetween } from '@/lib/format'
+import { formatBytes, formatSeconds, secondsBetween } from '@/lib/format'
+import { formatMetric } from '@/lib/metrics'
 import { Digest } from '@/lib/ui/digest'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
@@ -72,16 +73,12 @@ function RoundRow({ id, round, selected }: { id: string; round: Round; selected:
       <td className="number">
         {round.committed_at === null ? '–' : formatSeconds(secondsBetween(round.opened_at, round.committed_at))}
       </td>
-      <td className="number">{optional(metrics.train_loss, formatLoss)}</td>
-      <td className="number">{optional(metrics.eval_loss, formatLoss)}</td>
-      <td className="number">{optional(metrics.rouge_l, formatPercent)}</td>
+      <td className="number">{formatMetric('train_loss', metrics.train_loss)}</td>
+      <td className="number">{formatMetric('eval_loss', metrics.eval_loss)}</td>
+      <td className="number">{formatMetric('rouge_l', metrics.rouge_l)}</td>
       <td>
         <Digest value={round.digest} />
       </td>
     </tr>
   )
-}
-
-function optional(value: number | undefined, format: (value: number) => string): string {
-  return value === undefined ? '–' : format(value)
 }

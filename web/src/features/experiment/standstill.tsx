@@ -9,16 +9,16 @@ export function Standstill({ experiment: { state, stalled } }: { experiment: Exp
   if (state === 'paused') {
     return (
       <Notice title="Paused" testId="paused">
-        <p>Nobody is given work, and the open round keeps the time it has left. What was accepted stays.</p>
+        <p>No work is handed out, and the open round keeps its remaining time. Accepted contributions are kept.</p>
         <p>
-          <strong>What to do next:</strong> press Resume, and it goes on where it was.
+          <strong>What to do next:</strong> press Resume to continue where it stopped.
         </p>
       </Notice>
     )
   }
   if (!stalled) return null
   return (
-    <Notice title="Nothing moves" testId="stalled">
+    <Notice title="No progress" testId="stalled">
       <p>{stalled.detail}</p>
       <p className="muted small">
         <code>{stalled.code}</code>
@@ -26,7 +26,7 @@ export function Standstill({ experiment: { state, stalled } }: { experiment: Exp
         <time dateTime={stalled.since} title={formatTime(stalled.since)}>
           {formatAgo(stalled.since, now)}
         </time>
-        {' · it goes on by itself once this is mended'}
+        {' · it continues by itself once this is fixed'}
       </p>
     </Notice>
   )

@@ -1,7 +1,8 @@
 import { Link } from '@tanstack/react-router'
 
 import { type Experiment, shownState } from '@/api/types'
-import { formatAgo, formatBytes, formatLoss, formatPercent, formatTime } from '@/lib/format'
+import { formatAgo, formatBytes, formatTime } from '@/lib/format'
+import { formatMetric, type MetricName } from '@/lib/metrics'
 import { RoundProgress } from '@/lib/ui/round-progress'
 import { StateChip } from '@/lib/ui/state-chip'
 
@@ -29,10 +30,10 @@ export function ExperimentRow({ experiment, now }: Props) {
         <RoundProgress round={round} rounds={rounds} />
       </td>
       <td data-label="Eval loss" className="number">
-        <LastAndBest metric={experiment.metrics.eval_loss} format={formatLoss} />
+        <LastAndBest name="eval_loss" metrics={experiment.metrics} />
       </td>
       <td data-label="Rouge-L" className="number">
-        <LastAndBest metric={experiment.metrics.rouge_l} format={formatPercent} />
+        <LastAndBest name="rouge_l" metrics={experiment.metrics} />
       </td>
       <td data-label="Bytes per round" className="number">
         <BytesPerRound metrics={experiment.metrics} />
@@ -46,17 +47,13 @@ export function ExperimentRow({ experiment, now }: Props) {
   )
 }
 
-interface LastAndBestProps {
-  metric: { last: number; best: number } | undefined
-  format: (value: number) => string
-}
-
-function LastAndBest({ metric, format }: LastAndBestProps) {
-  if (metric === undefined) return <span className="muted">–</span>
+function LastAndBest({ name, metrics }: { name: MetricName } & Pick<Experiment, 'metrics'>) {
+  const found = metrics[name]
+  if (found === undefined) return <span className="muted">–</span>
   return (
     <>
-      {format(metric.last)}
-      <span className="muted small"> best {format(metric.best)}</span>
+      {formatMetric(name, found.last)}
+      {found.best !== null && <span className="muted small"> best {formatMetric(name, found.best)}</span>}
     </>
   )
 }

@@ -58,7 +58,7 @@ function NoExperiment() {
   return (
     <section className="empty">
       <h2>No experiment yet</h2>
-      <p className="muted">Submit the demo from a terminal on the server; it shows up here within seconds.</p>
+      <p className="muted">Submit the demo from a terminal on the server; it appears here within seconds.</p>
       <Command text="ferret submit examples/quickstart.toml" label="command" />
     </section>
   )
@@ -68,7 +68,7 @@ function NoMatch() {
   return (
     <section className="empty">
       <h2>No experiment matches</h2>
-      <p className="muted">Take a filter off to see more.</p>
+      <p className="muted">Remove a filter to see more.</p>
     </section>
   )
 }

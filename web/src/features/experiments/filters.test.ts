@@ -13,13 +13,13 @@ test('unknown states and an empty name filter nothing', () => {
   expect(parseFilters(parseSearch('?state=sleeping&name=&archived=perhaps'))).toEqual({})
 })
 
-test('a state toggles on and off beside the name', () => {
+test('a state toggles on and off, and the name stays', () => {
   const on = toggleState({ name: 'demo' }, 'failed')
   expect(on).toEqual({ name: 'demo', state: ['failed'] })
   expect(toggleState(on, 'failed')).toEqual({ name: 'demo', state: [] })
 })
 
-test('what was put away is shown or hidden beside the rest', () => {
+test('archived experiments are shown or hidden, and other filters stay', () => {
   const on = toggleArchived({ name: 'demo' })
   expect(on).toEqual({ name: 'demo', archived: 'only' })
   expect(toggleArchived(on)).toEqual({ name: 'demo' })

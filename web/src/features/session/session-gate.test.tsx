@@ -16,7 +16,7 @@ afterEach(() => {
 function serve(token: string) {
   let session = false
   const problem = (code: string) =>
-    Response.json({ code, title: 'The token is not known', detail: 'Copy it again.' }, { status: 401 })
+    Response.json({ code, title: 'The token is not valid', detail: 'Copy it again.' }, { status: 401 })
   vi.stubGlobal('fetch', async (request: Request) => {
     if (request.url.endsWith('/session')) {
       session = ((await request.json()) as { token: string }).token === token
@@ -40,7 +40,7 @@ async function enter(token: string) {
   fireEvent.submit(screen.getByTestId('sign-in'))
 }
 
-test('without a session the form says where the token lies', async () => {
+test('without a session the form says where the token is', async () => {
   serve('right')
   open()
   expect((await screen.findByTestId('sign-in')).textContent).toContain('FERRET_HOME/admin.token')
@@ -58,12 +58,12 @@ test('a wrong token is refused with the reason', async () => {
   serve('right')
   open()
   await enter('wrong')
-  expect((await screen.findByRole('alert')).textContent).toBe('The token is not known. Copy it again.')
+  expect((await screen.findByRole('alert')).textContent).toBe('The token is not valid. Copy it again.')
 })
 
 test('the reason why the token of the address was refused is shown', async () => {
   serve('right')
-  open(new ApiProblem({ title: 'The token is not known', detail: 'It has changed.' }, 401))
+  open(new ApiProblem({ title: 'The token is not valid', detail: 'It has changed.' }, 401))
   expect((await screen.findByRole('alert')).textContent).toContain('It has changed.')
 })
 

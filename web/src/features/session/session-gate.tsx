@@ -13,7 +13,7 @@ interface Props {
   children: ReactNode
 }
 
-/** Shows the dashboard to whoever has a session, and the sign-in form to everybody else. */
+/** Shows the dashboard with a session, and the sign-in form without. */
 export function SessionGate({ refused, children }: Props) {
   const info = useQuery(infoQuery)
   if (info.isPending) return null

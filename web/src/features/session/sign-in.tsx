@@ -37,8 +37,8 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
           Sign in
         </button>
         <p className="muted small">
-          The token lies in <code>FERRET_HOME/admin.token</code> on the server (<code>~/.ferret/admin.token</code>{' '}
-          unless you set it). The address that <code>ferret serve</code> prints signs you in by itself.
+          The token is in <code>FERRET_HOME/admin.token</code> on the server (<code>~/.ferret/admin.token</code> unless
+          you set it). The address that <code>ferret serve</code> prints signs you in by itself.
         </p>
       </form>
     </main>

@@ -76,7 +76,7 @@ function line(label: string, index: number): uPlot.Series {
   return { label, stroke, width: 2, dash: index === 0 ? [] : [6, 4], spanGaps: true, points: { size: 5, fill: stroke } }
 }
 
-/** `panel` is asked anew for what changes while a chart lives: its range and its listener. */
+/** `panel` is asked again for what changes during a chart's life: its range and its listener. */
 export function chartOptions(panel: () => Panel, width: number, height: number): uPlot.Options {
   const start = panel()
   return {

@@ -8,7 +8,7 @@ interface Props {
   format: (value: number) => string
 }
 
-/** The same values as a chart, for screen readers and for whoever wants the figures. */
+/** The same values as a chart, for screen readers and for reading exact figures. */
 export function DataTable({ caption, data, lines, format }: Props) {
   return (
     <details className="data-table">

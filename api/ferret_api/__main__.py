@@ -1,0 +1,30 @@
+"""``python -m ferret_api``: the API process."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ferret_api.settings import ApiSettings
+from ferret_db import process
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serves until a signal; returns the exit code of what kept it from serving."""
+    parser = argparse.ArgumentParser(prog="python -m ferret_api", description="Serve Ferret's REST API and dashboard.")
+    parser.add_argument("--host", help="address to listen on, instead of FERRET_HOST")
+    parser.add_argument("--port", type=int, help="port to listen on, instead of FERRET_PORT")
+    given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
+
+    def run() -> None:
+        settings = ApiSettings.read(**given)
+        process.prepare(settings)
+        from ferret_api.server import serve  # a refusal to start needs no web framework
+
+        serve(settings)
+
+    return process.run(run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

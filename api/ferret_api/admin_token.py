@@ -1,0 +1,55 @@
+"""The one admin token: made at first start, kept in a file that only its owner reads."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from typing import NamedTuple
+
+from ferret_api.settings import ApiSettings
+from ferret_core.durable import create_durably
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+
+FILE_NAME = "admin.token"
+
+
+class AdminToken(NamedTuple):
+    """The token and what follows from it."""
+
+    value: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight hexadecimal digits that tell installations apart and give nothing of the token away."""
+        return digest_bytes(self.value.encode())[:8]
+
+    @property
+    def cookie(self) -> str:
+        """Name of the session cookie."""
+        return f"ferret_{self.fingerprint}"
+
+    @property
+    def session(self) -> str:
+        """Value of the session cookie: follows from the token, but is none."""
+        return digest_bytes(f"ferret session {self.value}".encode())
+
+    def is_token(self, candidate: str) -> bool:
+        return hmac.compare_digest(candidate.encode(), self.value.encode())
+
+    def is_session(self, candidate: str) -> bool:
+        return hmac.compare_digest(candidate.encode(), self.session.encode())
+
+
+def load(settings: ApiSettings) -> AdminToken:
+    """The configured token, else the one in the home folder, which is made if it is not there."""
+    if settings.admin_token is not None:
+        return AdminToken(settings.admin_token)
+    path = settings.home / FILE_NAME
+    if not path.exists():
+        create_durably(path, f"{secrets.token_urlsafe(32)}\n".encode())  # of several processes that start, one wins
+    path.chmod(0o600)
+    token = path.read_text().strip()
+    if not token:
+        raise FerretError("setup.missing", f"{path} is empty: delete it, and the next start writes a new token")
+    return AdminToken(token)

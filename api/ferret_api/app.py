@@ -1,0 +1,92 @@
+"""The application: routes, middleware and the connections that live as long as the process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from starlette.middleware import Middleware
+
+from ferret_api import errors, openapi_document
+from ferret_api.artifacts.endpoints import router as artifacts
+from ferret_api.catalog.endpoints import router as catalog
+from ferret_api.context import Context
+from ferret_api.contributions.endpoints import router as contributions
+from ferret_api.events.endpoints import router as events
+from ferret_api.experiments.endpoints import router as experiments
+from ferret_api.ledger.endpoints import router as ledger
+from ferret_api.lifecycle.endpoints import router as lifecycle
+from ferret_api.metrics.endpoints import router as metrics
+from ferret_api.middleware import BodyLimit, RequestScope
+from ferret_api.participants.endpoints import router as participants
+from ferret_api.rejections.endpoints import router as rejections
+from ferret_api.rounds.endpoints import router as rounds
+from ferret_api.schemas import PREFIX
+from ferret_api.settings import ApiSettings
+from ferret_api.spa import dashboard
+from ferret_api.system.endpoints import api_router, root_router
+from ferret_api.system.prometheus import RequestFigures, RequestMeter
+from ferret_core import __version__
+
+ROUTERS: tuple[APIRouter, ...] = (
+    root_router,
+    api_router,
+    experiments,
+    lifecycle,
+    rounds,
+    contributions,
+    rejections,
+    metrics,
+    artifacts,
+    ledger,
+    events,
+    catalog,
+    participants,
+)
+
+
+class Api(FastAPI):
+    """A FastAPI application whose OpenAPI document is ours."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = openapi_document.build(self.title, self.version, self.description, self.routes)
+        return self.openapi_schema
+
+
+def create_app(settings: ApiSettings | None = None, context: Context | None = None) -> FastAPI:
+    """The service with ``settings``, by default those of the environment; without a ``context`` it opens its own."""
+    settings = settings or ApiSettings()
+    figures = RequestFigures()
+    app = Api(
+        title="Ferret",
+        version=__version__,
+        description="Tunes all parameters of a language model over data that never leaves its owners.",
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+        lifespan=_lifespan(settings, context),
+        middleware=[
+            Middleware(RequestScope),
+            Middleware(RequestMeter, figures=figures),
+            Middleware(BodyLimit, json_bytes=settings.max_request_bytes, upload_bytes=settings.max_upload_bytes),
+        ],
+    )
+    app.state.requests = figures
+    errors.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.router.default = dashboard()
+    return app
+
+
+def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        app.state.context = opened = context or Context.open(settings)
+        yield
+        opened.close()
+
+    return lifespan

@@ -1,0 +1,115 @@
+"""A stored file as an answer: conditional, whole or a single range (RFC 9110, sections 13 and 14).
+
+Reads through the storage's own stream, so that it works for any backend. The digest is a strong validator: it names
+the bytes themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import quote
+
+from blake3 import blake3
+from fastapi import HTTPException, Response
+from starlette.datastructures import Headers
+from starlette.responses import StreamingResponse
+
+from ferret_api.context import Context
+from ferret_api.damage import repairing
+from ferret_core.protocol.errors import FerretError
+from ferret_core.storage import Storage
+from ferret_db.tables import Artifact
+
+CHUNK_BYTES = 1 << 18
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.IGNORECASE)
+
+
+class Span(NamedTuple):
+    """Bytes ``start`` to ``end``, the end excluded."""
+
+    start: int
+    end: int
+
+
+def respond(context: Context, artifact: Artifact, asked: Headers) -> Response:
+    """200, 206 or 304; raises ``storage.missing`` or ``storage.corrupt``, and 416 for a range outside the file.
+
+    The bytes of a whole file are compared with their digest on the way: if they differ, the answer breaks off.
+    """
+    etag = f'"{artifact.digest}"'
+    if _matches(asked.get("if-none-match"), etag):
+        return Response(status_code=304, headers={"ETag": etag})
+    size = _size(context, artifact)
+    wanted = asked.get("range") if asked.get("if-range", etag) == etag else None
+    span = _parse(wanted, size) if wanted else None
+    start, end = span or Span(0, size)
+    headers = {
+        "Accept-Ranges": "bytes",
+        "Content-Length": str(end - start),
+        "Content-Disposition": f"attachment; filename*=utf-8''{quote(artifact.name, safe='')}",
+        "ETag": etag,
+    }
+    if span:
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    chunks = _chunks(context.storage, artifact.location, start, end)
+    return StreamingResponse(
+        chunks if span else _verified(context, artifact, chunks),
+        status_code=206 if span else 200,
+        headers=headers,
+        media_type="application/octet-stream",
+    )
+
+
+def _size(context: Context, artifact: Artifact) -> int:
+    with repairing(context, artifact.experiment_id):
+        size = context.storage.size(artifact.location)
+        if size != artifact.size:
+            raise FerretError("storage.corrupt", f"{artifact.location} has {size} bytes instead of {artifact.size}")
+    return size
+
+
+def _matches(if_none_match: str | None, etag: str) -> bool:
+    return if_none_match is not None and any(
+        candidate.strip().removeprefix("W/") in {etag, "*"} for candidate in if_none_match.split(",")
+    )
+
+
+def _parse(value: str, size: int) -> Span | None:
+    """The one range asked for; None for several or none at all, which a server may answer with the whole file."""
+    match = _RANGE.fullmatch(value.strip())
+    if match is None or match.groups() == ("", ""):
+        return None
+    first, last = match.groups()
+    start = int(first) if first else max(size - int(last), 0)
+    end = min(int(last) + 1, size) if first and last else size
+    if first and last and int(last) < int(first):
+        return None
+    if start >= size:
+        raise HTTPException(
+            416, f"Range = {value!r}: the file has {size} bytes", headers={"Content-Range": f"bytes */{size}"}
+        )
+    return Span(start, end)
+
+
+def _verified(context: Context, artifact: Artifact, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks, the last one only if all together have the artifact's digest."""
+    hasher, held = blake3(), b""
+    for chunk in chunks:
+        if held:
+            yield held
+        hasher.update(chunk)
+        held = chunk
+    with repairing(context, artifact.experiment_id):
+        if hasher.hexdigest() != artifact.digest:
+            raise FerretError("storage.corrupt", f"{artifact.location} does not match its digest")
+    yield held
+
+
+def _chunks(storage: Storage, location: str, start: int, end: int) -> Iterator[bytes]:
+    with storage.open(location) as file:
+        file.seek(start)
+        while start < end and (chunk := file.read(min(CHUNK_BYTES, end - start))):
+            start += len(chunk)
+            yield chunk

@@ -1,0 +1,34 @@
+"""An artifact as the API shows it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ferret_api.schemas import PREFIX, Resource
+from ferret_db import tables
+
+
+class Artifact(Resource):
+    """One file that an experiment has written."""
+
+    id: str
+    kind: str = Field(description="What the file is part of: `checkpoint`")
+    round: int = Field(description="Round after which it was written; 0 is the base model")
+    name: str = Field(description="File name within its checkpoint")
+    size: int = Field(description="Bytes")
+    digest: str = Field(description="BLAKE3 of the bytes; also the ETag of the download")
+    created_at: datetime
+    href: str = Field(description="Where the bytes are")
+
+    @classmethod
+    def of(cls, row: tables.Artifact) -> Artifact:
+        columns = {name: getattr(row, name) for name in cls.model_fields if name != "href"}
+        return cls(href=f"{PREFIX}/experiments/{row.experiment_id}/artifacts/{row.id}", **columns)
+
+
+class ArtifactList(Resource):
+    """All artifacts, by round and name."""
+
+    items: list[Artifact]

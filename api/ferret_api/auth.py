@@ -1,0 +1,113 @@
+"""Who is asking: the administrator, by token or by the cookie of a session, or a participant by its own token.
+
+The dependencies below deny by default. Each declares the security schemes it takes, so that the OpenAPI document says
+of every operation who may call it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from fastapi import Depends, Request, Security
+from fastapi.openapi.models import APIKey, APIKeyIn
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security.base import SecurityBase
+
+from ferret_api.context import Context, ContextDep
+from ferret_api.schemas import ExperimentId
+from ferret_core.protocol.errors import FerretError
+from ferret_db.repositories import participants
+
+
+class SessionCookie(SecurityBase):
+    """The cookie set by ``POST /session``. Its name differs per installation, since cookies ignore ports."""
+
+    def __init__(self) -> None:
+        self.scheme_name = "session"
+        self.model = APIKey.model_validate(
+            {
+                "in": APIKeyIn.cookie,
+                "name": "ferret_instance",
+                "description": "Set by `POST /session`; named `ferret_` and the `instance` of `GET /info`",
+            }
+        )
+
+    def __call__(self, context: ContextDep, request: Request) -> str | None:
+        return request.cookies.get(context.admin.cookie)
+
+
+_admin = HTTPBearer(scheme_name="admin", description="The admin token", auto_error=False)
+_participant = HTTPBearer(scheme_name="participant", description="A participant's token", auto_error=False)
+
+AdminBearer = Annotated[HTTPAuthorizationCredentials | None, Security(_admin)]
+ParticipantBearer = Annotated[HTTPAuthorizationCredentials | None, Security(_participant)]
+Session = Annotated[str | None, Security(SessionCookie())]
+
+
+class Identity(NamedTuple):
+    """A participant, as its token names it."""
+
+    id: str
+    name: str
+    experiment_id: str
+
+
+def require_admin(request: Request, context: ContextDep, bearer: AdminBearer, session: Session) -> None:
+    """Lets the administrator pass."""
+    if not _is_admin(request, context, bearer, session):
+        _identify(context, bearer)
+        raise FerretError("auth.forbidden", "a participant's token gives no access to this; use the admin token")
+
+
+def require_participant(context: ContextDep, bearer: ParticipantBearer) -> Identity:
+    """Lets participants pass, and says which one it is."""
+    if bearer is not None and context.admin.is_token(bearer.credentials):
+        raise FerretError("auth.forbidden", "this is for participants; use the token that POST /participants gave")
+    return _identify(context, bearer)
+
+
+def require_reader(
+    experiment_id: ExperimentId,
+    request: Request,
+    context: ContextDep,
+    bearer: AdminBearer,
+    session: Session,
+    participant: ParticipantBearer,
+) -> None:
+    """Lets the administrator pass, and participants to their own experiment."""
+    if _is_admin(request, context, bearer, session):
+        return
+    if _identify(context, participant).experiment_id != experiment_id:
+        raise FerretError("auth.forbidden", f"this token belongs to another experiment than {experiment_id}")
+
+
+AdminOnly = Depends(require_admin)
+ReaderOnly = Depends(require_reader)
+Participant = Annotated[Identity, Depends(require_participant)]
+
+
+def _is_admin(
+    request: Request, context: Context, bearer: HTTPAuthorizationCredentials | None, session: str | None
+) -> bool:
+    if bearer is not None:
+        return context.admin.is_token(bearer.credentials)
+    return session is not None and context.admin.is_session(session) and _same_origin(request)
+
+
+def _same_origin(request: Request) -> bool:
+    """Whether a cookie may speak: SameSite ignores ports, so another server on this host could forge a write."""
+    safe = request.method in {"GET", "HEAD"}
+    return safe or request.headers.get("sec-fetch-site", "same-origin") in {"same-origin", "none"}
+
+
+def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> Identity:
+    if bearer is None:
+        raise FerretError("auth.missing", "send the header `Authorization: Bearer TOKEN`, or sign in at /")
+    with context.database.read() as session:
+        found = participants.by_token(session, bearer.credentials)
+        if found is None:
+            raise FerretError(
+                "auth.invalid",
+                "this server does not know the token; use the one in FERRET_HOME/admin.token on the server",
+            )
+        return Identity(found.id, found.name, found.experiment_id)

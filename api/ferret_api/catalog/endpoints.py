@@ -1,0 +1,39 @@
+"""What an experiment can choose from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from fastapi import APIRouter
+
+from ferret_api.auth import AdminOnly
+from ferret_api.catalog.schemas import CatalogEntry, CatalogEntryList
+from ferret_api.problems import problems
+from ferret_api.schemas import PREFIX
+
+router = APIRouter(prefix=f"{PREFIX}/catalog", tags=["catalog"], dependencies=[AdminOnly])
+
+
+class CatalogKind(StrEnum):
+    """The sections of the catalog."""
+
+    ALGORITHMS = "algorithms"
+    DATASETS = "datasets"
+    MODELS = "models"
+    PARTITIONS = "partitions"
+
+
+@router.get("/{kind}", operation_id="list_catalog")
+def list_catalog(kind: CatalogKind) -> CatalogEntryList:
+    """All entries of a section, with the JSON Schema of their options."""
+    from ferret_core import catalog  # brings torch with it
+
+    return CatalogEntryList(items=[CatalogEntry.model_validate(entry) for entry in catalog.entries(kind.value)])
+
+
+@router.get("/{kind}/{name}", operation_id="get_catalog_entry", responses=problems("catalog.not_found"))
+def get_catalog_entry(kind: CatalogKind, name: str) -> CatalogEntry:
+    """One entry."""
+    from ferret_core import catalog  # brings torch with it
+
+    return CatalogEntry.model_validate(catalog.entry(kind.value, name))

@@ -1,0 +1,50 @@
+"""What the process holds between requests, and how an endpoint gets it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from ferret_api import admin_token
+from ferret_api.admin_token import AdminToken
+from ferret_api.broker import Broker
+from ferret_api.settings import ApiSettings
+from ferret_core.storage import Storage, open_storage
+from ferret_db.database import Database
+
+
+@dataclass(frozen=True)
+class Context:
+    """Settings, connections and the sign that the process is about to stop."""
+
+    settings: ApiSettings
+    admin: AdminToken
+    broker: Broker
+    database: Database
+    storage: Storage
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @classmethod
+    def open(cls, settings: ApiSettings) -> Context:
+        broker = Broker(settings.broker_url)
+        return cls(
+            settings=settings,
+            admin=admin_token.load(settings),
+            broker=broker,
+            database=Database(settings.database_url, dispatch=broker.send),
+            storage=open_storage(settings.storage_url),
+        )
+
+    def close(self) -> None:
+        self.database.dispose()
+        self.broker.close()
+
+
+def _context(request: Request) -> Context:
+    return request.app.state.context
+
+
+ContextDep = Annotated[Context, Depends(_context)]

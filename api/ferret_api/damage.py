@@ -1,0 +1,23 @@
+"""A stored file that turns out to be damaged when somebody asks for it: a worker is told to rebuild it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from ferret_api.context import Context
+from ferret_core.protocol.errors import FerretError
+from ferret_db.engine.verify import DAMAGE, call_for_repair
+
+
+@contextmanager
+def repairing(context: Context, experiment_id: str) -> Generator[None]:
+    """Passes the block's ``storage.corrupt`` and ``storage.missing`` on, and calls for the experiment's repair."""
+    try:
+        yield
+    except FerretError as error:
+        if error.code not in DAMAGE:
+            raise
+        with context.database.begin() as s:
+            call_for_repair(s, experiment_id)
+        raise FerretError(error.code, f"{error.detail}; it is being rebuilt: try again in a minute") from error

@@ -1,0 +1,78 @@
+"""What happened to an experiment, as a list and as a stream of server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, HTTPException
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from ferret_api.auth import AdminOnly
+from ferret_api.context import ContextDep
+from ferret_api.events import stream
+from ferret_api.events.schemas import Event, EventPage
+from ferret_api.pagination import PAGE, After, Limit
+from ferret_api.problems import problems
+from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
+from ferret_db.repositories import events, experiments
+
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/events", tags=["events"], dependencies=[AdminOnly])
+
+LastEventId = Annotated[
+    int | None,
+    Header(
+        alias="Last-Event-ID",
+        ge=0,
+        le=MAX_INTEGER,
+        description="Sent by browsers that reconnect; takes precedence over `after`",
+    ),
+]
+_ITEM = {
+    "required": ["id", "event", "data"],
+    "properties": {
+        "data": {"contentMediaType": "application/json", "contentSchema": {"$ref": "#/components/schemas/Event"}}
+    },
+}
+
+
+@router.get("", operation_id="list_events", responses=problems("experiment.not_found"))
+def list_events(experiment_id: ExperimentId, context: ContextDep, after: After = 0, limit: Limit = PAGE) -> EventPage:
+    """Events after number `after`, in order."""
+    with context.database.read() as s:
+        experiments.get(s, experiment_id)
+        return EventPage(items=[Event.model_validate(event) for event in events.after(s, experiment_id, after, limit)])
+
+
+def _start(
+    experiment_id: ExperimentId, context: ContextDep, after: After = 0, last_event_id: LastEventId = None
+) -> int:
+    """Where the stream starts, checked while a problem can still be answered."""
+    start = after if last_event_id is None else last_event_id
+    with context.database.read() as s:
+        experiment = experiments.get(s, experiment_id)
+        if experiment.state.finished and start >= experiment.event_seq:
+            # The one answer after which a browser does not reconnect (HTML standard, section 9.2.3).
+            raise HTTPException(204)
+    return start
+
+
+@router.get(
+    "/stream",
+    operation_id="stream_events",
+    response_class=EventSourceResponse,
+    openapi_extra={"responses": {"200": {"content": {"text/event-stream": {"itemSchema": _ITEM}}}}},
+    responses={
+        204: {"description": "The experiment has ended and there are no more events: do not reconnect"},
+        **problems("experiment.not_found"),
+    },
+)
+async def stream_events(
+    experiment_id: ExperimentId, context: ContextDep, start: Annotated[int, Depends(_start)]
+) -> AsyncIterator[ServerSentEvent]:
+    """Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
+
+    Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event.
+    """
+    async for event in stream.follow(context, experiment_id, start):
+        yield ServerSentEvent(id=str(event.seq), event=event.type, data=event)

@@ -1,0 +1,74 @@
+"""Submitting and finding experiments."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from ferret_api.auth import AdminOnly, ReaderOnly
+from ferret_api.context import ContextDep
+from ferret_api.errors import SUBMIT
+from ferret_api.experiments import service
+from ferret_api.experiments.schemas import Experiment, ExperimentPage
+from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.problems import problems
+from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
+from ferret_db.repositories.experiments import ExperimentFilter
+
+router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
+
+QUEUED = {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}}
+
+
+def _filter(
+    state: Annotated[list[ExperimentState], Query(default_factory=list, description="Any of these states")],
+    algorithm: Annotated[str | None, Query(max_length=64)] = None,
+    dataset: Annotated[str | None, Query(max_length=64)] = None,
+    name: Annotated[str | None, Query(max_length=120, description="Part of the name, upper or lower case")] = None,
+    archived: Annotated[bool, Query(description="True: archived experiments only. False: all others")] = False,
+) -> ExperimentFilter:
+    return ExperimentFilter(state, algorithm, dataset, name, archived)
+
+
+@router.post(
+    "",
+    operation_id=SUBMIT,
+    status_code=202,
+    dependencies=[AdminOnly],
+    responses={
+        202: QUEUED,
+        **problems("spec.invalid", "idempotency.conflict"),
+    },
+)
+def submit_experiment(
+    spec: ExperimentSpec, response: Response, context: ContextDep, idempotency_key: IdempotencyKey = None
+) -> Experiment:
+    """Stores a queued experiment and answers at once; a worker takes it from there."""
+    experiment = service.submit(context.database, spec, idempotency_key)
+    response.headers["Location"] = experiment.links.self
+    return experiment
+
+
+@router.get("", operation_id="list_experiments", dependencies=[AdminOnly])
+def list_experiments(
+    context: ContextDep,
+    wanted: Annotated[ExperimentFilter, Depends(_filter)],
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+) -> ExperimentPage:
+    """Experiments, the newest first."""
+    return service.list_page(context.database, wanted, limit, cursor)
+
+
+@router.get(
+    "/{experiment_id}",
+    operation_id="get_experiment",
+    dependencies=[ReaderOnly],
+    responses=problems("experiment.not_found"),
+)
+def get_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+    """One experiment with its specification and where it stands."""
+    return service.show(context.database, experiment_id)

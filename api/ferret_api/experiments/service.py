@@ -1,0 +1,69 @@
+"""What submitting and showing an experiment takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from ferret_api.experiments.schemas import Experiment, ExperimentLinks, ExperimentPage
+from ferret_core import catalog
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_db import tables
+from ferret_db.database import Database
+from ferret_db.engine import lifecycle, progress
+from ferret_db.repositories import experiments, metrics, rounds
+from ferret_db.repositories.experiments import ExperimentFilter
+
+_COLUMNS = Experiment.model_fields.keys() - {"stalled", "metrics", "bytes_up", "bytes_down", "links"}
+
+
+def submit(
+    database: Database, spec: ExperimentSpec, idempotency_key: str | None, cloned_from: str | None = None
+) -> Experiment:
+    """The experiment of a valid specification, new or the one stored under the same key."""
+    resolved = catalog.resolve(spec)
+    with database.begin() as s:
+        row, _ = lifecycle.submit(s, resolved, idempotency_key=idempotency_key, cloned_from=cloned_from)
+        return shown(s, row)
+
+
+def show(database: Database, experiment_id: str) -> Experiment:
+    with database.read() as s:
+        return shown(s, experiments.get(s, experiment_id))
+
+
+def list_page(database: Database, wanted: ExperimentFilter, limit: int, cursor: str | None) -> ExperimentPage:
+    with database.read() as s:
+        page = experiments.list_page(s, wanted, limit, cursor)
+        return ExperimentPage(items=_all_shown(s, page.items), next_cursor=page.next_cursor)
+
+
+def shown(s: Session, row: tables.Experiment) -> Experiment:
+    """The experiment as the API shows it."""
+    return _all_shown(s, [row])[0]
+
+
+def _all_shown(s: Session, rows: Sequence[tables.Experiment]) -> list[Experiment]:
+    ids = [row.id for row in rows]
+    summaries, sent = metrics.summary(s, ids), rounds.bytes_by_experiment(s, ids)
+    return [_show(row, progress.stall(s, row), summaries[row.id], sent[row.id]) for row in rows]
+
+
+def _show(
+    row: tables.Experiment,
+    stall: progress.Stall | None,
+    summaries: dict[str, metrics.MetricSummary],
+    sent: rounds.Bytes,
+) -> Experiment:
+    columns = {name: getattr(row, name) for name in _COLUMNS}
+    return Experiment.model_validate(
+        {
+            **columns,
+            "stalled": stall,
+            "metrics": summaries,
+            "bytes_up": sent.up,
+            "bytes_down": sent.down,
+            "links": ExperimentLinks.of(row.id),
+        }
+    )

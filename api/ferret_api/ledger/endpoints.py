@@ -1,0 +1,45 @@
+"""The ledger and the updates it names: what a participant or an auditor needs to rebuild the global model."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from ferret_api.auth import ReaderOnly
+from ferret_api.context import ContextDep
+from ferret_api.damage import repairing
+from ferret_api.ledger.schemas import LedgerEntry, LedgerPage
+from ferret_api.pagination import PAGE, After, Limit
+from ferret_api.problems import problems
+from ferret_api.schemas import BINARY, OCTETS, PREFIX, ExperimentId, RoundNumber
+from ferret_core.storage import FileKind, blob_location
+from ferret_db.repositories import experiments, ledger
+
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["ledger"], dependencies=[ReaderOnly])
+
+
+@router.get("/ledger", operation_id="list_ledger", responses=problems("experiment.not_found"))
+def list_ledger(experiment_id: ExperimentId, context: ContextDep, after: After = 0, limit: Limit = PAGE) -> LedgerPage:
+    """Entries of the rounds after `after`, in order."""
+    with context.database.read() as s:
+        experiments.get(s, experiment_id)
+        found = ledger.after(s, experiment_id, after, limit)
+        return LedgerPage(items=[LedgerEntry.model_validate(entry) for entry in found])
+
+
+@router.get(
+    "/updates/{round}",
+    operation_id="get_update",
+    response_class=Response,
+    responses={
+        200: {"description": "The update blob; ETag is its digest", "content": BINARY},
+        **problems("experiment.not_found", "round.not_found", "storage.missing", "storage.corrupt"),
+    },
+)
+def get_update(experiment_id: ExperimentId, round: RoundNumber, context: ContextDep) -> Response:
+    """The update that one committed round applied."""
+    with context.database.read() as s:
+        experiments.get(s, experiment_id)
+        digest = ledger.get(s, experiment_id, round).update_digest
+    with repairing(context, experiment_id):
+        blob = context.storage.read(blob_location(FileKind.UPDATE, digest), digest)
+    return Response(blob, media_type=OCTETS, headers={"ETag": f'"{digest}"'})

@@ -1,0 +1,101 @@
+"""Actions on an experiment: pause, resume, cancel, extend, clone, archive, delete.
+
+Each returns the experiment as it is afterwards. Repeating an action is no error; an action that the experiment's state
+does not allow is ``experiment.conflict``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+
+from ferret_api.auth import AdminOnly
+from ferret_api.context import ContextDep
+from ferret_api.experiments.endpoints import QUEUED
+from ferret_api.experiments.schemas import Experiment
+from ferret_api.lifecycle import service
+from ferret_api.lifecycle.schemas import Extension
+from ferret_api.problems import problems
+from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey, Json
+from ferret_db.engine import lifecycle
+
+router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"], dependencies=[AdminOnly])
+
+CONFLICT = problems("experiment.not_found", "experiment.conflict")
+Patch = Annotated[
+    Json,
+    Body(
+        media_type="application/merge-patch+json",
+        description="JSON Merge Patch (RFC 7396) of the specification; null resets a value to its default",
+        examples=[{"name": "twice the coordinates", "algorithm": {"K": 8192}}],
+    ),
+]
+
+
+@router.post("/{experiment_id}:pause", operation_id="pause_experiment", responses=CONFLICT)
+def pause_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+    """Pauses a running experiment, even within a round: work in progress is lost, accepted contributions stay."""
+    return service.move(context.database, lifecycle.pause, experiment_id)
+
+
+@router.post("/{experiment_id}:resume", operation_id="resume_experiment", responses=CONFLICT)
+def resume_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+    """Continues a paused experiment; the open round has as much time left as when it was paused."""
+    return service.move(context.database, lifecycle.resume, experiment_id)
+
+
+@router.post("/{experiment_id}:cancel", operation_id="cancel_experiment", responses=CONFLICT)
+def cancel_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+    """Stops the experiment for good; committed rounds are kept."""
+    return service.move(context.database, lifecycle.cancel, experiment_id)
+
+
+@router.post(
+    "/{experiment_id}:extend",
+    operation_id="extend_experiment",
+    responses=problems("experiment.not_found", "experiment.conflict", "extension.refused"),
+)
+def extend_experiment(experiment_id: ExperimentId, wanted: Extension, context: ContextDep) -> Experiment:
+    """Adds rounds; a completed experiment runs again. Only under a constant server learning rate."""
+    return service.extend(context.database, experiment_id, wanted)
+
+
+@router.post(
+    "/{experiment_id}:clone",
+    operation_id="clone_experiment",
+    status_code=202,
+    responses={202: QUEUED, **problems("experiment.not_found", "spec.invalid", "idempotency.conflict")},
+)
+def clone_experiment(
+    experiment_id: ExperimentId,
+    patch: Patch,
+    response: Response,
+    context: ContextDep,
+    idempotency_key: IdempotencyKey = None,
+) -> Experiment:
+    """Queues a new experiment with the same specification, changed by the patch.
+
+    Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in
+    common; an option replaces those it excludes."""
+    experiment = service.clone(context.database, experiment_id, patch, idempotency_key)
+    response.headers["Location"] = experiment.links.self
+    return experiment
+
+
+@router.post("/{experiment_id}:archive", operation_id="archive_experiment", responses=CONFLICT)
+def archive_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+    """Archives a finished experiment: it is kept, but no longer listed."""
+    return service.move(context.database, lifecycle.archive, experiment_id)
+
+
+@router.post("/{experiment_id}:unarchive", operation_id="unarchive_experiment", responses=CONFLICT)
+def unarchive_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+    """Takes the experiment out of the archive: it is listed again."""
+    return service.move(context.database, lifecycle.unarchive, experiment_id)
+
+
+@router.delete("/{experiment_id}", operation_id="delete_experiment", status_code=204, responses=CONFLICT)
+def delete_experiment(experiment_id: ExperimentId, context: ContextDep) -> None:
+    """Deletes a finished experiment with its rounds, curves and ledger; later its files too, unless others use them."""
+    service.delete(context.database, experiment_id)

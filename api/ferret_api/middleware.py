@@ -1,0 +1,102 @@
+"""What happens to every request before routing: an id, security headers, a limit on the body. Pure ASGI."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ferret_api.errors import problem
+from ferret_core.protocol.errors import FerretError
+from ferret_db import logs
+
+logger = logging.getLogger(__name__)
+
+REQUEST_ID = "X-Request-ID"
+_ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class RequestScope:
+    """Outermost: names the request, in its logs too, adds security headers, answers uncaught exceptions."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        request.state.request_id = request_id = _request_id(request)
+        with logs.bound(request=request_id):
+            await self._answer(request, request_id, receive, send)
+
+    async def _answer(self, request: Request, request_id: str, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = request_id
+                for name, value in _SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self.app(request.scope, receive, send_with_headers)
+        except Exception:
+            logger.exception("%s %s failed", request.method, request.url.path)
+            if started:
+                raise  # half an answer is out: only a broken connection tells the client
+            error = FerretError("internal", f"the server's log has details under the request id {request_id}")
+            await problem(request, error)(request.scope, receive, send_with_headers)
+
+
+def _request_id(request: Request) -> str:
+    given = request.headers.get(REQUEST_ID, "")
+    return given if _ACCEPTED_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+class BodyLimit:
+    """Counts a body's bytes as they arrive. A PUT carries a contribution; everything else is JSON."""
+
+    def __init__(self, app: ASGIApp, json_bytes: int, upload_bytes: int) -> None:
+        self.app = app
+        self.json_bytes = json_bytes
+        self.upload_bytes = upload_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        limit = self.upload_bytes if scope["method"] == "PUT" else self.json_bytes
+        declared = Headers(scope=scope).get("content-length", "")
+        received = 0
+
+        async def receive_counted() -> Message:
+            nonlocal received
+            if declared.isdecimal() and int(declared) > limit:
+                raise _too_large(limit)
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise _too_large(limit)
+            return message
+
+        await self.app(scope, receive_counted, send)
+
+
+def _too_large(limit: int) -> HTTPException:
+    return HTTPException(413, f"the body is larger than {limit} bytes; the operator can raise the limit")

@@ -1,0 +1,147 @@
+"""How a real participant joins and works: a code becomes a token, an assignment becomes a contribution."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from ferret_api.auth import AdminOnly, Participant
+from ferret_api.context import ContextDep
+from ferret_api.participants import body, service, upload
+from ferret_api.participants.schemas import (
+    AssignmentFailure,
+    Enrolled,
+    Enrolment,
+    Extended,
+    Heartbeat,
+    NewEnrolment,
+    NewParticipant,
+    NextAssignment,
+    Receipt,
+)
+from ferret_api.problems import problems
+from ferret_api.schemas import BINARY, MAX_INTEGER, OCTETS, PREFIX, ExperimentId, IdempotencyKey
+from ferret_core.protocol.errors import FerretError
+from ferret_db.tables import Assignment
+
+router = APIRouter(prefix=PREFIX, tags=["participants"])
+
+AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignment")]
+
+
+@router.post(
+    "/experiments/{experiment_id}/enrolments",
+    operation_id="create_enrolment",
+    status_code=201,
+    dependencies=[AdminOnly],
+    responses=problems("experiment.not_found", "experiment.conflict"),
+)
+def create_enrolment(
+    experiment_id: ExperimentId, wanted: NewEnrolment, request: Request, context: ContextDep
+) -> Enrolment:
+    """A code with which one participant joins the experiment."""
+    return service.create_enrolment(context.database, experiment_id, wanted, str(request.base_url))
+
+
+@router.post(
+    "/participants",
+    operation_id="enrol",
+    status_code=201,
+    responses=problems("enrolment.invalid", "experiment.conflict"),
+)
+def enrol(wanted: NewParticipant, context: ContextDep) -> Enrolled:
+    """Turns a code into a participant's token. The code is all it needs; a code works once."""
+    return service.enrol(context.database, wanted)
+
+
+@router.get("/participant/assignment", operation_id="next_assignment")
+def next_assignment(participant: Participant, context: ContextDep) -> NextAssignment:
+    """Leases the participant's assignment in the open round, if there is one."""
+    return service.next_assignment(context, participant)
+
+
+@router.post(
+    "/participant/assignments/{assignment_id}/heartbeat",
+    operation_id="heartbeat",
+    responses=problems("assignment.not_found", "lease.lost"),
+)
+def heartbeat(assignment_id: AssignmentId, beat: Heartbeat, participant: Participant, context: ContextDep) -> Extended:
+    """Extends the lease. `lease.lost` means: stop, the result is no longer wanted."""
+    return service.heartbeat(context, participant, assignment_id, beat.fence)
+
+
+def _own(assignment_id: AssignmentId, participant: Participant, context: ContextDep) -> Assignment:
+    with context.database.read() as s:
+        return service.owned(s, participant, assignment_id)
+
+
+Own = Annotated[Assignment, Depends(_own)]
+
+
+async def _blob(assignment: Own, request: Request, context: ContextDep) -> bytes:
+    """The body, read only for the assignment's own participant; the middleware counts its bytes."""
+    if request.headers.get("content-type") != OCTETS:
+        raise FerretError.of_field(
+            "request.invalid", "Content-Type", request.headers.get("content-type"), f"a contribution is {OCTETS}"
+        )
+    try:
+        return await body.receive(request)
+    except FerretError as error:
+        await run_in_threadpool(upload.refuse, context, assignment.id, error)
+        raise
+
+
+@router.put(
+    "/participant/assignments/{assignment_id}/contribution",
+    operation_id="upload_contribution",
+    status_code=201,
+    openapi_extra={"requestBody": {"required": True, "content": BINARY}},
+    responses={
+        200: {"description": "The same contribution had already been accepted", "model": Receipt},
+        **problems(
+            "assignment.not_found",
+            "lease.lost",
+            "idempotency.conflict",
+            "contribution.duplicate",
+            "contribution.wrong_base",
+            "round.closed",
+            "contribution.malformed",
+            "contribution.non_finite",
+            "storage.full",
+        ),
+    },
+)
+def upload_contribution(
+    assignment: Own,
+    blob: Annotated[bytes, Depends(_blob)],
+    fence: Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")],
+    seconds: Annotated[
+        float, Header(alias="Ferret-Seconds", ge=0, allow_inf_nan=False, description="Seconds of local training")
+    ],
+    response: Response,
+    context: ContextDep,
+    idempotency_key: IdempotencyKey = None,
+) -> Receipt:
+    """Accepts the contribution of a leased assignment. A contribution that cannot be used rejects the assignment.
+
+    Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
+    `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
+    """
+    receipt, repeated = upload.take(context, assignment, upload.Delivery(blob, fence, seconds, idempotency_key))
+    response.status_code = 200 if repeated else 201
+    return receipt
+
+
+@router.post(
+    "/participant/assignments/{assignment_id}/failure",
+    operation_id="report_failure",
+    status_code=204,
+    responses=problems("assignment.not_found", "lease.lost"),
+)
+def report_failure(
+    assignment_id: AssignmentId, failure: AssignmentFailure, participant: Participant, context: ContextDep
+) -> None:
+    """Gives up the assignment, with the reason."""
+    service.report_failure(context.database, participant, assignment_id, failure)

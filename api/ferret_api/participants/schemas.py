@@ -1,0 +1,105 @@
+"""What an administrator and a participant exchange with the API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from ferret_api.schemas import MAX_INTEGER, Command, Resource
+from ferret_core.protocol.errors import PROBLEMS
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.states import ExperimentState
+
+DAY = 24 * 3600
+
+Fence = Annotated[int, Field(ge=0, le=MAX_INTEGER, description="The `fence` that came with the lease")]
+
+
+def _known(code: str) -> str:
+    if code not in PROBLEMS:
+        raise ValueError("is not a known problem code")
+    return code
+
+
+class NewEnrolment(Command):
+    """Asks for a code with which one participant can join."""
+
+    expires_seconds: int = Field(default=DAY, ge=1, le=30 * DAY, description="Seconds until the code expires")
+
+
+class Enrolment(Resource):
+    """A code for one participant. It is shown only once."""
+
+    code: str
+    expires_at: datetime
+    command: str = Field(description="Command for the participant to run")
+
+
+class NewParticipant(Command):
+    """Turns a code into a participant."""
+
+    code: str = Field(min_length=1, max_length=200)
+    name: str = Field(
+        min_length=1,
+        max_length=64,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="Unique in the experiment; letters, digits, dot, dash and underscore",
+    )
+
+
+class Enrolled(Resource):
+    """A participant and its token. The token is shown only once."""
+
+    participant: str = Field(description="Id of the participant")
+    name: str
+    experiment: str = Field(description="Id of the experiment")
+    token: str
+
+
+class Lease(Resource):
+    """An assignment that the participant holds until ``lease_until``; every heartbeat extends it."""
+
+    id: str
+    fence: int
+    lease_seconds: float
+    lease_until: datetime
+    task: RoundTask
+
+
+class NextAssignment(Resource):
+    """What the participant does next."""
+
+    experiment_state: ExperimentState
+    retry_after_seconds: float = Field(description="When to ask again")
+    assignment: Lease | None
+
+
+class Heartbeat(Command):
+    """The participant is still at work."""
+
+    fence: Fence
+
+
+class Extended(Resource):
+    """The lease after a heartbeat."""
+
+    lease_until: datetime
+
+
+class Receipt(Resource):
+    """An accepted contribution."""
+
+    digest: str
+    size: int
+    round: int
+    accepted: bool
+
+
+class AssignmentFailure(Command):
+    """Why the participant cannot do its assignment."""
+
+    fence: Fence
+    code: Annotated[str, AfterValidator(_known)] = Field(description="Code of the problem, e.g. `dataset.invalid`")
+    detail: str = Field(min_length=1, max_length=2000)

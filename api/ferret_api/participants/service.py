@@ -1,0 +1,85 @@
+"""Enrolment, leases and failures of real participants."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from ferret_api.auth import Identity
+from ferret_api.context import Context
+from ferret_api.participants.schemas import (
+    AssignmentFailure,
+    Enrolled,
+    Enrolment,
+    Extended,
+    Lease,
+    NewEnrolment,
+    NewParticipant,
+    NextAssignment,
+)
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.states import ExperimentState
+from ferret_db.database import Database
+from ferret_db.engine import assignments as leases
+from ferret_db.repositories import assignments, experiments, participants
+from ferret_db.tables import Assignment
+
+
+def create_enrolment(database: Database, experiment_id: str, wanted: NewEnrolment, base_url: str) -> Enrolment:
+    with database.begin() as s:
+        row, code = participants.create_enrolment(s, experiment_id, wanted.expires_seconds)
+    command = f"ferret join {base_url.rstrip('/')} --code {code} --data FILE.jsonl"
+    return Enrolment(code=code, expires_at=row.expires_at, command=command)
+
+
+def enrol(database: Database, wanted: NewParticipant) -> Enrolled:
+    with database.begin() as s:
+        row, token = participants.enrol(s, wanted.code, wanted.name)
+    return Enrolled(participant=row.id, name=row.name, experiment=row.experiment_id, token=token)
+
+
+def next_assignment(context: Context, participant: Identity) -> NextAssignment:
+    """What the participant does next. Most polls find nothing, so only those that find something write."""
+    with context.database.read() as s:
+        state = experiments.get(s, participant.experiment_id).state
+        waiting = assignments.next_for(s, participant.id)
+    lease = _lease(context, participant, waiting.id) if waiting and state == ExperimentState.RUNNING else None
+    return NextAssignment(experiment_state=state, retry_after_seconds=context.settings.poll_seconds, assignment=lease)
+
+
+def heartbeat(context: Context, participant: Identity, assignment_id: str, fence: int) -> Extended:
+    with context.database.begin() as s:
+        owned(s, participant, assignment_id)
+        return Extended(lease_until=leases.heartbeat(s, assignment_id, fence, context.settings.lease_seconds))
+
+
+def report_failure(database: Database, participant: Identity, assignment_id: str, failure: AssignmentFailure) -> None:
+    with database.begin() as s:
+        owned(s, participant, assignment_id)
+        leases.reject(s, assignment_id, failure.fence, FerretError(failure.code, failure.detail))
+
+
+def owned(s: Session, participant: Identity, assignment_id: str) -> Assignment:
+    """The participant's own assignment; another's is as unknown to it as none."""
+    found = assignments.get(s, assignment_id)
+    if found.participant_id != participant.id:
+        raise FerretError.of_field(
+            "assignment.not_found", "assignment", assignment_id, "unknown; ask for the next assignment"
+        )
+    return found
+
+
+def _lease(context: Context, participant: Identity, assignment_id: str) -> Lease | None:
+    seconds = context.settings.lease_seconds
+    with context.database.begin() as s:
+        participants.seen(s, participant.id)
+        leased = leases.lease(s, assignment_id, seconds)
+        if leased is None or leased.lease_until is None:
+            return None
+        return Lease(
+            id=leased.id,
+            fence=leased.fence,
+            lease_seconds=seconds,
+            lease_until=leased.lease_until,
+            task=RoundTask.model_validate(leased.task),
+        )

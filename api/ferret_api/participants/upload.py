@@ -1,0 +1,83 @@
+"""Taking a contribution: opened and checked against its assignment, stored, and then accepted in one transaction.
+
+What cannot be taken is noted with its reason, and moves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ferret_api.context import Context
+from ferret_api.participants.schemas import Receipt
+from ferret_core.cost import LocalCost
+from ferret_core.failpoints import failpoint
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.sealed import Sealed, unseal
+from ferret_core.storage import FileKind
+from ferret_db import tables
+from ferret_db.engine import assignments as leases
+from ferret_db.repositories import contributions, experiments
+
+
+class Delivery(NamedTuple):
+    """A contribution as it arrived; ``seconds`` are those of the local update, ``key`` its idempotency key."""
+
+    blob: bytes
+    fence: int
+    seconds: float
+    key: str | None
+
+
+def take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Receipt, bool]:
+    """The receipt, and whether the same contribution was accepted before.
+
+    A blob that cannot be used rejects the assignment with its reason, which is raised; it is never stored.
+    """
+    try:
+        return _take(context, assignment, delivery)
+    except FerretError as error:
+        refuse(context, assignment.id, error)
+        raise
+
+
+def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
+    """Notes that an upload was refused, and why; not where the service itself failed and may take it the next time."""
+    if error.problem.status < 500:
+        with context.database.begin() as s:
+            leases.refuse(s, assignment_id, error)
+
+
+def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Receipt, bool]:
+    with context.database.read() as s:
+        experiment = experiments.get(s, assignment.experiment_id)
+        accepted = contributions.of_assignment(s, assignment.id)
+    if accepted is not None and accepted.digest == digest_bytes(delivery.blob):
+        return _receipt(accepted), True
+    try:
+        sealed = _opened(delivery.blob, assignment, experiment)
+    except FerretError as error:
+        with context.database.begin() as s:
+            leases.reject(s, assignment.id, delivery.fence, error)
+        raise
+    with context.database.read() as s:  # what comes in vain is not even stored
+        leases.check(s, assignment.id, delivery.fence, sealed, delivery.key)
+    context.storage.put_bytes(sealed.blob, FileKind.CONTRIBUTION, sealed.digest)
+    failpoint("upload.stored")
+    cost = LocalCost.reported(delivery.seconds, sealed.meta.metrics)
+    with context.database.begin() as s:
+        row = leases.accept(s, assignment.id, delivery.fence, sealed, cost=cost, idempotency_key=delivery.key)
+    failpoint("upload.accepted")
+    return _receipt(row), False
+
+
+def _opened(blob: bytes, assignment: tables.Assignment, experiment: tables.Experiment) -> Sealed:
+    # A database may hand an object's members out in any order; the canonical one is by name.
+    shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
+    spec, task = ExperimentSpec.model_validate(experiment.spec), RoundTask.model_validate(assignment.task)
+    return unseal(blob, spec, task, shapes)
+
+
+def _receipt(row: tables.Contribution) -> Receipt:
+    return Receipt(digest=row.digest, size=row.size, round=row.round, accepted=True)

@@ -1,0 +1,32 @@
+"""Uploads that were refused, and why."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from ferret_api.auth import AdminOnly
+from ferret_api.context import ContextDep
+from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.problems import problems
+from ferret_api.rejections.schemas import Rejection, RejectionPage
+from ferret_api.schemas import PREFIX, ExperimentId, OfRound
+from ferret_db.repositories import experiments, rejections
+
+router = APIRouter(
+    prefix=f"{PREFIX}/experiments/{{experiment_id}}/rejections", tags=["rounds"], dependencies=[AdminOnly]
+)
+
+
+@router.get("", operation_id="list_rejections", responses=problems("experiment.not_found"))
+def list_rejections(
+    experiment_id: ExperimentId,
+    context: ContextDep,
+    round: OfRound = None,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+) -> RejectionPage:
+    """One entry per assignment and reason, with the number of uploads; by round, then participant."""
+    with context.database.read() as s:
+        experiments.get(s, experiment_id)
+        page = rejections.list_page(s, experiment_id, limit, cursor, round=round)
+        return RejectionPage(items=[Rejection.model_validate(row) for row in page.items], next_cursor=page.next_cursor)

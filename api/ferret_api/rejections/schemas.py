@@ -1,0 +1,25 @@
+"""Refused uploads as the API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ferret_api.schemas import Page, Resource
+
+
+class Rejection(Resource):
+    """Uploads of one participant in one round that were refused for the same reason. None of them changed the model."""
+
+    participant: str
+    round: int
+    code: str = Field(description="Stable name of the reason, e.g. `contribution.non_finite`")
+    detail: str = Field(description="What was wrong with the latest upload")
+    count: int = Field(description="Number of such uploads")
+    created_at: datetime = Field(description="When the first was refused")
+    updated_at: datetime = Field(description="When the latest was refused")
+
+
+class RejectionPage(Page[Rejection]):
+    """Rejections by round, then by participant."""

@@ -1,0 +1,89 @@
+"""The service itself: what it is, how to sign in, whether it is well."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Request, Response
+
+from ferret_api.auth import AdminOnly
+from ferret_api.context import ContextDep
+from ferret_api.problems import problems
+from ferret_api.schemas import PREFIX
+from ferret_api.system import prometheus, readiness
+from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness
+from ferret_core import __version__
+from ferret_core.projection import FORMAT_VERSION as PROJECTION_VERSION
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.wire import FORMAT_VERSION
+
+SESSION_SECONDS = 30 * 24 * 3600
+
+api_router = APIRouter(prefix=PREFIX, tags=["system"])
+root_router = APIRouter(tags=["system"])
+
+
+@api_router.get("/info", operation_id="get_info", dependencies=[AdminOnly])
+def get_info(context: ContextDep) -> Info:
+    """Name, version and backends of this service."""
+    return Info(
+        name="ferret",
+        version=__version__,
+        instance=context.admin.fingerprint,
+        database=urlsplit(context.settings.database_url).scheme.partition("+")[0],
+        storage=urlsplit(context.settings.storage_url).scheme,
+        formats=Formats(wire=FORMAT_VERSION, projection=PROJECTION_VERSION),
+    )
+
+
+@api_router.post("/session", operation_id="create_session", status_code=204, responses=problems("auth.invalid"))
+def create_session(login: Login, request: Request, response: Response, context: ContextDep) -> None:
+    """Signs a browser in: the token becomes a cookie that scripts cannot read."""
+    if not context.admin.is_token(login.token):
+        raise FerretError("auth.invalid", "this is not the admin token; it is in FERRET_HOME/admin.token on the server")
+    response.set_cookie(
+        context.admin.cookie,
+        context.admin.session,
+        max_age=SESSION_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+
+
+@api_router.delete("/session", operation_id="delete_session", status_code=204, dependencies=[AdminOnly])
+def delete_session(response: Response, context: ContextDep) -> None:
+    """Signs the browser out."""
+    response.delete_cookie(context.admin.cookie, httponly=True, samesite="strict")
+
+
+@root_router.get("/healthz", operation_id="get_health")
+async def get_health() -> Health:
+    """The process is alive; nothing else is checked."""
+    return Health(status="ok")
+
+
+@root_router.get(
+    "/readyz",
+    operation_id="get_readiness",
+    responses={503: {"description": "Some part is not available", "model": Readiness}},
+)
+def get_readiness(response: Response, context: ContextDep) -> Readiness:
+    """Whether database, schema and broker can be used."""
+    found = readiness.look(context)
+    response.status_code = 200 if found.ready else 503
+    return found
+
+
+@root_router.get(
+    "/metrics",
+    operation_id="get_prometheus_metrics",
+    dependencies=[AdminOnly],
+    response_class=Response,
+    responses={
+        200: {"description": "Figures for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    },
+)
+def get_prometheus_metrics(request: Request, context: ContextDep) -> Response:
+    """Requests by route, and experiments, rounds, assignments and unsent messages by state."""
+    return prometheus.respond(request.app.state.requests, context.database)

@@ -1,0 +1,107 @@
+"""Figures for Prometheus: requests as they are answered, and the service's state as the database has it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Counted
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from fastapi import Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ferret_core.protocol.tasks import QUEUE_OF, TaskName
+from ferret_db.database import Database
+from ferret_db.engine import progress
+from ferret_db.repositories import experiments, gauges
+
+Label = TypeVar("Label", bound=str)
+METHODS = {"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"}
+OTHER = "other"
+
+
+class RequestFigures:
+    """Counts and latencies by route template: nothing that a caller makes up becomes a label."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        labels = ["method", "route"]
+        self._answered = Counter("ferret_http_requests", "Answers", [*labels, "status"], registry=self.registry)
+        self._seconds = Histogram(
+            "ferret_http_seconds", "Seconds until the response started", labels, registry=self.registry
+        )
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._answered.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+
+class RequestMeter:
+    """Measures every request until its answer begins: streams stay open for as long as they like. Pure ASGI."""
+
+    def __init__(self, app: ASGIApp, figures: RequestFigures) -> None:
+        self.app = app
+        self.figures = figures
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start = time.perf_counter()
+
+        async def send_measured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", OTHER)
+                method = scope["method"] if scope["method"] in METHODS else OTHER
+                self.figures.answered(method, route, message["status"], time.perf_counter() - start)
+            await send(message)
+
+        await self.app(scope, receive, send_measured)
+
+
+class _States(Collector):
+    """Reads the counts when Prometheus asks."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def collect(self) -> Iterable[Metric]:
+        with self.database.read() as s:
+            found = gauges.read(s)
+            stalled = Counted(stall.code for row in experiments.unfinished(s) if (stall := progress.stall(s, row)))
+        yield _gauge("experiments", "Experiments by state", "state", found.experiments)
+        yield _gauge("experiments_stalled", "Experiments that cannot make progress, by reason", "code", stalled)
+        yield _gauge("rounds", "Rounds by state", "state", found.rounds)
+        yield _gauge("round_seconds", "Last committed round, from opening to commit", "experiment", found.round_seconds)
+        yield _gauge("assignments", "Assignments by state", "state", found.assignments)
+        yield _gauge("leases", "Leases on assignments, held and expired", "state", found.leases)
+        yield _gauge("contributions_rejected", "Refused uploads by reason", "code", found.rejected)
+        yield _by_task("queue_depth", "Work that is waiting for a worker", found.waiting)
+        yield _by_task("outbox_unsent", "Task messages not yet handed to the broker", found.unsent)
+        yield _by_task("tasks_dead", "Tasks given up after too many attempts", found.dead)
+        yield _gauge("workers", "Workers alive by queue", "queue", found.workers)
+
+
+def _gauge(name: str, help: str, label: str, values: Mapping[Label, float]) -> Metric:
+    family = GaugeMetricFamily(f"ferret_{name}", help, labels=[label])
+    for value, number in values.items():
+        family.add_metric([value], number)
+    return family
+
+
+def _by_task(name: str, help: str, counts: Mapping[TaskName, int]) -> Metric:
+    family = GaugeMetricFamily(f"ferret_{name}", help, labels=["task", "queue"])
+    for task, number in counts.items():
+        family.add_metric([task, QUEUE_OF[task]], number)
+    return family
+
+
+def respond(figures: RequestFigures, database: Database) -> Response:
+    """Both sets of figures in Prometheus' text format."""
+    states = CollectorRegistry()
+    states.register(_States(database))
+    text = generate_latest(figures.registry) + generate_latest(states)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,35 @@
+"""Whether each part can be used now, and what to do if it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from ferret_api.context import Context
+from ferret_api.system.schemas import PartStatus, Readiness
+from ferret_core.protocol.errors import FerretError
+from ferret_db import migrate
+
+
+def look(context: Context) -> Readiness:
+    database = _try(lambda: _reach(context))
+    migrations = _try(lambda: migrate.check(context.settings.database_url)) if database.ready else database
+    broker = _try(context.broker.check)
+    ready = database.ready and migrations.ready and broker.ready
+    return Readiness(ready=ready, database=database, migrations=migrations, broker=broker)
+
+
+def _reach(context: Context) -> None:
+    with context.database.read() as s:
+        context.database.now(s)
+
+
+def _try(check: Callable[[], object]) -> PartStatus:
+    try:
+        check()
+    except FerretError as error:
+        return PartStatus(ready=False, detail=error.detail)
+    except SQLAlchemyError as error:
+        return PartStatus(ready=False, detail=f"the database does not answer: {type(error).__name__}; is it running?")
+    return PartStatus(ready=True, detail=None)

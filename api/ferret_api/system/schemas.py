@@ -1,0 +1,53 @@
+"""What the service says about itself."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ferret_api.schemas import Command, Resource
+
+
+class Formats(Resource):
+    """Versions of the wire formats."""
+
+    wire: int
+    projection: int
+
+
+class Info(Resource):
+    """Name, version and backends of this service."""
+
+    name: str
+    version: str
+    instance: str = Field(description="Identifies the installation; changes with the admin token")
+    database: str = Field(description="`sqlite` or `postgresql`")
+    storage: str = Field(description="Scheme of the storage URL, e.g. `file`")
+    formats: Formats
+
+
+class Login(Command):
+    """Signs a browser in."""
+
+    token: str = Field(min_length=1, max_length=500)
+
+
+class Health(Resource):
+    """The process is alive."""
+
+    status: str
+
+
+class PartStatus(Resource):
+    """Whether one part can be used; ``detail`` says what is wrong and what to do."""
+
+    ready: bool
+    detail: str | None
+
+
+class Readiness(Resource):
+    """Whether the service is ready, and the state of each part."""
+
+    ready: bool
+    database: PartStatus
+    migrations: PartStatus
+    broker: PartStatus

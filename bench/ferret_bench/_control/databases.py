@@ -1,0 +1,52 @@
+"""Empty databases of each kind that the service runs on."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from psycopg.sql import SQL, Identifier
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+SETTING = "FERRET_TEST_POSTGRESQL"
+NAMES = ("sqlite", "postgresql")
+
+
+def missing(name: str) -> str | None:
+    """Why there can be no such database here, or None if there can."""
+    if name != "postgresql":
+        return None
+    if not (server := os.environ.get(SETTING)):
+        return f"needs a PostgreSQL server that may create databases: set {SETTING} to its URL"
+    try:
+        _connect(server).close()
+    except (ArgumentError, psycopg.Error) as error:
+        return f"the server in {SETTING} cannot be reached: {error}"
+    return None
+
+
+@contextmanager
+def empty(name: str, folder: Path) -> Generator[str]:
+    """The URL of a database without tables: a file in ``folder``, or one made in the server for the block."""
+    if name == "sqlite":
+        yield f"sqlite:///{folder}/ferret.db"
+        return
+    server = os.environ[SETTING]
+    database = f"ferret_bench_{secrets.token_hex(8)}"
+    with _connect(server) as connection:
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(database)))
+        try:
+            yield make_url(server).set(database=database).render_as_string(hide_password=False)
+        finally:
+            connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(database)))
+
+
+def _connect(server: str) -> psycopg.Connection:
+    """``server`` is an SQLAlchemy URL, as the service's own setting is: one that names a driver will do too."""
+    url = make_url(server).set(drivername="postgresql")
+    return psycopg.connect(url.render_as_string(hide_password=False), autocommit=True, connect_timeout=3)

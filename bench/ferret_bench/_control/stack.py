@@ -1,0 +1,74 @@
+"""``ferret serve`` as a user starts it, for as long as a block runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from ferret_cli.stack.ports import free_port
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.service import Service
+
+STOP_SECONDS = 30
+
+
+class Stack(NamedTuple):
+    """A running service: a client of its API, and its processes."""
+
+    service: Service
+    pid: int
+
+    def resident_bytes(self) -> dict[str, int]:
+        """Memory of each of its processes by name; without /proc there is none to tell."""
+        return {_name(pid): _resident(pid) for pid in _children(self.pid)}
+
+
+@contextmanager
+def serving(home: Path, database_url: str) -> Generator[Stack]:
+    """Broker, API, one training worker and the aggregation worker; ``server.not_ready`` if they do not start."""
+    home.mkdir(parents=True, exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
+    command = [sys.executable, "-P", "-m", "ferret_cli", "serve", "--home", str(home), "--port", str(free_port())]
+    with (home / "serve.log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            env={**kept, "FERRET_DATABASE_URL": database_url, "FERRET_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    try:
+        assert process.stdout is not None
+        url, _, token = process.stdout.readline().strip().partition("/#token=")
+        if not url:
+            raise FerretError("server.not_ready", f"ferret serve said: {(home / 'serve.log').read_text().strip()}")
+        yield Stack(Service(url, token), process.pid)
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        process.communicate()
+
+
+def _children(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in children.read_text().split()] if children.exists() else []
+
+
+def _name(pid: int) -> str:
+    """``ferret_api``, ``ferret_worker train``, ``ferret_worker aggregate``, or the broker's program."""
+    arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode().replace("\0", " ").split()
+    return " ".join(arguments[arguments.index("-m") + 1 :]) if "-m" in arguments else Path(arguments[0]).name
+
+
+def _resident(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

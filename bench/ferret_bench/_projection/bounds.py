@@ -1,0 +1,190 @@
+"""The ratios that have a bound: exactly these seven. The two sides of a ratio are measured in turns.
+
+Sizes are in Mi = 2²⁰ and Ki = 2¹⁰, vectors in fp32. A time is one call over one block of d elements; project reads the
+block before and after training (8 bytes per element), apply moves the weights in place.
+
+t_speedup              naive project + apply over T's, d = 4 Mi, K = 16
+g_project_vs_sum       G's project over torch.sum of one vector, d = 64 Mi, K = 64 Ki. It reads two vectors:
+                       ``vs_sum_of_as_many_bytes`` is its time over the sums of both
+g_apply_vs_add         G's apply of one contribution over w.add_(x), d = 64 Mi, K = 64 Ki
+g_k_flat               time with K = 4 Mi over that with K = 4 Ki, less 1, d = 64 Mi: project's or apply's, the larger
+g_apply10_vs_average   G's apply of 10 contributions with seeds of their own, K = 64 Ki each, over averaging 10 vectors
+                       and moving the weights by the mean, d = 64 Mi: the faster way that takes updates as they come.
+                       Also measured: a way that reads less, but needs all whole updates at once (see ``_averages``)
+projection_share       see ``share.py``
+extra_memory_mb        G's project or apply, the larger, d = 256 Mi, K = 64 Ki, in 10⁶ bytes: peak of anonymous memory
+                       in a fresh process, less vectors and result
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ferret_bench._base import Say
+from ferret_bench._projection import extra
+from ferret_bench._projection.cell import WEIGHT_BYTES, Cell, Vectors
+from ferret_bench._projection.llama import Shape
+from ferret_bench._projection.share import projection_share
+from ferret_bench._projection.ways import Family, Naive, Way
+from ferret_bench.measure.bound import Bound, against
+from ferret_bench.measure.clock import Action, Timings, Turns, in_turns
+from ferret_bench.measure.memory import short_of
+
+Found = dict[str, Any]
+
+Ki, Mi = 2**10, 2**20
+CPU = torch.device("cpu")
+TURNS = Turns(least=7, most=21, seconds=6.0)
+CACHED = 2**19
+"""Elements of a stretch that stays in the processor's cache."""
+BOUNDS = {
+    "t_speedup": Bound(">=", 25),
+    "g_project_vs_sum": Bound("<=", 3),
+    "g_apply_vs_add": Bound("<=", 2),
+    "g_k_flat": Bound("<=", 0.20),
+    "g_apply10_vs_average": Bound("<", 1),
+    "projection_share": Bound("<=", 0.05),
+    "extra_memory_mb": Bound("<=", 64),
+}
+
+
+class Sizes(NamedTuple):
+    """The bounds are meant at the defaults; smaller sizes show that everything works."""
+
+    t_elements: int = 4 * Mi
+    t_K: int = 16
+    elements: int = 64 * Mi
+    K: int = 64 * Ki
+    few_K: int = 4 * Ki
+    many_K: int = 4 * Mi
+    contributions: int = 10
+    memory_elements: int = 256 * Mi
+
+
+def measure(sizes: Sizes, shapes: Sequence[Shape], max_seconds: float, say: Say) -> dict[str, Any]:
+    """``ratios``: value by key; ``bounds``: value, bound and whether it holds; ``measured``: what lies behind each.
+
+    ``max_seconds`` is for the training of one of ``shapes``. A value is None, with the ``reason`` under ``measured``,
+    where memory is short or the system does not tell it.
+    """
+    vector = WEIGHT_BYTES * sizes.elements
+    measurements: dict[str, tuple[int, Callable[[], Found]]] = {
+        "t_speedup": (9 * WEIGHT_BYTES * sizes.t_elements, lambda: t_speedup(sizes)),
+        "g_project_vs_sum": (2 * vector, lambda: g_project_vs_sum(sizes)),
+        "g_apply_vs_add": (3 * vector, lambda: g_apply_vs_add(sizes)),
+        "g_k_flat": (2 * vector, lambda: g_k_flat(sizes)),
+        "g_apply10_vs_average": ((3 + sizes.contributions) * vector, lambda: g_apply10_vs_average(sizes)),
+        "projection_share": (0, lambda: projection_share(shapes, max_seconds, say)),
+        "extra_memory_mb": (2 * WEIGHT_BYTES * sizes.memory_elements, lambda: extra_memory_mb(sizes)),
+    }
+    ratios: dict[str, float | None] = {}
+    behind: dict[str, Found] = {}
+    for key, (needed, measurement) in measurements.items():
+        say(f"measuring {key}")
+        reason = short_of(needed, CPU)
+        behind[key] = {"value": None, "reason": reason} if reason else measurement()
+        ratios[key] = behind[key].pop("value")
+        say(f"{key} = {ratios[key]}, bound {BOUNDS[key]}")
+    return {"sizes": sizes._asdict(), "ratios": ratios, "bounds": against(BOUNDS, ratios), "measured": behind}
+
+
+def t_speedup(sizes: Sizes) -> Found:
+    vectors = Vectors.random(sizes.t_elements, CPU)
+
+    def both(way: Way) -> Action:
+        project, apply_ = (_action(vectors, way, name, sizes.t_K) for name in ("project", "apply"))
+        return lambda: (project(), apply_())
+
+    timings = in_turns({"naive": both(Naive()), "T": both(Family("T"))}, CPU, TURNS)
+    return _found(timings.ratio("naive", "T"), timings, Family("T"))
+
+
+def g_project_vs_sum(sizes: Sizes) -> Found:
+    vectors = Vectors.random(sizes.elements, CPU)
+    sides: dict[str, Action] = {
+        "project": _action(vectors, Family("G"), "project", sizes.K),
+        "sum": vectors.before.sum,
+        "two sums": lambda: (vectors.before.sum(), vectors.after.sum()),
+    }
+    timings = in_turns(sides, CPU, TURNS)
+    as_many_bytes = timings.ratio("project", "two sums")
+    return _found(timings.ratio("project", "sum"), timings) | {"vs_sum_of_as_many_bytes": as_many_bytes}
+
+
+def g_apply_vs_add(sizes: Sizes) -> Found:
+    vectors = Vectors.random(sizes.elements, CPU)
+    added = torch.full_like(vectors.after, 1e-6)
+    apply_ = _action(vectors, Family("G"), "apply", sizes.K)
+    timings = in_turns({"apply": apply_, "add_": lambda: vectors.after.add_(added)}, CPU, TURNS)
+    return _found(timings.ratio("apply", "add_"), timings)
+
+
+def g_k_flat(sizes: Sizes) -> Found:
+    vectors = Vectors.random(sizes.elements, CPU)
+    sides = {
+        f"{operation}, K = {K}": _action(vectors, Family("G"), operation, K)
+        for operation in ("project", "apply")
+        for K in (sizes.few_K, sizes.many_K)
+    }
+    timings = in_turns(sides, CPU, TURNS)
+    growth = {
+        operation: timings.ratio(f"{operation}, K = {sizes.many_K}", f"{operation}, K = {sizes.few_K}") - 1
+        for operation in ("project", "apply")
+    }
+    return _found(max(growth.values()), timings) | {"growth": growth}
+
+
+def g_apply10_vs_average(sizes: Sizes) -> Found:
+    vectors = Vectors.random(sizes.elements, CPU)
+    updates = [torch.full_like(vectors.after, 1e-6) for _ in range(sizes.contributions)]
+    averages = _averages(vectors.after, updates)
+    apply_ = _action(vectors, Family("G"), "apply", sizes.K, sizes.contributions)
+    timings = in_turns({"apply": apply_, **averages}, CPU, TURNS)
+    ratios = {name: timings.ratio("apply", name) for name in averages}
+    return _found(max(ratios["running sum"], ratios["one by one"]), timings) | {"vs": ratios}
+
+
+def extra_memory_mb(sizes: Sizes) -> Found:
+    peaks = extra.in_a_fresh_process(sizes.memory_elements, sizes.K)
+    if peaks is None:
+        return {"value": None, "reason": "this system does not report how much memory a single process has"}
+    return {"value": max(peaks.values()) / 1e6, "kernel": Family("G").kernel(CPU), "peak_bytes": peaks}
+
+
+def _action(vectors: Vectors, way: Way, operation: str, K: int, contributions: int = 1) -> Action:
+    return vectors.action(Cell(way, operation, len(vectors.before), K, contributions))
+
+
+def _averages(weights: Tensor, updates: Sequence[Tensor]) -> dict[str, Action]:
+    """Ways to subtract the mean: a running sum, as FedAvg's server keeps it; each update's part as it comes; and
+    sums by stretches that stay in the cache."""
+    share, sums = 1 / len(updates), torch.zeros_like(weights)
+
+    def running_sum(weights: Tensor, updates: Sequence[Tensor]) -> None:
+        total = sums[: len(weights)].copy_(updates[0])
+        for update in updates[1:]:
+            total.add_(update)
+        weights.sub_(total, alpha=share)
+
+    def one_by_one() -> None:
+        for update in updates:
+            weights.sub_(update, alpha=share)
+
+    def by_stretches() -> None:
+        for stretch, *parts in zip(weights.split(CACHED), *(update.split(CACHED) for update in updates), strict=True):
+            running_sum(stretch, parts)
+
+    return {
+        "running sum": lambda: running_sum(weights, updates),
+        "one by one": one_by_one,
+        "by stretches": by_stretches,
+    }
+
+
+def _found(value: float, timings: Timings, way: Family | None = None) -> Found:
+    kernel = (way or Family("G")).kernel(CPU)
+    return {"value": value, "kernel": kernel, **timings.to_json()}

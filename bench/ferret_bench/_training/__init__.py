@@ -1,0 +1,1 @@
+"""The parts of ``ferret_bench/training.py``."""

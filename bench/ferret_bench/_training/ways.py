@@ -1,0 +1,28 @@
+"""Ways to train all parameters of a model, from the one that needs most memory to the one that needs least."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ferret_bench._projection.llama import Shape
+
+SGD = {"optimizer": "sgd", "learning_rate": 1e-6}
+IN_BACKWARD = {**SGD, "in_backward": True}
+CHECKPOINTED = {"activation_checkpointing": True}
+
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "adam": {"optimizer": "adam"},
+    "adam, checkpointed": {"optimizer": "adam", **CHECKPOINTED},
+    "adafactor": {"optimizer": "adafactor"},
+    "sgd": SGD,
+    "sgd, checkpointed": {**SGD, **CHECKPOINTED},
+    "sgd in backward": IN_BACKWARD,
+    "sgd in backward, checkpointed": {**IN_BACKWARD, **CHECKPOINTED},
+}
+"""Options of ``LocalConfig`` by name."""
+MOST_COPIES = 5
+"""Weights, gradients, Adam's two moments, and on the CPU the originals."""
+
+SMALL = Shape("LLaMA-91M", 768, 12, 12, 2048, 4096)
+"""For a CPU. So few tokens are known that embedding and output have the part that they have of LLaMA-3B."""

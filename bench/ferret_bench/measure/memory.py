@@ -1,0 +1,106 @@
+"""Memory: how much there is, and how much a call takes beyond its arguments and its result."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import torch
+from torch import Tensor
+
+STATUS = Path("/proc/self/status")
+MEMORY = Path("/proc/meminfo")
+PERIOD = 0.001
+ROOM = 0.8
+"""The part of the available memory that may be used."""
+
+Result = Tensor | Sequence[Tensor] | None
+
+
+def available_bytes(device: torch.device) -> int:
+    """What can still be allocated on ``device`` without swapping."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    if MEMORY.exists():
+        return _kilobytes(MEMORY, "MemAvailable")
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def short_of(needed: int, device: torch.device) -> str | None:
+    """Why ``needed`` bytes should not be asked for on ``device``, or None if a good part stays free."""
+    available = available_bytes(device)
+    if needed <= ROOM * available:
+        return None
+    return f"needs {needed / 1e9:.1f} GB of memory; {ROOM:.0%} of the {available / 1e9:.1f} GB available may be used"
+
+
+def extra_bytes(action: Callable[[], Result], device: torch.device) -> int | None:
+    """Peak memory during one call, less what was there before and less its result; None if unknown.
+
+    On the CPU: the anonymous memory of this process, read every millisecond by a thread, so the call must let
+    other threads run. Memory that was freed earlier is first returned to the system: reused memory would not be seen.
+    """
+    if device.type == "cuda":
+        return _extra_on_gpu(action, device)
+    if not STATUS.exists():
+        return None
+    _give_back()
+    with _watched() as peaks:
+        result = action()
+    return max(0, max(peaks) - peaks[0] - _size(result))
+
+
+def _extra_on_gpu(action: Callable[[], Result], device: torch.device) -> int:
+    torch.cuda.synchronize(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    result = action()
+    torch.cuda.synchronize(device)
+    return max(0, torch.cuda.max_memory_allocated(device) - before - _size(result))
+
+
+@contextmanager
+def _watched() -> Generator[list[int]]:
+    """A list that fills with the process's anonymous memory: first the level before, last that at the end."""
+    seen: list[int] = []
+    started, over = Event(), Event()
+
+    def look() -> None:
+        seen.append(_kilobytes(STATUS, "RssAnon"))
+        started.set()
+        while not over.wait(PERIOD):
+            seen.append(_kilobytes(STATUS, "RssAnon"))
+
+    thread = Thread(target=look)
+    thread.start()
+    started.wait()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
+        seen.append(_kilobytes(STATUS, "RssAnon"))
+
+
+def _give_back() -> None:
+    """Where the C library can: returns freed memory to the system."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
+
+
+def _kilobytes(file: Path, field: str) -> int:
+    """A line ``field: n kB`` of a file under /proc, in bytes."""
+    found = re.search(rf"^{field}:\s+(\d+) kB", file.read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def _size(result: Result) -> int:
+    if result is None:
+        return 0
+    return sum(part.nbytes for part in ([result] if isinstance(result, Tensor) else result))

@@ -1,0 +1,1 @@
+"""The paper's tables and figures that need training: a grid of runs, kept as they finish, and their files."""

@@ -1,0 +1,125 @@
+"""``ferret paper table`` and ``ferret paper figure``, from their options to their files."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from ferret_bench.paper.reruns import places, settings, studies
+from ferret_bench.paper.reruns.grid import Asked, grid
+from ferret_bench.paper.reruns.rerun import Runner, finish, open_cells, write_all
+from ferret_bench.paper.reruns.results import Results, collect, csv_rows, lines, printed
+from ferret_bench.paper.reruns.shapes import model_of
+from ferret_bench.paper.reruns.store import Store
+from ferret_bench.paper.reruns.studies import Kind
+from ferret_bench.paper.reruns.study import Study
+from ferret_cli.files import writable
+from ferret_cli.output import emit, say
+from ferret_core.protocol.errors import Exit, FerretError
+from ferret_sdk.transport import is_loopback
+
+HOME = ".ferret"
+
+
+class Where(NamedTuple):
+    """Where the runs go: into this process, to the service at ``url``, or else to one of the command's own."""
+
+    simulate: bool
+    url: str | None
+    token: str | None
+    together: int
+
+    @property
+    def remote(self) -> bool:
+        return self.url is not None and not is_loopback(self.url)
+
+    def open(self, home: Path, store: Store) -> AbstractContextManager[Runner]:
+        if self.simulate:
+            return places.this_process(home)
+        if self.url is not None:
+            return places.service_at(self.url, self.token, home, store, self.together)
+        return places.own_service(home, store, self.together)
+
+
+class Over(NamedTuple):
+    """What is laid over the shipped settings: a file, and ``--set`` values over that."""
+
+    file: Path | None
+    assignments: Sequence[str]
+
+
+def rerun(
+    kind: Kind,
+    name: str,
+    out: Path,
+    asked: Asked,
+    where: Where,
+    over: Over,
+    *,
+    shapes: Sequence[str],
+    retry: bool,
+    json: bool,
+) -> None:
+    """Runs what has not run yet and writes the files; interrupted, it writes what there is.
+
+    Ends the command with exit code 1 if a run failed.
+    """
+    study = studies.study(kind, name)
+    known = settings.read(over.file, over.assignments, study, absolute_paths=not where.remote)
+    folder = writable(out, "--out")
+    asked = _with_models(asked, shapes, folder)
+    cells = grid(study, known, asked)
+    for lacking in cells.skipped:
+        say(f"skipped: there is no {lacking} in this installation")
+    store = Store(folder)
+    waiting = open_cells(cells, store, retry=retry)
+    try:
+        if waiting:
+            with where.open((folder / HOME).resolve(), store) as run:
+                finish(waiting, len(cells.cells), store, run)
+    except BaseException:
+        # Read again: the interrupt may have come when a run was on disk but not yet known here.
+        if (so_far := collect(cells, Store(folder))).ended:
+            write_all(name, study, so_far, folder, _command())
+        raise
+    results = collect(cells, store)
+    written = write_all(name, study, results, folder, _command())
+    if json:
+        emit(_document(name, study, results, written))
+    else:
+        print(written["page"])
+    if failures := results.failures():
+        say(f"{len(failures)} of {len(cells.cells)} runs failed; --retry runs them again")
+        raise typer.Exit(Exit.FAILURE)
+
+
+def _with_models(asked: Asked, shapes: Sequence[str], folder: Path) -> Asked:
+    models = (*asked.models, *(str(model_of(shape, folder)) for shape in shapes))
+    if not models:
+        raise FerretError("request.invalid", "no model given: name its folder or hub name with --model, or a --shape")
+    return replace(asked, models=models)
+
+
+def _document(name: str, study: Study, results: Results, written: dict[str, Path]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "files": written,
+        "runs": len(results.ended),
+        "skipped": results.grid.skipped,
+        "failed": [{"run": cell.title, "error": error} for cell, error in results.failures()],
+        "rows": csv_rows(lines(study, results, printed(name))),
+    }
+
+
+def _command() -> str:
+    """As it was given, without the token."""
+    words = ["ferret", *sys.argv[1:]]
+    shown = ["…" if before == "--token" else word for before, word in zip(["", *words], words, strict=False)]
+    return shlex.join(word.split("#token=")[0] for word in shown if not word.startswith("--token="))

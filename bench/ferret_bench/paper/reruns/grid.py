@@ -1,0 +1,196 @@
+"""A study's cells: every row on every dataset and model with every seed, each a whole specification with its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ferret_bench.paper.reruns.record import Record
+from ferret_bench.paper.reruns.settings import Row, Settings, variants_of
+from ferret_bench.paper.reruns.study import Study
+from ferret_cli import specfile
+from ferret_cli.specfile import Tree
+from ferret_core import catalog, discovery
+from ferret_core.protocol.digest import digest_json
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+
+PLUG_INS = {"algorithm": "algorithms", "dataset": "datasets", "partition": "partitions"}
+ONLY_THE_LAST = 1_000_000
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for; None and () leave it to the study and its settings."""
+
+    models: Sequence[str]
+    data: Path | None = None
+    rows: Sequence[str] = ()
+    datasets: Sequence[str] = ()
+    seeds: int | None = None
+    rounds: int | None = None
+    examples: int | None = None
+    generate: int | None = None
+
+    @property
+    def part(self) -> Tree:
+        """The part of every specification."""
+        evaluation = {"examples": self.examples, "generate": self.generate}
+        given = {name: value for name, value in evaluation.items() if value is not None}
+        return {"evaluation": given} | ({} if self.rounds is None else {"rounds": self.rounds})
+
+
+class Column(NamedTuple):
+    """A dataset and a model, by names and as they are shown."""
+
+    dataset: str
+    title: str
+    model: str
+    source: str
+
+
+class Cell(NamedTuple):
+    """One run of the grid. ``key`` names it for good: the digest of its specification, every default filled in."""
+
+    row: Row
+    column: Column
+    seed: int
+    spec: ExperimentSpec
+    key: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.row.label} · {self.column.title} · {self.column.model} · seed {self.seed}"
+
+    def record(self, via: str, seconds: float, machine: dict[str, Any], **ended: Any) -> Record:
+        """How this cell's run ended."""
+        return Record(
+            key=self.key,
+            row=self.row.name,
+            dataset=self.column.dataset,
+            model=self.column.model,
+            seed=self.seed,
+            via=via,
+            seconds=round(seconds, 3),
+            machine=machine,
+            spec=self.spec.model_dump(mode="json"),
+            **ended,
+        )
+
+
+class Grid(NamedTuple):
+    """``skipped`` says what is not run because this installation does not have it."""
+
+    rows: list[Row]
+    columns: list[Column]
+    cells: list[Cell]
+    skipped: list[str]
+
+
+def grid(study: Study, settings: Settings, asked: Asked) -> Grid:
+    """The cells in the order they are run: seed by seed, so that a grid that is interrupted has whole rows early.
+
+    Raises ``spec.invalid`` about the first row whose specification is wrong, ``request.invalid`` if nothing is left.
+    """
+    rows = _rows(study, settings, asked)
+    if len({row.family for row in rows}) == 1:
+        rows = [row._replace(label=row.variant.label) if row.variant else row for row in rows]
+    names = _known(asked.datasets or study.datasets, settings.datasets, "--datasets")
+    columns = [
+        Column(name, settings.datasets[name]["label"], label, source)
+        for name in names
+        for label, source in _labels(asked.models)
+    ]
+    trees = [(row, column, _tree(study, settings, asked, row, column)) for row, column in product(rows, columns)]
+    skipped = sorted({lacking for _, _, tree in trees if (lacking := _lacks(tree))})
+    cells = [
+        _cell(row, column, seed, tree)
+        for seed in range(1, (asked.seeds or study.seeds) + 1)
+        for row, column, tree in trees
+        if not _lacks(tree)
+    ]
+    if not cells:
+        raise FerretError("request.invalid", f"nothing can be run here: there is no {', no '.join(skipped)}")
+    return Grid(
+        [row for row in rows if any(cell.row == row for cell in cells)],
+        [column for column in columns if any(cell.column == column for cell in cells)],
+        cells,
+        skipped,
+    )
+
+
+def _tree(study: Study, settings: Settings, asked: Asked, row: Row, column: Column) -> Tree:
+    part = settings.part(study, row, column.dataset, asked.part)
+    files = settings.datasets[column.dataset].get("files", {})
+    missing = {option: names for option, names in files.items() if option not in part.get("dataset", {})}
+    found = _official_files(asked.data, column.dataset, missing)
+    return {
+        "checkpoint": {"every": ONLY_THE_LAST},
+        **part,
+        "model": {"source": column.source, **part.get("model", {})},
+        "dataset": {"name": column.dataset, **found, **part.get("dataset", {})},
+        "algorithm": {"name": row.algorithm, **part.get("algorithm", {})},
+    }
+
+
+def _cell(row: Row, column: Column, seed: int, tree: Tree) -> Cell:
+    name = f"{row.name} on {column.dataset} with {column.model}, seed {seed}"
+    spec = catalog.resolve(specfile.validated({**tree, "name": name, "seed": seed}, name))
+    return Cell(row, column, seed, spec, digest_json(spec.model_dump(mode="json")))
+
+
+def _rows(study: Study, settings: Settings, asked: Asked) -> list[Row]:
+    """The study's rows, those asked for, or every one there is; a variant can be asked for by its own name."""
+    families = {name: _variants(study, settings, name) for name in settings.families}
+    known = families | {row.name: [row] for rows in families.values() for row in rows}
+    names = list(families) if asked.rows == (ALL,) else _known(asked.rows or study.rows, known, "--algorithms")
+    return list({row.name: row for name in names for row in known[name]}.values())
+
+
+def _variants(study: Study, settings: Settings, name: str) -> list[Row]:
+    ways = variants_of(study, settings.row(name).algorithm) or {"": None}
+    return [settings.row(name, variant, way) for variant, way in ways.items()]
+
+
+def _known(names: Sequence[str], known: Mapping[str, Any], option: str) -> list[str]:
+    for name in names:
+        if name not in known:
+            raise FerretError.of_field("request.invalid", option, name, f"unknown; choose from {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def _labels(models: Sequence[str]) -> list[tuple[str, str]]:
+    """A model's last name where that tells them apart, and its source; a folder is made absolute."""
+    short = [Path(model).name for model in models]
+    labels = short if len(set(short)) == len(short) else list(models)
+    sources = [str(Path(model).resolve()) if Path(model).exists() else model for model in models]
+    return list(zip(labels, sources, strict=True))
+
+
+def _lacks(tree: Tree) -> str | None:
+    """The first plug-in of the specification that is not installed here."""
+    for section, kind in PLUG_INS.items():
+        name = tree.get(section, {}).get("name")
+        if name is not None and name not in discovery.names(catalog.PACKAGES[kind]):
+            return f"{section} {name}"
+    return None
+
+
+def _official_files(folder: Path | None, dataset: str, wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The dataset's options that name files, as they lie in ``folder``; {} without one: then from the hub."""
+    if folder is None:
+        return {}
+    return {option: _file(folder, dataset, names) for option, names in wanted.items()}
+
+
+def _file(folder: Path, dataset: str, names: Sequence[str]) -> str:
+    found = (folder / f"{name}{ending}" for name in names for ending in ("", ".gz"))
+    path = next((path for path in found if path.exists()), None)
+    if path is None:
+        message = f"holds none of {', '.join(names)} (plain or .gz), which {dataset} needs"
+        raise FerretError.of_field("dataset.invalid", "--data", str(folder), message)
+    return str(path.resolve())

@@ -1,0 +1,114 @@
+"""What can be read from a run: one number per round, and one for the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Literal
+
+from ferret_bench.paper.reruns.record import Record, RoundRecord
+from ferret_cli.output import size
+from ferret_core.protocol.metrics import METRICS
+
+CONVERGED_WITHIN = 0.05
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """``at`` reads a round (None: not measured there), ``over`` makes one number of the rounds' values in order.
+
+    ``better`` says which end of a column is marked as the best, as the paper does with scores.
+    """
+
+    name: str
+    label: str
+    show: Callable[[float], str]
+    at: Callable[[RoundRecord], float | None]
+    over: Callable[[Sequence[float]], float]
+    better: Literal["low", "high"] | None = None
+
+    def of(self, run: Record) -> float | None:
+        """The run's number; None if no round has measured it."""
+        found = [value for done in run.rounds if (value := self.at(done)) is not None]
+        return self.over(found) if found else None
+
+
+def metric(name: str) -> Callable[[RoundRecord], float | None]:
+    return lambda done: done.metrics.get(name)
+
+
+def last(values: Sequence[float]) -> float:
+    return values[-1]
+
+
+def typical(values: Sequence[float]) -> float:
+    """The median of all rounds but the first, which compiles kernels and starts from the base model itself."""
+    return median(values[1:] or values)
+
+
+def rounds_to_converge(losses: Sequence[float]) -> float:
+    """The first round whose loss is within 5 % of the way that the best one lies below the base model's."""
+    best = min(losses)
+    near = best + CONVERGED_WITHIN * (losses[0] - best)
+    return next(number for number, loss in enumerate(losses) if loss <= near)
+
+
+def bytes_up(done: RoundRecord) -> float | None:
+    return done.bytes_up / done.accepted if done.accepted else None
+
+
+def bytes_down(done: RoundRecord) -> float | None:
+    return done.bytes_down / done.participants if done.participants else None
+
+
+def overall_seconds(done: RoundRecord) -> float | None:
+    """As the paper counts a round: one participant's local update and the global aggregation."""
+    return _sum(done, "local_seconds", "aggregate_seconds")
+
+
+def parameters(done: RoundRecord) -> float | None:
+    """As the paper counts them: the numbers that one participant sends and receives."""
+    return _sum(done, "parameters_up", "parameters_down")
+
+
+def _sum(done: RoundRecord, *names: str) -> float | None:
+    found = [done.metrics[name] for name in names if name in done.metrics]
+    return sum(found) if len(found) == len(names) else None
+
+
+def digits(count: int) -> Callable[[float], str]:
+    return lambda value: f"{value:.{count}f}"
+
+
+def seconds(value: float) -> str:
+    """Three digits."""
+    return f"{value:.{3 if value < 1 else 2 if value < 10 else 1}f}"
+
+
+def scientific(value: float) -> str:
+    """``7.8×10³``; small numbers as they are."""
+    if value < 1000:
+        return f"{value:.0f}"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa}×10{str(int(exponent)).translate(_RAISED)}"
+
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+# As the paper's code scores it: docs/metrics.md, "Rouge-L, twice".
+ROUGE_L = Quantity("rouge_l", "Rouge-L, %", digits(2), metric("rouge_l_paper"), last, METRICS["rouge_l_paper"].better)
+EXACT_MATCH = Quantity(
+    "exact_match", "Exact match, %", digits(1), metric("exact_match"), last, METRICS["exact_match"].better
+)
+EVAL_LOSS = Quantity("eval_loss", "Evaluation loss", digits(3), metric("eval_loss"), last, METRICS["eval_loss"].better)
+TRAIN_LOSS = Quantity("train_loss", "Training loss", digits(3), metric("train_loss"), last)
+CONVERGED = Quantity("rounds_to_converge", "Rounds to converge", digits(1), metric("eval_loss"), rounds_to_converge)
+BYTES_UP = Quantity("bytes_up", "Sent per round", size, bytes_up, fmean)
+BYTES_DOWN = Quantity("bytes_down", "Received per round", size, bytes_down, typical)
+LOCAL = Quantity("local_seconds", "Local update, s", seconds, metric("local_seconds"), typical)
+AGGREGATE = Quantity("aggregate_seconds", "Global aggr., s", seconds, metric("aggregate_seconds"), typical)
+OVERALL = Quantity("overall_seconds", "Overall, s", seconds, overall_seconds, typical)
+PARAMETERS = Quantity("parameters", "Parameters", scientific, parameters, typical)
+PEAK_DEVICE = Quantity("peak_device_bytes", "Peak, device", size, metric("peak_device_bytes"), max)
+PEAK_MEMORY = Quantity("peak_memory_bytes", "Peak, host", size, metric("peak_memory_bytes"), max)

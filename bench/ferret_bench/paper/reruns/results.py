@@ -1,0 +1,207 @@
+"""What the runs say: mean and standard deviation over the seeds of every row and column, and what the paper prints."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Literal, NamedTuple
+
+from ferret_bench.paper.reruns.grid import Cell, Column, Grid
+from ferret_bench.paper.reruns.quantity import Quantity
+from ferret_bench.paper.reruns.record import Record, RoundRecord
+from ferret_bench.paper.reruns.settings import Row, shipped
+from ferret_bench.paper.reruns.store import Store
+from ferret_bench.paper.reruns.study import Study
+from ferret_cli.files import Row as CsvRow
+
+
+class Spread(NamedTuple):
+    """Mean and sample standard deviation; None for a deviation of fewer than two values."""
+
+    mean: float
+    std: float | None
+
+
+class Point(NamedTuple):
+    """One quantity after a round, over the seeds."""
+
+    round: int
+    spread: Spread
+
+
+class Line(NamedTuple):
+    """A row on a dataset and a model, as it ran here or as the paper prints it.
+
+    ``seeds`` and ``failed`` count the runs that completed and those that failed, None for the paper's; ``values`` are
+    by the name of the quantity, None where there is none.
+    """
+
+    source: Literal["here", "paper"]
+    row: Row
+    dataset: str
+    model: str
+    seeds: int | None
+    failed: int | None
+    values: Mapping[str, Spread | None]
+
+
+class Results(NamedTuple):
+    """The grid with the runs that have ended."""
+
+    grid: Grid
+    ended: dict[str, Record]
+
+    def runs(self, row: Row, column: Column) -> list[Record]:
+        """The completed runs of this place, by seed."""
+        found = (self.ended.get(cell.key) for cell in self.cells(row, column))
+        return [run for run in found if run and run.error is None]
+
+    def failures(self) -> list[tuple[Cell, dict[str, Any]]]:
+        ended = ((cell, self.ended.get(cell.key)) for cell in self.grid.cells)
+        return [(cell, run.error) for cell, run in ended if run and run.error]
+
+    def failed(self, row: Row, column: Column) -> int:
+        return sum((cell.row, cell.column) == (row, column) for cell, _ in self.failures())
+
+    def cells(self, row: Row, column: Column) -> list[Cell]:
+        return [cell for cell in self.grid.cells if (cell.row, cell.column) == (row, column)]
+
+    def value(self, row: Row, column: Column, quantity: Quantity) -> Spread | None:
+        """Over the completed runs that have measured it; None if there is none."""
+        return spread_of([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
+
+    def curve(self, row: Row, column: Column, quantity: Quantity) -> list[Point]:
+        """By round, where all completed runs have measured it."""
+        runs = self.runs(row, column)
+        by_round: dict[int, list[float]] = {}
+        for done in _rounds(runs):
+            if (value := quantity.at(done)) is not None:
+                by_round.setdefault(done.number, []).append(value)
+        return [
+            Point(number, found)
+            for number, values in sorted(by_round.items())
+            if len(values) == len(runs) and (found := spread_of(values))
+        ]
+
+
+class Printed(NamedTuple):
+    """What the paper says of a study; ``values`` by quantity, dataset, model and row."""
+
+    where: str
+    says: Sequence[str]
+    notes: Sequence[str]
+    values: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Spread]]]]
+
+    def models(self, dataset: str) -> list[str]:
+        """The models for which the paper prints anything on this dataset, in its order."""
+        return list(dict.fromkeys(model for by in self.values.values() for model in by.get(dataset, {})))
+
+    def value(self, quantity: str, dataset: str, model: str, row: Row) -> Spread | None:
+        return self.values.get(quantity, {}).get(dataset, {}).get(model, {}).get(row.printed)
+
+
+def collect(grid: Grid, store: Store) -> Results:
+    """The grid with what the store holds of it."""
+    return Results(grid, {cell.key: run for cell in grid.cells if (run := store.last(cell.key))})
+
+
+def printed(study: str) -> Printed:
+    """The part of ``printed.toml`` about this table or figure."""
+    entry = shipped("printed.toml")[study]
+    values = {
+        quantity: {
+            dataset: {model: {row: _spread(value) for row, value in rows.items()} for model, rows in models.items()}
+            for dataset, models in by.items()
+        }
+        for quantity, by in entry.items()
+        if isinstance(by, dict)
+    }
+    return Printed(entry["where"], entry["says"], entry.get("notes", []), values)
+
+
+def lines(study: Study, results: Results, paper: Printed) -> list[Line]:
+    """Our means and deviations, one line per place, then the paper's."""
+    grid = results.grid
+    datasets = dict.fromkeys(column.dataset for column in grid.columns)
+    places = [(row, column) for column in grid.columns for row in grid.rows if results.cells(row, column)]
+    # The paper prints an algorithm once, also where several rows run it: the first of them stands for it.
+    printed_rows = reversed({row.printed: row for row in reversed(grid.rows)}.values())
+    papers = [_printed(study, paper, row, place) for place, row in product(_models(paper, datasets), [*printed_rows])]
+    ours = [_measured(study, results, row, column) for row, column in places]
+    return ours + [line for line in papers if any(line.values.values())]
+
+
+def csv_rows(found: Iterable[Line]) -> list[CsvRow]:
+    """One row per line, with all digits."""
+    return [
+        {
+            "source": line.source,
+            **_place(line.row, line.dataset, line.model),
+            "seeds": line.seeds,
+            "failed": line.failed,
+            **_columns(line.values),
+        }
+        for line in found
+    ]
+
+
+def curve_rows(results: Results) -> list[CsvRow]:
+    """Every metric of every round of every run that has ended."""
+    runs = [(cell, run) for cell in results.grid.cells if (run := results.ended.get(cell.key))]
+    names = sorted({name for _, run in runs for done in run.rounds for name in done.metrics})
+    return [
+        {
+            **_place(cell.row, cell.column.dataset, cell.column.model),
+            "seed": cell.seed,
+            "round": done.number,
+            "participants": done.participants,
+            "accepted": done.accepted,
+            "bytes_up": done.bytes_up,
+            "bytes_down": done.bytes_down,
+            **{name: done.metrics.get(name) for name in names},
+        }
+        for cell, run in runs
+        for done in run.rounds
+    ]
+
+
+def spread_of(values: Sequence[float]) -> Spread | None:
+    if not values:
+        return None
+    return Spread(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
+
+
+def _measured(study: Study, results: Results, row: Row, column: Column) -> Line:
+    values = {quantity.name: results.value(row, column, quantity) for quantity in study.quantities}
+    seeds, failed = len(results.runs(row, column)), results.failed(row, column)
+    return Line("here", row, column.dataset, column.model, seeds, failed, values)
+
+
+def _models(paper: Printed, datasets: Iterable[str]) -> list[tuple[str, str]]:
+    return [(dataset, model) for dataset in datasets for model in paper.models(dataset)]
+
+
+def _printed(study: Study, paper: Printed, row: Row, place: tuple[str, str]) -> Line:
+    values = {quantity.name: paper.value(quantity.name, *place, row) for quantity in study.quantities}
+    return Line("paper", row, *place, seeds=None, failed=None, values=values)
+
+
+def _rounds(runs: Sequence[Record]) -> Iterator[RoundRecord]:
+    return (done for run in runs for done in run.rounds)
+
+
+def _spread(value: Any) -> Spread:
+    return Spread(float(value[0]), float(value[1])) if isinstance(value, list) else Spread(float(value), None)
+
+
+def _place(row: Row, dataset: str, model: str) -> CsvRow:
+    return {"row": row.name, "label": row.label, "dataset": dataset, "model": model}
+
+
+def _columns(values: Mapping[str, Spread | None]) -> CsvRow:
+    return {
+        f"{name}_{part}": None if value is None else getattr(value, part)
+        for name, value in values.items()
+        for part in ("mean", "std")
+    }

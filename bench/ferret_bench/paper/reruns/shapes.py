@@ -1,0 +1,89 @@
+"""Models of a given shape with random weights: enough to measure what a round costs, and nothing about quality."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from ferret_core import demo
+from ferret_core.protocol.errors import FerretError
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+CONTEXT = 2048
+HEAD = 64
+
+
+class Shape(NamedTuple):
+    """Sizes of a LLaMA: ``mlp`` is the width of its feed-forward layers, ``kv_heads`` those of grouped attention."""
+
+    hidden: int
+    layers: int
+    mlp: int
+    heads: int
+    kv_heads: int
+    vocabulary: int
+
+
+SHAPES = {
+    "llama-1b": Shape(2048, 24, 5504, 16, 16, 32_000),
+    "llama-3b": Shape(3200, 26, 8640, 32, 32, 32_000),
+    "llama2-7b": Shape(4096, 32, 11_008, 32, 32, 32_000),
+    "llama2-13b": Shape(5120, 40, 13_824, 40, 40, 32_000),
+    "llama3-8b": Shape(4096, 32, 14_336, 32, 8, 128_256),
+    "qwen2.5-7b": Shape(3584, 28, 18_944, 28, 4, 152_064),
+}
+"""The paper's models: DataJuicer-1.3B, LLaMA-3B, LLaMA2-7B and 13B, LLaMA3-8B and, all but the biases of its attention,
+Qwen2.5-7B."""
+
+
+def model_of(name: str, folder: Path) -> Path:
+    """The folder of a model of this shape below ``folder``, made unless it is there.
+
+    ``name`` is one of ``SHAPES``, or ``HIDDEN/LAYERS`` such as ``512/8``. Weights are random and stored as bfloat16,
+    which loses nothing; the tokenizer is that of Ferret's demo. Raises ``request.invalid`` for another name.
+    """
+    shape = SHAPES.get(name) or _custom(name)
+    path = folder / f"random-{name.replace('/', 'x')}"
+    if not path.exists():
+        _make(shape, path)
+    return path
+
+
+def _custom(name: str) -> Shape:
+    found = re.fullmatch(r"(\d+)/(\d+)", name)
+    if not found or int(found[1]) % HEAD or not int(found[1]) or not int(found[2]):
+        message = f"choose one of {', '.join(SHAPES)}, or HIDDEN/LAYERS with HIDDEN a multiple of {HEAD}, e.g. 512/8"
+        raise FerretError.of_field("request.invalid", "--shape", name, message)
+    hidden, layers = int(found[1]), int(found[2])
+    heads = hidden // HEAD
+    return Shape(hidden, layers, 4 * hidden, heads, heads, 32_000)
+
+
+def _make(shape: Shape, path: Path) -> None:
+    """Written as a draft and renamed: a folder that exists is complete."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    config = LlamaConfig(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.hidden,
+        intermediate_size=shape.mlp,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=False,
+        dtype=torch.bfloat16,
+    )
+    draft = path.with_name(f".{path.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(draft)
+    for name in TOKENIZER_FILES:
+        shutil.copy(demo.model_path() / name, draft / name)
+    draft.rename(path)

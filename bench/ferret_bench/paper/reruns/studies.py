@@ -1,0 +1,26 @@
+"""Finds tables and figures by file name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ferret_core import discovery
+from ferret_core.protocol.errors import FerretError
+
+if TYPE_CHECKING:
+    from ferret_bench.paper.reruns.study import Study
+
+Kind = Literal["table", "figure"]
+
+PACKAGES: dict[Kind, str] = {"table": "ferret_bench.paper.tables", "figure": "ferret_bench.paper.curves"}
+
+
+def names(kind: Kind) -> list[str]:
+    return discovery.names(PACKAGES[kind])
+
+
+def study(kind: Kind, name: str) -> Study:
+    """The table or figure with this name; ``request.invalid`` with the names there are."""
+    if name not in names(kind):
+        raise FerretError.of_field("request.invalid", "NAME", name, f"unknown; choose one of {', '.join(names(kind))}")
+    return discovery.load(PACKAGES[kind], name, "NAME").STUDY

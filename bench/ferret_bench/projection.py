@@ -1,0 +1,82 @@
+"""Projection and reconstruction: the paper's published code compared with the families T, R, G and H.
+
+The document holds ``machine``, ``threads`` (those of torch) and ``gpu``. Without ``bounds`` it holds ``grid``, one
+entry per device, with ``copy``, ``cells`` and ``skipped``; a cell is an operation of a way at d, K and N:
+
+    seconds             median over the repetitions, after a warm-up
+    ns_per_element      seconds / d
+    ns_per_entry        seconds / (d·K·N): over all entries of the N matrices V, zeros counted, the same for every way
+    bytes_per_element   what must move between processor and memory; gb_per_s: at that rate
+    extra_memory_mb     peak during one call in 10⁶ bytes, less arguments and result
+    times_copy          over the time of ``copy_`` of one vector of d elements, which takes turns with it
+    speedup             the naive way's time over this one's
+
+With ``bounds`` it holds ``ratios`` and ``bounds``, each by the seven keys that ``_projection/bounds.py`` defines,
+and ``measured``, the times behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, final
+
+import torch
+
+from ferret_bench._base import Document, Say, Table
+from ferret_bench._projection import bounds as bounded
+from ferret_bench._projection import grid
+from ferret_bench._projection.costs import costs
+from ferret_bench._projection.llama import SEVEN_BILLION, SMALL, THREE_BILLION
+from ferret_bench._projection.tables import tables
+from ferret_bench.measure.clock import Turns
+from ferret_bench.measure.machine import machine
+
+QUICK_GRID = grid.Sizes(elements=(20_000,), K=(16,), contributions=(1, 10), turns=Turns(3, 3))
+QUICK_BOUNDS = bounded.Sizes(t_elements=2**16, elements=2**18, K=2**10, few_K=2**6, many_K=2**14, memory_elements=2**18)
+TRAINING_SHARE = 0.5
+"""The part of ``max_seconds`` for training, which the projection's cost is compared with."""
+
+
+@final
+class Benchmark:
+    """``ferret bench projection``"""
+
+    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
+        begin = perf_counter()
+        asked = {"bounds": bounds, "quick": quick, "max_seconds": max_seconds}
+        measured = _bounds(say, quick, max_seconds) if bounds else _grid(say, quick, max_seconds)
+        document = {
+            "benchmark": "projection",
+            "asked": asked,
+            "machine": machine(),
+            "threads": torch.get_num_threads(),
+            **measured,
+            "gpu": _gpu(say, quick),
+        }
+        return document | {"seconds": perf_counter() - begin}
+
+    def tables(self, document: Mapping[str, Any]) -> list[Table]:
+        return tables(document)
+
+
+def _bounds(say: Say, quick: bool, max_seconds: float) -> Document:
+    sizes, shapes = (QUICK_BOUNDS, SMALL[:1]) if quick else (bounded.Sizes(), SMALL)
+    return bounded.measure(sizes, shapes, TRAINING_SHARE * max_seconds, say)
+
+
+def _grid(say: Say, quick: bool, max_seconds: float) -> Document:
+    sizes = QUICK_GRID if quick else grid.Sizes()
+    devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    share = max_seconds / len(devices)
+    return {"grid": [grid.measure(sizes, torch.device(device), share, say) for device in devices]}
+
+
+def _gpu(say: Say, quick: bool) -> dict[str, Any]:
+    """The paper's tables of cost, where there is a GPU to measure them on."""
+    if not torch.cuda.is_available():
+        return {"device": None, "reason": "no CUDA device"}
+    device = torch.device("cuda")
+    shapes = SMALL[:1] if quick else (THREE_BILLION, SEVEN_BILLION)
+    models = [costs(shape, device, torch.bfloat16, say) for shape in shapes]
+    return {"device": torch.cuda.get_device_name(device), "models": models}

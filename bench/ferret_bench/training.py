@@ -1,0 +1,154 @@
+"""Local training: peak memory and time per step of optimizers, activation checkpointing and steps in backward.
+
+The document holds ``machine``, ``threads`` (those of torch) and ``runs``, one per device: ``device``, ``model``,
+``parameters``, ``tokens`` per step, and ``ways``. For each way of ``ferret_bench/_training/ways.py``:
+
+    peak_bytes            of one local update, of all that the device which trains holds in that time
+    times_weights         over the bytes of the weights in fp32. A CPU holds the originals and the copy that is
+                          trained. Originals are not counted: with a GPU they are in the host's memory
+    times_weights_as_is   the same, where the C library may keep what is freed for later; above it gives it back at once
+    seconds_per_step      median over turns of 2 steps, one way after the other
+    times_sgd             over the time of ordinary gradient descent: the median over the turns
+
+or ``skipped``, with the reason. ``bounds`` holds, for the first device:
+
+    in_backward_copies   times_weights of steps in backward with checkpoints: less than the 2 that any training needs
+                         which holds a whole gradient
+    in_backward_vs_sgd   peak of steps in backward over that of ordinary gradient descent, neither with checkpoints
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, final
+
+import torch
+
+from ferret_bench._base import Document, Say, Table, shown
+from ferret_bench._projection.llama import THREE_BILLION, TOY, random_batches, random_llama
+from ferret_bench._training.footprint import AS_IS, GIVEN_BACK, STEPS, Arguments, in_a_fresh_process, peak_bytes
+from ferret_bench._training.ways import MOST_COPIES, SMALL, WAYS
+from ferret_bench.measure import bound
+from ferret_bench.measure.bound import Bound, against
+from ferret_bench.measure.clock import Action, Turns, in_turns
+from ferret_bench.measure.machine import machine
+from ferret_bench.measure.memory import short_of
+from ferret_core.training.local import train
+
+Ways = dict[str, dict[str, Any]]
+
+TOKENS = {"cpu": 256, "cuda": 1024}
+"""Per step, so that activations are about as large compared with the weights on both devices."""
+BOUNDED = ("sgd", "sgd in backward", "sgd in backward, checkpointed")
+BOUNDS = {"in_backward_copies": Bound("<", 2), "in_backward_vs_sgd": Bound("<", 1)}
+COLUMNS = ("way", "times_weights", "times_weights_as_is", "peak_bytes", "seconds_per_step", "times_sgd")
+MEMORY_SHARE = 0.6
+"""The part of ``max_seconds`` that the measurements of memory may take, most of it to start processes."""
+
+
+@final
+class Benchmark:
+    """``ferret bench training``"""
+
+    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
+        begin = perf_counter()
+        names = BOUNDED if bounds else tuple(WAYS)
+        devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+        runs = [_run(device, names, quick, max_seconds / len(devices), say) for device in devices]
+        return {
+            "benchmark": "training",
+            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
+            "machine": machine(),
+            "threads": torch.get_num_threads(),
+            "runs": runs,
+            "bounds": against(BOUNDS, _ratios(runs[0]["ways"])),
+            "seconds": perf_counter() - begin,
+        }
+
+    def tables(self, document: Mapping[str, Any]) -> list[Table]:
+        return [_ways(run) for run in document["runs"]] + [bound.table(document)]
+
+
+def _run(device: str, names: Sequence[str], quick: bool, max_seconds: float, say: Say) -> dict[str, Any]:
+    shape = TOY if quick else THREE_BILLION if device == "cuda" else SMALL
+    tokens = 16 if quick else TOKENS[device]
+    asked = {name: Arguments(shape, WAYS[name], tokens, device, torch.get_num_threads()) for name in names}
+    say(f"{shape.name}, {shape.elements:,} parameters, {tokens} tokens per step, on {device}")
+    found = _memory(asked, quick, MEMORY_SHARE * max_seconds, say)
+    left = {name: arguments for name, arguments in asked.items() if "skipped" not in found[name]}
+    say("timing the steps in turns")
+    turns = Turns(2, 2) if quick else Turns(3, 7, (1 - MEMORY_SHARE) * max_seconds)
+    for name, times in _times(left, turns).items():
+        found[name] |= times
+    described = {"device": device, "model": shape.name, "parameters": shape.elements, "tokens": tokens}
+    return {**described, "ways": found}
+
+
+def _memory(asked: Mapping[str, Arguments], quick: bool, max_seconds: float, say: Say) -> Ways:
+    """Small sizes are measured in this process: they only show that everything works."""
+    found: Ways = {}
+    begin, longest = perf_counter(), 0.0
+    for name, arguments in asked.items():
+        started = perf_counter()
+        if started - begin + longest > max_seconds:
+            found[name] = {"skipped": "no time is left: raise --max-seconds"}
+        elif reason := short_of(MOST_COPIES * arguments.weight_bytes, torch.device(arguments.device)):
+            found[name] = {"skipped": reason}
+        elif quick:
+            peak = peak_bytes(arguments)
+            found[name] = _copies(arguments, peak, peak)
+        else:
+            peaks = (in_a_fresh_process(arguments, environment) for environment in (GIVEN_BACK, AS_IS))
+            found[name] = _copies(arguments, *peaks)
+        longest = max(longest, perf_counter() - started)
+        say(f"{name}: {found[name]}")
+    return found
+
+
+def _copies(arguments: Arguments, peak: int | None, as_is: int | None) -> dict[str, Any]:
+    originals = arguments.weight_bytes if arguments.device == "cpu" else 0
+
+    def copies(held: int | None) -> float | None:
+        return None if held is None else (held - originals) / arguments.weight_bytes
+
+    return {"peak_bytes": peak, "times_weights": copies(peak), "times_weights_as_is": copies(as_is)}
+
+
+def _times(asked: Mapping[str, Arguments], turns: Turns) -> Ways:
+    """All train one model. Nothing is timed without ordinary gradient descent, which others are measured against."""
+    if "sgd" not in asked:
+        return {}
+    shape, _, tokens, device, _ = asked["sgd"]
+    model, batches = random_llama(shape, torch.device(device)), random_batches(shape, 1, tokens)
+
+    def steps(arguments: Arguments) -> Action:
+        return lambda: train(model, batches, arguments.config)
+
+    timings = in_turns({name: steps(arguments) for name, arguments in asked.items()}, torch.device(device), turns)
+    return {
+        name: {"seconds_per_step": timings.median(name) / STEPS, "times_sgd": timings.ratio(name, "sgd")}
+        for name in asked
+    }
+
+
+def _ratios(ways: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    """None where one side was skipped or could not be measured."""
+    sgd, in_backward, checkpointed = (ways[name] for name in BOUNDED)
+    peaks = in_backward.get("peak_bytes"), sgd.get("peak_bytes")
+    return {
+        "in_backward_copies": checkpointed.get("times_weights"),
+        "in_backward_vs_sgd": None if None in peaks else in_backward["peak_bytes"] / sgd["peak_bytes"],
+    }
+
+
+def _ways(run: Mapping[str, Any]) -> Table:
+    title = f"{run['model']}, {run['parameters']:,} parameters, {run['tokens']} tokens per step, on {run['device']}"
+    rows = [
+        [_name(name, way), *(shown(way.get(column)) for column in COLUMNS[1:])] for name, way in run["ways"].items()
+    ]
+    return Table(title, COLUMNS, rows)
+
+
+def _name(name: str, way: Mapping[str, Any]) -> str:
+    return f"{name}: {way['skipped']}" if "skipped" in way else name

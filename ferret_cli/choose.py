@@ -1,0 +1,35 @@
+"""Which experiment an argument stands for."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from ferret_core.protocol.errors import FerretError
+
+if TYPE_CHECKING:
+    from ferret_sdk.run import Run
+    from ferret_sdk.service import Service
+
+LATEST = "latest"
+_ID = re.compile(r"exp_[0-9a-f]{16}")
+
+
+def experiment(service: Service, given: str) -> Run:
+    """The experiment by its id, the beginning of its id, its name, or ``latest``, the newest that is not archived.
+
+    Raises ``experiment.not_found`` when there is none, and with the ids when there are several.
+    """
+    if _ID.fullmatch(given):
+        return service.experiment(given)
+    if given == LATEST:
+        found = list(islice(service.experiments(), 1))
+    else:
+        runs = chain(service.experiments(), service.experiments(archived=True))
+        found = [run for run in runs if run.id.startswith(given) or run.experiment.name == given]
+    if len(found) == 1:
+        return found[0]
+    ids = ", ".join(run.id for run in found)
+    message = f"could be any of {ids}: give more of the id" if found else "no experiment has this id or name"
+    raise FerretError.of_field("experiment.not_found", "ID", given, message)

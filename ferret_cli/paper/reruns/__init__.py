@@ -1,1 +1,0 @@
-"""The paper's tables and figures that need training: a grid of runs, kept as they finish, and what is drawn of them."""

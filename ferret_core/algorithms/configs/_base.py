@@ -1,0 +1,87 @@
+"""What an algorithm's ``Config`` is, and the parts that several share.
+
+An experiment's options decide what its participants send, so a ``Config`` also checks contributions. Nothing here
+needs torch: the API checks submissions and uploads with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from pydantic import Field
+
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.projection import FORMAT_VERSION
+from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
+
+BITS = np.dtype(np.uint8)
+"""Eight to an entry, packed from the top bit down."""
+
+
+class FederatedConfig(Protocol):
+    """The interface of ``ferret_core/algorithms/configs/<name>.py``'s class ``Config``, a frozen pydantic model."""
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        """Raises ``contribution.malformed`` unless the contribution is one that participants send for ``task``.
+
+        ``shapes`` are those of the tuned parameters.
+        """
+        ...
+
+
+class SendsUpdate(Strict):
+    """Options of an algorithm whose participants send their whole update and nothing else."""
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        check_layouts(contribution.arrays, {"update": dense(shapes)})
+
+
+class LowRank(SendsUpdate):
+    """The options of LoRA: W x becomes W x + (alpha / rank) · B A x."""
+
+    rank: int = Field(default=8, ge=1, description="Rows of A and columns of B")
+    alpha: float = Field(default=16, gt=0, description="The adapter's output is multiplied by alpha / rank")
+    dropout: float = Field(default=0.05, ge=0, lt=1, description="Share of the adapter's inputs left out in training")
+    targets: list[str] = Field(
+        default=["q_proj", "v_proj"],
+        min_length=1,
+        description="Linear layers with adapters, by the ends of their names",
+    )
+
+
+def dense(shapes: Shapes) -> Layout:
+    """One fp32 vector (d,): a number for each parameter's element, in canonical order."""
+    return Layout(np.dtype(np.float32), (count(shapes),))
+
+
+def check_layouts(arrays: Arrays, expected: Mapping[str, Layout]) -> None:
+    """Raises ``contribution.malformed`` unless ``arrays`` are those of ``expected``, no more and no fewer."""
+    if set(arrays) != set(expected):
+        raise malformed("arrays", ", ".join(sorted(arrays)), f"expected exactly {', '.join(sorted(expected))}")
+    for name, (dtype, shape) in expected.items():
+        if arrays[name].dtype != dtype or arrays[name].shape != shape:
+            found = f"{arrays[name].dtype} {arrays[name].shape}"
+            raise malformed(name, found, f"expected {dtype} {shape}")
+
+
+def check_bits(name: str, packed: Array, count: int) -> None:
+    """Raises ``contribution.malformed`` unless the bits after the first ``count`` of each row are zero."""
+    if np.unpackbits(packed, axis=-1)[..., count:].any():
+        raise malformed(name, None, f"bits after the first {count} are not zero")
+
+
+def check_metadata(contribution: Contribution, expected: Mapping[str, Any]) -> None:
+    """Raises ``contribution.malformed`` for the first field of the metadata that is not as ``expected``."""
+    for field, value in expected.items():
+        if getattr(contribution.meta, field) != value:
+            raise malformed(f"metadata.{field}", getattr(contribution.meta, field), f"expected {value}")
+
+
+def check_slopes(contribution: Contribution, task: RoundTask, directions: int) -> None:
+    """Raises ``contribution.malformed`` unless the contribution is the slopes along the task's own draw."""
+    check_metadata(contribution, {"projection": FORMAT_VERSION, "seed": task.seed})
+    check_layouts(contribution.arrays, {"slopes": Layout(np.dtype(np.float32), (directions,))})

@@ -1,0 +1,23 @@
+"""FedProx's options, and what its participants send: their update."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.training.config import LocalConfig
+
+
+class Config(SendsUpdate):
+    """FedProx's options."""
+
+    mu: float = Field(default=0.01, ge=0, description="Weight μ of the proximal term μ/2 ‖w − w₀‖²; at 0 it is FedAvg")
+    local: LocalConfig = LocalConfig()
+
+    @model_validator(mode="after")
+    def _whole_gradients(self) -> Self:
+        if self.local.in_backward:
+            raise ValueError("local.in_backward = True holds no gradient that the proximal term could be added to")
+        return self

@@ -1,0 +1,136 @@
+"""Ferret's options, and what its participants send: coordinates for each block of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self, cast
+
+from pydantic import Field, model_validator
+
+from ferret_core.algorithms.configs._base import check_metadata
+from ferret_core.models.shapes import Shapes, sizes
+from ferret_core.projection import FORMAT_VERSION
+from ferret_core.projection.allocation import FIXED, AllocationRule, split
+from ferret_core.projection.blocks import Block, BlockRule, cut
+from ferret_core.projection.budget import coordinates_within
+from ferret_core.projection.coordinates import Kind, decode
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Contribution, malformed
+from ferret_core.training.config import LocalConfig
+
+DEFAULT_BYTES = 8192
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"basis": "T", "K": 4096, "allocation": "norm", "coordinates": "float16", "blocks": "grouped"}
+}
+
+
+class Config(Strict):
+    """Ferret's options. The default sends 8 kB: some 60,000 one-bit coordinates."""
+
+    preset: Literal["paper"] | None = Field(
+        default=None, description="paper: basis T, K = 4096 in fp16, allocation and blocks as there; others win over it"
+    )
+    bytes_per_round: int | None = Field(
+        default=None,
+        ge=1,
+        description="Bytes per participant and round, filled with coordinates; 8192 without K",
+        json_schema_extra={"excludes": ["K"]},
+    )
+    K: int | None = Field(
+        default=None,
+        ge=1,
+        description="Coordinates over all blocks, instead of bytes_per_round",
+        json_schema_extra={"excludes": ["bytes_per_round"]},
+    )
+    basis: Literal["G", "H", "R", "T"] = Field(
+        default="G",
+        description="G: signed buckets, cost independent of K; H: Hadamard rows; R: dense signs; T: the paper's",
+    )
+    blocks: BlockRule = Field(
+        default="tensor", description="One per tensor, grouped as the authors do, or a number of equal ones"
+    )
+    whole_up_to: int = Field(default=0, ge=0, description="Blocks of at most this many elements are sent whole")
+    allocation: AllocationRule = Field(
+        default="norm", description="How K is split over the blocks; uniform and fixed do not look at the update"
+    )
+    coordinates: Kind = Field(default="sign", description="How a coordinate travels")
+    seeds: Literal["own", "shared", "disjoint"] = Field(
+        default="own",
+        description="own: noise averages out; shared: coordinates add up; disjoint: one seed, other rows (basis H); "
+        "the last two need uniform or fixed allocation",
+    )
+    local: LocalConfig = LocalConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, options: Any) -> Any:
+        """Writes the preset and the budget out, so that a stored specification says what was run."""
+        if not isinstance(options, Mapping):
+            return options
+        given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
+        filled = {**PRESETS.get(str(given.get("preset")), {}), **given}
+        if "bytes_per_round" in given and "K" not in given:
+            filled.pop("K", None)
+        return filled if "K" in filled else {"bytes_per_round": DEFAULT_BYTES, **filled}
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.K is not None and self.bytes_per_round is not None:
+            raise ValueError(f"K = {self.K} and bytes_per_round = {self.bytes_per_round} exclude each other: give one")
+        if self.seeds != "own" and self.allocation not in FIXED:
+            raise ValueError(
+                f"seeds = {self.seeds!r} needs allocation = 'uniform' or 'fixed', the same K_l for all participants, "
+                f"not {self.allocation!r}"
+            )
+        if self.seeds == "disjoint" and self.basis != "H":
+            raise ValueError(f"seeds = 'disjoint' needs basis = 'H', not {self.basis!r}: only it has rows to divide")
+        return self
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        blocks, K = self.cut(shapes), contribution.meta.K or ()
+        columns = {"projection": FORMAT_VERSION, "seed": self.seed_for(task), "share": self.share_for(task)}
+        check_metadata(contribution, columns)
+        _check_counts(K, blocks)
+        if sum(K) != self.total(blocks):
+            raise malformed("K", sum(K), f"expected {self.total(blocks)} coordinates in all")
+        if self.allocation in FIXED and self.fixed(blocks) != list(K):
+            raise malformed("K", str(K)[:80], f"is not the {self.allocation} allocation that all must have")
+        decode(contribution.arrays, self.coordinates, K, whole(blocks))
+
+    def cut(self, shapes: Shapes) -> list[Block]:
+        """The blocks of a model whose parameters have these shapes."""
+        return cut(sizes(shapes), self.blocks, self.whole_up_to)
+
+    def total(self, blocks: Sequence[Block]) -> int:
+        """K: as given, or as much as the bytes hold; never more than the model has elements."""
+        if self.K is not None:
+            return min(self.K, sum(block.size for block in blocks))
+        return coordinates_within(self.bytes_per_round or DEFAULT_BYTES, self.coordinates, blocks)
+
+    def allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> list[int]:
+        """K_l of every block for an update with these norms."""
+        return split(self.allocation, self.total(blocks), norms, blocks)
+
+    def fixed(self, blocks: Sequence[Block]) -> list[int]:
+        """The allocation of an update that nothing is known of."""
+        return self.allocate([0.0] * len(blocks), blocks)
+
+    def seed_for(self, task: RoundTask) -> int:
+        return task.seed if self.seeds == "own" else task.round_seed
+
+    def share_for(self, task: RoundTask) -> int:
+        return task.rank if self.seeds == "disjoint" else 0
+
+
+def whole(blocks: Sequence[Block]) -> list[int]:
+    """The positions of the blocks sent whole."""
+    return [block.id for block in blocks if block.whole]
+
+
+def _check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
+    if len(K) != len(blocks):
+        raise malformed("K", len(K), f"expected one number for each of {len(blocks)} blocks")
+    for block, count in zip(blocks, K, strict=True):
+        if not (block.size if block.whole else 0) <= count <= block.size:
+            allowed = f"must be {block.size}" if block.whole else f"must lie between 0 and {block.size}"
+            raise malformed(f"K of {block.name}", count, allowed)

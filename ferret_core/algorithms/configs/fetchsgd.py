@@ -1,0 +1,65 @@
+"""FetchSGD's options, and what its participants send: a count sketch of their update."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ferret_core.algorithms.configs._base import check_layouts
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Contribution
+from ferret_core.training.config import LocalConfig
+
+
+class Config(Strict):
+    """FetchSGD's options; ``columns`` and ``bytes_per_round`` exclude each other."""
+
+    rows: int = Field(default=5, ge=1, le=64, description="Rows of the sketch: an entry is the median over them")
+    columns: int | None = Field(
+        default=None,
+        ge=1,
+        description="Columns of the sketch; 1/13 of the parameters without bytes_per_round",
+        json_schema_extra={"excludes": ["bytes_per_round"]},
+    )
+    bytes_per_round: int | None = Field(
+        default=None,
+        ge=1,
+        description="Bytes per participant and round, 4 for each cell of the sketch",
+        json_schema_extra={"excludes": ["columns"]},
+    )
+    k: int | None = Field(
+        default=None, ge=1, description="Entries of the model that a round moves; a tenth of the columns by default"
+    )
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum ρ over the rounds, in the sketch")
+    local: LocalConfig = LocalConfig()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.columns is not None and self.bytes_per_round is not None:
+            raise ValueError(
+                f"columns = {self.columns} and bytes_per_round = {self.bytes_per_round} exclude each other: give one"
+            )
+        return self
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        shape = self.rows, self.columns_for(count(shapes))
+        check_layouts(contribution.arrays, {"sketch": Layout(np.dtype(np.float32), shape)})
+
+    def columns_for(self, d: int) -> int:
+        """Columns of the sketch of a model of d parameters; ``spec.invalid`` for a budget smaller than one column."""
+        if self.bytes_per_round is None:
+            return self.columns or max(1, d // 13)
+        columns = self.bytes_per_round // (4 * self.rows)
+        if columns == 0:
+            reason = f"the smallest possible is {4 * self.rows} for {self.rows} rows"
+            raise FerretError.of_field("spec.invalid", "bytes_per_round", self.bytes_per_round, reason)
+        return columns
+
+    def moved(self, d: int) -> int:
+        """k; never more than the model has parameters."""
+        return min(self.k or max(1, self.columns_for(d) // 10), d)

@@ -1,0 +1,88 @@
+"""Top-K's options, and what its participants send: the places of the largest entries, and their values."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, Self, cast
+
+from pydantic import Field, model_validator
+
+from ferret_core.algorithms.configs._base import check_layouts
+from ferret_core.algorithms.configs._indices import index_layouts, size_of, unpack_indices
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.projection.coordinates import Kind, Layout, decode, layouts
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.training.config import LocalConfig
+
+DEFAULT_FRACTION = 0.01
+
+
+class Config(Strict):
+    """Top-K's options; of ``fraction``, ``K`` and ``bytes_per_round`` one is given, or none."""
+
+    fraction: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="K as a share of the parameters; 0.01 without K and bytes_per_round",
+        json_schema_extra={"excludes": ["K", "bytes_per_round"]},
+    )
+    K: int | None = Field(
+        default=None,
+        ge=1,
+        description="Entries sent, instead of fraction",
+        json_schema_extra={"excludes": ["fraction", "bytes_per_round"]},
+    )
+    bytes_per_round: int | None = Field(
+        default=None,
+        ge=1,
+        description="Bytes per participant and round, filled with entries, instead of fraction",
+        json_schema_extra={"excludes": ["fraction", "K"]},
+    )
+    coordinates: Kind = Field(default="float16", description="How a value travels")
+    local: LocalConfig = LocalConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, options: Any) -> Any:
+        """Writes the default fraction out, so that a stored specification says what was run."""
+        if not isinstance(options, Mapping):
+            return options
+        given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
+        return given if {"fraction", "K", "bytes_per_round"} & set(given) else {**given, "fraction": DEFAULT_FRACTION}
+
+    @model_validator(mode="after")
+    def _one_of_three(self) -> Self:
+        given = {name: getattr(self, name) for name in ("fraction", "K", "bytes_per_round")}
+        said = [f"{name} = {value}" for name, value in given.items() if value is not None]
+        if len(said) > 1:
+            raise ValueError(f"{' and '.join(said)} exclude each other: give one")
+        return self
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        d = count(shapes)
+        K = self.entries(d)
+        check_layouts(contribution.arrays, self._layouts(K, d))
+        unpack_indices(contribution.arrays, K, d)
+        self.values(contribution.arrays, K)
+
+    def entries(self, d: int) -> int:
+        """K: as given, or as much as the bytes hold; never more than the model has parameters."""
+        if self.bytes_per_round is None:
+            return min(self.K or max(1, round((self.fraction or DEFAULT_FRACTION) * d)), d)
+        fitting = bisect_right(range(1, d + 1), self.bytes_per_round, key=lambda K: size_of(self._layouts(K, d)))
+        if fitting == 0:
+            reason = f"the smallest possible is {size_of(self._layouts(1, d))} for {d} parameters"
+            raise FerretError.of_field("spec.invalid", "bytes_per_round", self.bytes_per_round, reason)
+        return fitting
+
+    def values(self, arrays: Arrays, K: int) -> Array:
+        """fp32 (K,): the values in a contribution's arrays; raises as ``coordinates.decode``."""
+        sent = {name: arrays[name] for name in layouts(self.coordinates, K, 0, 1)}
+        return decode(sent, self.coordinates, [K])[0]
+
+    def _layouts(self, K: int, d: int) -> dict[str, Layout]:
+        return {**index_layouts(K, d), **layouts(self.coordinates, K, 0, 1)}

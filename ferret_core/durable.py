@@ -1,0 +1,125 @@
+"""Files that are whole or not there, and on disk when the call returns: draft → fsync → rename → fsync of the folder.
+
+Rename alone is not durable: the file's bytes and the folder's entry are each flushed (see PostgreSQL's
+``durable_rename``). A full disk is the error ``storage.full`` and leaves no draft.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from ferret_core.failpoints import failpoint
+from ferret_core.protocol.errors import FerretError
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+Guard = Callable[[], AbstractContextManager[object]]
+
+
+def write_durably(target: Path, data: bytes) -> None:
+    """Puts ``data`` at ``target``, in place of what was there; ``storage.full`` if there is no room."""
+    with replacing(target) as file:
+        file.write(data)
+
+
+def create_durably(target: Path, data: bytes) -> None:
+    """Puts ``data`` at ``target`` unless a file is there: of several writers the first wins. ``storage.full``."""
+    with room_for(target), _draft_in(target.parent, nullcontext) as draft:
+        with draft.open("wb") as file:
+            file.write(data)
+            _flush(file)
+        with suppress(FileExistsError):
+            os.link(draft, target)
+        flush_folder(target.parent)
+
+
+@contextmanager
+def replacing(target: Path, guard: Guard = nullcontext) -> Generator[BinaryIO]:
+    """A draft beside ``target`` that takes its place when the block ends well; ``storage.full`` without room.
+
+    Both names appear under ``guard``. Only the owner may read the file.
+    """
+    with room_for(target), _draft_in(target.parent, guard) as draft:
+        failpoint("storage.opened")
+        with draft.open("wb") as file:
+            yield file
+            _flush(file)
+        put_in_place(draft, target, guard)
+
+
+def put_in_place(draft: Path, target: Path, guard: Guard = nullcontext) -> None:
+    """Renames a flushed file on the same disk to ``target``; the name is on disk when this returns."""
+    failpoint("storage.synced")
+    with guard():
+        make_folder_durably(target.parent)
+        draft.replace(target)
+    failpoint("storage.renamed")
+    flush_folder(target.parent)
+    failpoint("storage.durable")
+
+
+@contextmanager
+def room_for(what: object) -> Generator[None]:
+    """A disk that is full while the block runs is ``storage.full``, with ``what`` did not fit."""
+    try:
+        yield
+    except FerretError:
+        raise
+    except Exception as error:
+        if is_full(error):
+            raise FerretError("storage.full", f"no space left for {what}: free some space and try again") from error
+        raise
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether a disk, quota or file was full, also for libraries in Rust, which say so in their message only."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_ROOM
+    return any(f"(os error {number})" in str(error) for number in _NO_ROOM)
+
+
+def make_folder_durably(folder: Path) -> None:
+    """The folder and its missing parents, each entered in its parent on disk."""
+    if folder.is_dir():
+        return
+    make_folder_durably(folder.parent)
+    folder.mkdir(exist_ok=True)
+    flush_folder(folder.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Brings the folder's entries to the disk. Windows opens no folder and keeps its entries in a journal."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _draft_in(folder: Path, guard: Guard) -> Generator[Path]:
+    """An empty file that only its owner may read, gone when the block ends."""
+    with guard():
+        make_folder_durably(folder)
+        handle, name = tempfile.mkstemp(prefix=".tmp-", dir=folder)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    failpoint("storage.written")
+    os.fsync(file.fileno())

@@ -1,0 +1,45 @@
+"""The one catalog of metrics, ``metrics.json``, which the dashboard reads too; docs/metrics.md says what each is.
+
+The unit decides how a value is written for people.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+Unit = Literal["nats per token", "percent", "count", "s", "1/s", "B"]
+Source = Literal["participant", "evaluation", "cost"]
+
+
+class Metric(BaseModel):
+    """``source``: reported by participants, measured by an evaluation, or counted as the cost of a round.
+
+    ``better`` is None where no round can be better than another: what an algorithm sends is given by its options.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    label: str
+    unit: Unit
+    source: Source
+    better: Literal["high", "low"] | None
+
+    def best(self, least: float, greatest: float) -> float | None:
+        """Which of a metric's extremes is its best value, if either is."""
+        return {"high": greatest, "low": least, None: None}[self.better]
+
+
+METRICS = TypeAdapter(dict[str, Metric]).validate_json(Path(__file__).with_suffix(".json").read_bytes())
+
+
+def metric(name: str) -> Metric | None:
+    """The entry for ``name``, also where it is of one label (``rouge_l/cooking``); None for an algorithm's own."""
+    return METRICS.get(name.partition("/")[0])
+
+
+def names_of(source: Source) -> list[str]:
+    """The metrics of one source, in the catalog's order."""
+    return [name for name, entry in METRICS.items() if entry.source == source]

@@ -1,0 +1,93 @@
+"""Changes to a specification: a JSON Merge Patch, and what setting one option does to others.
+
+- Another algorithm, dataset or partition comes without the options of the one before, and another model without its
+  revision. Only ``algorithm.local``, the participants' own training, stays as far as both algorithms declare an
+  option the same, default included: a rate for Adam says nothing about one for zeroth-order steps.
+- An option takes the place of those that it excludes (``excludes`` in its JSON Schema).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from ferret_core import catalog
+from ferret_core.protocol import merge_patch
+from ferret_core.protocol.errors import FerretError
+
+Tree = Mapping[str, Any]
+Path = tuple[str, ...]
+
+_KEYS = {"algorithm": "name", "dataset": "name", "partition": "name", "model": "source"}
+
+
+class Revision(NamedTuple):
+    """The changed document, and by dotted names the values that had to go without being mentioned in the change."""
+
+    document: Any
+    dropped: dict[str, Any]
+
+
+def revise(document: Tree, patch: Any) -> Revision:
+    """``document``, a specification, changed by ``patch`` (RFC 7396); neither is touched, and neither need be valid."""
+    dropped: dict[str, Any] = {}
+    kept: Any = document
+    for part in _KEYS if isinstance(patch, Mapping) else ():
+        before, change = document.get(part), cast(Tree, patch).get(part)
+        if isinstance(before, Mapping) and isinstance(change, Mapping):
+            for path, value in _losses(part, cast(Tree, before), cast(Tree, change)):
+                kept = merge_patch.apply(kept, _nested((part, *path), None))
+                if value is not None:
+                    dropped[".".join((part, *path))] = value
+    return Revision(merge_patch.apply(kept, patch), dropped)
+
+
+def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]:
+    """The options of ``before`` that have to go and that the change does not mention."""
+    key = _KEYS[part]
+    name, chosen = before.get(key), change.get(key, before.get(key))
+    old = _declared(part, name)
+    new = old if chosen == name else _declared(part, chosen)
+    changed = dict(_leaves(change))
+    given = (path for path, value in changed.items() if value is not None)
+    excluded = {(*path[:-1], other) for path in given for other in new.get(path, {}).get("excludes", ())}
+    for path, value in _leaves(before):
+        stays = chosen == name or (part == "model" and path != ("revision",)) or _means_the_same(path, old, new)
+        if path not in changed and (path in excluded or not stays):
+            yield path, value
+    if chosen != name and ("local",) not in new and "local" not in change:
+        yield ("local",), None
+
+
+def _means_the_same(path: Path, old: Mapping[Path, Any], new: Mapping[Path, Any]) -> bool:
+    return path[0] == "local" and path in old and old[path] == new.get(path)
+
+
+def _declared(part: str, name: Any) -> dict[Path, Any]:
+    """The JSON Schema of each option of a choice; nothing for a choice that is not known here."""
+    if part == "model":
+        return {}
+    try:
+        schema = catalog.entry(cast(catalog.Kind, f"{part}s"), str(name)).options
+    except FerretError:
+        return {}
+    declared: dict[Path, Any] = {}
+    for option, own in schema["properties"].items():
+        inner = schema.get("$defs", {}).get(own.get("$ref", "").rpartition("/")[2], {})
+        declared |= {(option,): own, **{(option, name): below for name, below in inner.get("properties", {}).items()}}
+    return declared
+
+
+def _leaves(options: Tree) -> Iterator[tuple[Path, Any]]:
+    """The options and, one level down, those of ``algorithm.local``."""
+    for name, value in options.items():
+        if name == "local" and isinstance(value, Mapping):
+            yield from (((name, inner), found) for inner, found in cast(Tree, value).items())
+        else:
+            yield (name,), value
+
+
+def _nested(path: Path, value: Any) -> Any:
+    for name in reversed(path):
+        value = {name: value}
+    return value

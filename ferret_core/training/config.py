@@ -1,0 +1,119 @@
+"""What a specification says of local training; read and checked where no torch is loaded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Self, cast
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from ferret_core.protocol.spec import Precision, Strict
+from ferret_core.training import optimizer_options
+from ferret_core.training.optimizer_options import OptimizerName, Option
+
+
+class LocalConfig(Strict):
+    """The local optimizer; steps, batch size and accumulation default to the paper's."""
+
+    optimizer: OptimizerName = Field(default="adam", description="First-order method: one of torch.optim")
+    learning_rate: float = Field(default=1e-4, gt=0, description="Local learning rate η, constant over the steps")
+    steps: int | None = Field(
+        default=10, ge=1, description="Local steps T per round", json_schema_extra={"excludes": ["epochs"]}
+    )
+    epochs: float | None = Field(
+        default=None,
+        gt=0,
+        description="Passes over the participant's examples per round, instead of steps",
+        json_schema_extra={"excludes": ["steps"]},
+    )
+    batch_size: int = Field(default=1, ge=1, description="Sequences per forward pass")
+    accumulation: int = Field(default=4, ge=1, description="Forward passes per step")
+    clip_norm: float | None = Field(default=None, gt=0, description="Largest L2 norm of a step's gradient")
+    weight_decay: float = Field(
+        default=0.0, ge=0, description="L2 penalty, or decoupled weight decay for optimizers like adamw"
+    )
+    momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum, for sgd only")
+    options: dict[str, Option] = Field(
+        default={}, description="The optimizer's other arguments by their names in torch.optim: betas, eps, …"
+    )
+    precision: Precision = Field(
+        default="float32", description="bfloat16 computes in mixed precision, weights stay fp32"
+    )
+    activation_checkpointing: bool = Field(
+        default=False, description="Keep only the inputs of layers and recompute the rest: less memory, more time"
+    )
+    in_backward: bool = Field(
+        default=False,
+        description="Step each parameter in the backward pass and free its gradient at once: sgd without momentum, "
+        "accumulation = 1, no clip_norm",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, options: Any) -> Any:
+        """Epochs leave no steps to be given, so that a stored specification says what was run."""
+        if not isinstance(options, Mapping):
+            return options
+        given = cast(Mapping[str, Any], options)
+        return given if given.get("epochs") is None else {"steps": None, **given}
+
+    @field_validator("options")
+    @classmethod
+    def _suit_the_optimizer(cls, options: dict[str, Option], info: ValidationInfo) -> dict[str, Option]:
+        """Where the optimizer or its momentum is wrong, that is error enough."""
+        if {"optimizer", "momentum"} <= info.data.keys():
+            optimizer_options.check(info.data["optimizer"], info.data["momentum"], options)
+        return options
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError(f"steps = {self.steps} and epochs = {self.epochs}: give one of the two")
+        if self.momentum and self.optimizer != "sgd":
+            raise ValueError(f"momentum = {self.momentum} needs optimizer = 'sgd', not {self.optimizer!r}")
+        if self.weight_decay and not optimizer_options.decays(self.optimizer):
+            raise ValueError(f"weight_decay = {self.weight_decay}: {self.optimizer} has no weight decay, set it to 0")
+        if self.in_backward and (wrong := self._needs_whole_gradients()):
+            raise ValueError(f"in_backward = True holds no whole gradient: it needs {', '.join(wrong)}")
+        return self
+
+    def steps_for(self, examples: int | None) -> int:
+        """T for a shard of ``examples`` examples, at least 1; the last step of an epoch may begin the next pass.
+
+        Raises ``TypeError`` when epochs are to be counted and nobody says of what.
+        """
+        if self.epochs is None:
+            assert self.steps is not None
+            return self.steps
+        if examples is None:
+            raise TypeError("epochs are passes over a participant's examples: say how many it has")
+        # As it is written: the binary fraction nearest to 0.07 makes more than 7 of 100.
+        return math.ceil(Fraction(str(self.epochs)) * examples / (self.batch_size * self.accumulation))
+
+    def _needs_whole_gradients(self) -> list[str]:
+        """The settings that would do without them, in place of those there are."""
+        asked = {
+            "optimizer = 'sgd'": self.optimizer != "sgd",
+            "momentum = 0": self.momentum > 0,
+            "accumulation = 1": self.accumulation > 1,
+            "no clip_norm": self.clip_norm is not None,
+        }
+        return [setting for setting, wrong in asked.items() if wrong]
+
+
+class ZerothOrderConfig(Strict):
+    """Steps along random directions; the defaults are FedKSeed's."""
+
+    learning_rate: float = Field(default=3e-7, gt=0, description="Local learning rate η, constant over the steps")
+    steps: int = Field(default=200, ge=1, description="Local steps per round")
+    batch_size: int = Field(default=1, ge=1, description="Sequences per forward pass")
+    accumulation: int = Field(default=1, ge=1, description="Forward passes for each of a step's losses")
+    epsilon: float = Field(default=5e-4, gt=0, description="Distance ε that each weight is moved to measure the loss")
+    perturbations: int = Field(default=1, ge=1, description="Directions per step, two losses each; their mean is taken")
+
+    @property
+    def directions(self) -> int:
+        """How many directions a participant looks along in a round."""
+        return self.steps * self.perturbations

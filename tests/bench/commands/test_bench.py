@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+SMALL = {"OMP_NUM_THREADS": "1", "FERRET_KERNEL": "reference"}
+"""Tests run beside each other, and should not wait for a compiler."""
+
+
+def test_one_document_on_stdout_and_progress_on_stderr(ferret):
+    done = ferret("bench", "projection", "--quick", "--json", **SMALL)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["benchmark"] == "projection"
+    assert document["asked"] == {"bounds": False, "quick": True, "max_seconds": 600}
+    assert document["threads"] == 1
+    assert document["grid"][0]["cells"]
+    assert "ns per element" in done.stderr
+
+
+def test_a_table_for_people(ferret):
+    done = ferret("bench", "projection", "--quick", "--max-seconds", "1", **SMALL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("cpu: ")
+    assert "ns/element" in done.stdout
+
+
+def test_an_unknown_benchmark_is_wrong_usage_that_names_those_there_are(ferret):
+    done = ferret("bench", "sing")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "sing" in done.stderr
+    assert "projection" in done.stderr
+
+
+def test_help_lists_the_benchmarks(ferret):
+    assert "Benchmarks: control, projection, training." in ferret("bench", "--help").stdout
+
+
+def test_help_of_the_commands_and_its_names_are_read_without_what_they_measure_with():
+    program = """
+import sys
+from typer.testing import CliRunner
+from ferret_cli.main import app
+for words in (["--help"], ["bench", "--help"], ["paper", "table", "--help"], ["paper", "figure", "--help"]):
+    assert CliRunner().invoke(app, words).exit_code == 0
+print(sorted({"torch", "numpy", "matplotlib", "httpx", "transformers"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr

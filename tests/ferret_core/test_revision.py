@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferret_core import catalog, discovery
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.revision import revise
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+ALGORITHMS = discovery.names("ferret_core.algorithms")
+FERRET = {"name": "ferret", "K": 64, "local": {"learning_rate": 0.5, "batch_size": 2, "optimizer": "sgd"}}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {
+        "name": "toy",
+        "model": {"source": "here", "revision": "abc", "dtype": "bfloat16"},
+        "dataset": {"name": "jsonl", "train": "train.jsonl", "test": None},
+        "participants": {"simulated": 2},
+        "algorithm": FERRET,
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_example_takes_every_algorithm(path: Path, name: str) -> None:
+    tree = tomllib.loads(re.sub(r"\$\{(\w+)\}", "/somewhere", path.read_text()))
+    for stated in (tree, _stored(tree)):
+        revised = revise(stated, {"algorithm": {"name": name}})
+        spec = catalog.resolve(ExperimentSpec.model_validate(revised.document))
+        assert spec.algorithm.name == name
+        same_algorithm = name == stated["algorithm"]["name"]
+        assert (
+            "algorithm.K" in revised.dropped or "algorithm.bytes_per_round" in revised.dropped
+        ) is not same_algorithm
+
+
+def _stored(tree: dict[str, Any]) -> dict[str, Any]:
+    """As a server keeps it: every option filled in."""
+    return catalog.resolve(ExperimentSpec.model_validate(tree)).model_dump(mode="json")
+
+
+def test_the_local_training_stays_with_an_algorithm_that_trains_the_same_way() -> None:
+    revised = revise(document(), {"algorithm": {"name": "fedavg"}})
+    assert revised.document["algorithm"] == {"name": "fedavg", "local": FERRET["local"]}
+    assert revised.dropped == {"algorithm.K": 64}
+
+
+def test_a_rate_for_gradients_is_none_for_zeroth_order_steps() -> None:
+    revised = revise(document(), {"algorithm": {"name": "fedkseed", "K": 9}})
+    assert revised.document["algorithm"] == {"name": "fedkseed", "K": 9, "local": {"batch_size": 2}}
+    assert revised.dropped == {"algorithm.local.learning_rate": 0.5, "algorithm.local.optimizer": "sgd"}
+
+
+def test_what_the_change_sets_wins_over_what_is_dropped() -> None:
+    change = {"algorithm": {"name": "fedkseed", "local": {"learning_rate": 1e-6, "optimizer": None}}}
+    revised = revise(document(), change)
+    assert revised.document["algorithm"] == {"name": "fedkseed", "local": {"learning_rate": 1e-6, "batch_size": 2}}
+    assert revised.dropped == {"algorithm.K": 64}
+
+
+@pytest.mark.parametrize(
+    ("change", "part", "dropped"),
+    [
+        (
+            {"dataset": {"name": "dolly", "path": "dolly.jsonl"}},
+            {"name": "dolly", "path": "dolly.jsonl"},
+            {"dataset.train": "train.jsonl"},
+        ),
+        (
+            {"dataset": {"name": "jsonl", "test_limit": 5}},
+            {"name": "jsonl", "train": "train.jsonl", "test": None, "test_limit": 5},
+            {},
+        ),
+        ({"partition": {"name": "shards"}}, {"name": "shards"}, {"partition.alpha": 0.5}),
+        ({"model": {"source": "there"}}, {"source": "there", "dtype": "bfloat16"}, {"model.revision": "abc"}),
+        ({"model": {"source": "here"}}, {"source": "here", "revision": "abc", "dtype": "bfloat16"}, {}),
+        ({"model": {"dtype": None}}, {"source": "here", "revision": "abc"}, {}),
+    ],
+)
+def test_another_choice_brings_none_of_the_old_ones_options_along(change, part, dropped) -> None:
+    revised = revise(document(partition={"name": "dirichlet", "alpha": 0.5}), change)
+    (section,) = change
+    assert revised.document[section] == part
+    assert revised.dropped == dropped
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "change", "left"),
+    [
+        ({"name": "ferret", "bytes_per_round": 8192}, {"K": 9}, {"K": 9}),
+        ({"name": "ferret", "K": 9}, {"bytes_per_round": 99}, {"bytes_per_round": 99}),
+        ({"name": "fetchsgd", "columns": 9}, {"bytes_per_round": 99}, {"bytes_per_round": 99}),
+        ({"name": "topk", "fraction": 0.5}, {"K": 9}, {"K": 9}),
+        ({"name": "fedavg", "local": {"steps": 5}}, {"local": {"epochs": 1.0}}, {"local": {"epochs": 1.0}}),
+        ({"name": "fedavg", "local": {"epochs": 2.0}}, {"local": {"steps": 3}}, {"local": {"steps": 3}}),
+    ],
+)
+def test_an_option_takes_the_place_of_one_that_it_excludes(algorithm, change, left) -> None:
+    for before in (document(algorithm=algorithm), _stored(document(algorithm=algorithm))):
+        revised = revise(before, {"algorithm": change})
+        options = revised.document["algorithm"]
+        assert all(options[name] == value or value.items() <= options[name].items() for name, value in left.items())
+        assert len(revised.dropped) == 1
+        assert catalog.resolve(ExperimentSpec.model_validate(revised.document)).algorithm.name == algorithm["name"]
+
+
+def test_what_excludes_each_other_in_one_change_is_left_to_the_validation() -> None:
+    revised = revise(document(), {"algorithm": {"K": 9, "bytes_per_round": 99}})
+    with pytest.raises(FerretError, match="exclude each other"):
+        catalog.resolve(ExperimentSpec.model_validate(revised.document))
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [None, 3, {"algorithm": "fedavg"}, {"algorithm": {"name": ["x"]}}, {"model": {"source": 1}}],
+)
+def test_a_change_of_no_sense_is_left_to_the_validation(patch) -> None:
+    revised = revise(document(), patch)
+    with pytest.raises(ValueError, match=r"model|algorithm|valid"):
+        ExperimentSpec.model_validate(revised.document)
+
+
+def test_an_algorithm_that_is_not_known_here_gets_no_options() -> None:
+    revised = revise(document(), {"algorithm": {"name": "fednew"}})
+    assert revised.document["algorithm"] == {"name": "fednew"}
+
+
+def test_neither_document_nor_patch_is_touched() -> None:
+    before, patch = document(), {"algorithm": {"name": "fedavg"}}
+    revise(before, patch)
+    assert (before, patch) == (document(), {"algorithm": {"name": "fedavg"}})

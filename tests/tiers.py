@@ -1,0 +1,60 @@
+"""How many of the tests run: ``pytest --tier fast``, ``usual`` (if none is named) or ``all``.
+
+``slow`` tests are left to ``all``. ``fast`` also leaves out what is ``heavy``: what starts processes or computes for
+seconds. That is marked so, has another mark that says as much, asks for a fixture that starts a process or a service,
+or lies in a folder where many parts work together.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+LEFT_OUT = {"fast": {"slow", "heavy"}, "usual": {"slow"}, "all": set[str]()}
+HEAVY = {"heavy", "postgresql", "redis", "browser"}
+"""Marks."""
+TOGETHER = {"bench", "chaos", "contract", "e2e", "scripts", "worker"}
+"""Folders."""
+STARTERS = {"api", "broker", "environment", "ferret", "hub", "participant_command", "serve", "served", "start_served"}
+"""Fixtures."""
+STARTING = {"subprocess.Popen", "os.fork", "os.posix_spawn"}
+"""Audit events."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=LEFT_OUT, default="usual", help="how many of the tests run (default: usual)")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    not_wanted = LEFT_OUT[str(config.getoption("tier"))]
+    kept, left_out = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if marks & HEAVY or fixtures & STARTERS or item.path.relative_to(HERE).parts[0] in TOGETHER:
+            marks.add("heavy")
+        (left_out if marks & not_wanted else kept).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """In the fast tier no test may start a process unnoticed."""
+    if session.config.getoption("tier") == "fast":
+        sys.addaudithook(_refuse_processes)
+
+
+def _refuse_processes(event: str, arguments: tuple[object, ...]) -> None:
+    if event in STARTING:
+        raise AssertionError(f"{event} {arguments[:2]}: mark this test with pytest.mark.heavy")
+
+
+@pytest.fixture(scope="session")
+def amount(pytestconfig: pytest.Config) -> Callable[[int, int], int]:
+    """``amount(1, 5)``: once in most runs of the tests, five times in ``make test-all``."""
+    return lambda usual, everything: everything if pytestconfig.getoption("tier") == "all" else usual

@@ -1,0 +1,22 @@
+import catalog from '@protocol/metrics.json'
+
+import { formatBytes, formatCount, formatLoss, formatPercent, formatSeconds } from './format'
+
+export type MetricName = keyof typeof catalog
+
+const FORMATS: Record<string, (value: number) => string> = {
+  'nats per token': formatLoss,
+  percent: formatPercent,
+  count: formatCount,
+  s: formatSeconds,
+  '1/s': (value) => value.toPrecision(3),
+  B: formatBytes,
+}
+
+export const METRICS: Record<MetricName, { label: string; unit: string }> = catalog
+
+/** A value of the metric in its unit, as every table, panel and tooltip writes it; a dash where there is none. */
+export function formatMetric(name: MetricName, value: number | undefined): string {
+  if (value === undefined) return '–'
+  return FORMATS[METRICS[name].unit]?.(value) ?? String(value)
+}

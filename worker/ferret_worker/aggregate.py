@@ -1,0 +1,136 @@
+"""``aggregate``: folds a frozen round into the next model: a pure function of the frozen set that anyone may redo."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from ferret_core import federation
+from ferret_core.cost import LocalCost, numbers_sent, round_cost
+from ferret_core.failpoints import failpoint
+from ferret_core.ledger import LedgerEntry
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import RoundState
+from ferret_core.replica import Replica
+from ferret_core.sealed import Sealed, stored
+from ferret_core.storage import FileKind, Storage, blob_location
+from ferret_db import tables
+from ferret_db.engine import lifecycle
+from ferret_db.engine import rounds as round_engine
+from ferret_db.engine.tasks import REFUSED, TRANSIENT
+from ferret_db.engine.verify import is_intact
+from ferret_db.repositories import contributions, experiments, rounds
+from ferret_worker import checkpoints
+from ferret_worker.context import Context
+from ferret_worker.coordinate import advance
+from ferret_worker.repair import repaired
+from ferret_worker.watch import Watch
+
+logger = logging.getLogger(__name__)
+
+
+def aggregate(context: Context, round_id: str) -> None:
+    """Reconstructs, moves and stores the model, then commits; does nothing unless the round is frozen.
+
+    What follows from the frozen set fails the experiment; with a set that is damaged for good the round is tried again.
+    Raises what may pass, a full disk or a bug, and between two contributions what stops a fold that is no longer wanted
+    or can be left to another worker. A round that another has committed meanwhile is no error.
+    """
+    with context.database.read() as s:
+        round_ = rounds.get(s, round_id)
+        frozen = contributions.of_round(s, round_id)
+    if round_.state != RoundState.FROZEN:
+        return
+    failpoint("aggregate.begun")
+    current = False
+    try:
+        current = repaired(context, round_.experiment_id, lambda: _fold_and_commit(context, round_, frozen))
+    except FerretError as error:
+        if error.code in REFUSED | TRANSIENT:
+            raise
+        end = round_engine.give_up if _is_lost(context.storage, frozen) else _fail
+        context.database.transact(partial(end, round_id=round_id, error=error))
+    finally:
+        if not current:  # half moved, or moved to a model that is not the one that was committed
+            context.drop(round_.experiment_id)
+
+
+def _is_lost(storage: Storage, frozen: list[tables.Contribution]) -> bool:
+    """Whether a contribution is damaged, which by now means that it cannot be restored."""
+    return not all(is_intact(storage, blob_location(FileKind.CONTRIBUTION, row.digest), row.digest) for row in frozen)
+
+
+def _fail(s: Session, round_id: str, error: FerretError) -> None:
+    experiments.lock(s, rounds.get(s, round_id).experiment_id)
+    round_ = rounds.get(s, round_id)
+    if round_.state == RoundState.FROZEN:
+        logger.warning("round %d of %s failed: %s", round_.number, round_.experiment_id, error.detail)
+        lifecycle.fail(s, round_.experiment_id, error)
+
+
+def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
+    """Whether the kept model is now the round's, whichever worker committed it."""
+    replica, experiment_id = context.model_at(round_.experiment_id, round_.number - 1).replica, round_.experiment_id
+    entry, cost = _fold(context, replica, round_, frozen)
+    record = entry.record
+    failpoint("aggregate.folded")
+    context.storage.put_bytes(entry.update, FileKind.UPDATE, record.update)
+    failpoint("aggregate.stored")
+    due = federation.checkpoint_due(replica.spec, round_.number)
+    files = checkpoints.store(context.storage, replica, experiment_id) if due else []
+    failpoint("aggregate.written")
+
+    def commit(s: Session) -> bool:
+        committed = round_engine.commit_round(
+            s,
+            round_.id,
+            digest=record.digest,
+            record=record.model_dump(mode="json"),
+            record_hash=entry.hash,
+            update_digest=record.update,
+            update_size=len(entry.update),
+            artifacts=files,
+            metrics=federation.mean_metrics({row.participant: row.metrics for row in frozen}) | cost,
+        )
+        if committed:
+            advance(s, experiment_id)  # the next round opens at once, and need not wait for a message
+        return committed
+
+    committed = context.database.transact(commit)
+    failpoint("aggregate.committed")
+    return committed or _committed_digest(context, round_.id) == record.digest
+
+
+def _fold(
+    context: Context, replica: Replica, round_: tables.Round, frozen: list[tables.Contribution]
+) -> tuple[LedgerEntry, dict[str, float]]:
+    """Moves the replica on: the round's ledger entry, and what the round cost."""
+    up, down = list[int](), replica.numbers
+    watch = Watch(context, round_.experiment_id)
+
+    def counted() -> Iterator[Sealed]:
+        for sealed in _streamed(context.storage, frozen):
+            watch.check()
+            up.append(numbers_sent(sealed.contribution))
+            yield sealed
+
+    begin = time.perf_counter()
+    entry = replica.fold(round_.experiment_id, counted())
+    seconds = time.perf_counter() - begin
+    local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]
+    return entry, round_cost(local, seconds, up, down)
+
+
+def _committed_digest(context: Context, round_id: str) -> str | None:
+    with context.database.read() as s:
+        return rounds.get(s, round_id).digest
+
+
+def _streamed(storage: Storage, frozen: list[tables.Contribution]) -> Iterator[Sealed]:
+    """The frozen contributions in participant order, one in memory at a time, each checked against its digest."""
+    for row in sorted(frozen, key=lambda row: row.participant):
+        yield stored(storage.read(blob_location(FileKind.CONTRIBUTION, row.digest), row.digest), row.digest)

@@ -1,0 +1,129 @@
+"""The Celery application's tasks, and one worker process from its first sign of life to its end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+import torch
+from celery import Celery
+from celery.exceptions import Reject, WorkerShutdown
+from celery.signals import setup_logging, worker_ready, worker_shutdown, worker_shutting_down
+
+from ferret_core.protocol.errors import Exit
+from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
+from ferret_core.storage import open_storage
+from ferret_db.database import Database, Dispatch
+from ferret_db.tables import OutboxMessage
+from ferret_worker.celery import Request, create_celery
+from ferret_worker.context import Context
+from ferret_worker.perform import TASKS, perform
+from ferret_worker.presence import Presence, identity
+from ferret_worker.reconcile import Reconciler, reconcile
+from ferret_worker.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+
+def work(settings: WorkerSettings, queue: Queue) -> None:
+    """Runs one worker process on ``queue`` until it is told to stop.
+
+    The solo pool runs a task in this very process: CUDA does not survive a fork, and the model stays in memory.
+    """
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    celery = create_celery(settings)
+    context = Context(settings, Database(settings.database_url, dispatcher(celery)), open_storage(settings.storage_url))
+    presence = Presence(context.database, identity(queue, context.device.type), settings.gone_seconds / 3)
+    register(celery, context, presence)
+    _attend(context, presence)
+    celery.worker_main(
+        [
+            "--quiet",  # no banner
+            "worker",
+            "--pool=solo",
+            f"--queues={queue}",
+            f"--hostname={queue}-{os.getpid()}@{socket.gethostname()}",
+            f"--loglevel={settings.log_level}",
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+        ]
+    )
+    if context.device_lost:
+        sys.exit(Exit.FAILURE)  # which Celery keeps to itself
+
+
+def _attend(context: Context, presence: Presence) -> None:
+    """Connects what runs beside the tasks to Celery's signals."""
+    reconciler = Reconciler(context)
+
+    def start(**_: object) -> None:
+        signal.signal(signal.SIGQUIT, _exit_at_once)
+        presence.say()
+        presence.start()
+        reconciler.start()
+
+    def stop_soon(**_: object) -> None:
+        # This runs between any two instructions of a task. It waits for nothing: the task may hold what others want.
+        context.stopping = True
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _exit_at_once)
+
+    def stop(**_: object) -> None:
+        reconciler.stop()
+        presence.stop()
+        logger.info("stopped")
+
+    def keep_our_logging(**_: object) -> None:
+        """That somebody listens keeps Celery from setting up its own."""
+
+    for event, listener in {
+        setup_logging: keep_our_logging,
+        worker_ready: start,
+        worker_shutting_down: stop_soon,
+        worker_shutdown: stop,
+    }.items():
+        event.connect(listener, weak=False)
+
+
+def _exit_at_once(*_: object) -> None:
+    """On the second signal: what is left undone is found by the others, as after a crash."""
+    os._exit(Exit.FAILURE)
+
+
+def register(celery: Celery, context: Context, presence: Presence) -> None:
+    """Makes the tasks known to ``celery`` by their names."""
+    for name in TASKS:
+        celery.task(_bound(context, presence, name), name=str(name), Request=Request)
+
+    def sweep(subject: str) -> None:
+        reconcile(context)
+
+    celery.task(sweep, name=str(TaskName.RECONCILE), Request=Request)
+
+
+def _bound(context: Context, presence: Presence, name: TaskName) -> Callable[[str], None]:
+    def task(subject: str) -> None:
+        if context.stopping:
+            raise Reject("this worker is stopping", requeue=True)
+        perform(context, presence, name, subject)
+        if context.device_lost:
+            # Every other task would fail here too, and be blamed for it; a supervisor starts a new process.
+            raise WorkerShutdown
+
+    return task
+
+
+def dispatcher(celery: Celery) -> Dispatch:
+    """Sends outbox messages by task name; called by the database strictly after a commit."""
+
+    def send(messages: list[OutboxMessage]) -> None:
+        for message in messages:
+            celery.send_task(str(message.task), args=[message.argument], queue=str(QUEUE_OF[message.task]))
+
+    return send

@@ -1,0 +1,56 @@
+"""The Celery application: a message is a hint with one id, JSON only, no result backend; the database is the truth.
+
+Late acknowledgement with prefetch 1 leaves a killed worker's message to others; the two ``unacked`` settings make
+Redis hand it out again in seconds instead of minutes. Leases in the database decide who may work on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Celery
+from celery.worker import request
+
+from ferret_core.protocol.tasks import QUEUE_OF
+from ferret_worker.settings import WorkerSettings
+
+
+def create_celery(settings: WorkerSettings) -> Celery:
+    """The application on ``settings.broker_url`` with every setting that Ferret relies on."""
+    app = Celery("ferret", broker=settings.broker_url)
+    app.conf.update(
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_routes={str(name): {"queue": str(queue)} for name, queue in QUEUE_OF.items()},
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=False,
+        worker_hijack_root_logger=False,
+        # A solo worker notices a lost connection between two tasks, so that this cancels none; unset, Celery warns.
+        worker_cancel_long_running_tasks_on_connection_loss=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # whatever the outage, it works on afterwards
+        broker_transport_options={
+            "visibility_timeout": settings.task_limit_seconds + 60,
+            "unacked_restore_interval": 2,
+            "unacked_restore_throttle": 1,
+            "socket_timeout": 30,
+            "health_check_interval": 15,
+            "socket_keepalive": True,
+        },
+    )
+    return app
+
+
+class Request(request.Request):
+    """A received message whose acknowledgement can fail.
+
+    When a connection is lost at this moment, Celery only logs it. It then believes forever that the message is being
+    worked on, and with prefetch 1 takes no other. Raising the error makes it reconnect.
+    """
+
+    def __init__(self, message: Any, **options: Any) -> None:
+        options["connection_errors"] = ()
+        super().__init__(message, **options)

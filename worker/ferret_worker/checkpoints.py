@@ -1,0 +1,45 @@
+"""Writes a replica's checkpoint into the storage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import nn
+
+from ferret_core import checkpoint
+from ferret_core.failpoints import failpoint
+from ferret_core.models.load import load
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica import Replica
+from ferret_core.storage import FileKind, Storage
+from ferret_db.engine.checkpoints import ArtifactFile
+
+
+def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tuple[Replica, list[ArtifactFile]]:
+    """The replica that ``spec`` starts from, and its stored base model: as loaded, before an algorithm adapts it."""
+    loaded = load(spec.model)
+    with storage.scratch(_size(loaded.model)) as folder:
+        checkpoint.save(loaded, folder)
+        failpoint("checkpoints.saved")
+        replica = Replica(spec, loaded)
+        checkpoint.seal(replica, experiment_id, folder)
+        return replica, _put(storage, folder)
+
+
+def store(storage: Storage, replica: Replica, experiment_id: str) -> list[ArtifactFile]:
+    """The files of the checkpoint at the replica's round, durable when this returns, the manifest last."""
+    with storage.scratch(_size(replica.model)) as folder:
+        checkpoint.write(replica, experiment_id, folder)
+        return _put(storage, folder)
+
+
+def _size(model: nn.Module) -> int:
+    """The bytes of the weights that are tuned: what is written is little more."""
+    return sum(weight.nbytes for weight in model.parameters() if weight.requires_grad)
+
+
+def _put(storage: Storage, folder: Path) -> list[ArtifactFile]:
+    failpoint("checkpoints.sealed")
+    stored = storage.put_folder(folder, FileKind.CHECKPOINT, last=checkpoint.MANIFEST)
+    failpoint("checkpoints.stored")
+    return [ArtifactFile(name, file.size, file.digest, file.location) for name, file in stored.items()]

@@ -1,0 +1,111 @@
+"""What a worker process holds between tasks: database, storage, and the models of recent experiments."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cached_property
+
+import torch
+
+from ferret_core.federated_data import FederatedData
+from ferret_core.follow import follow
+from ferret_core.ledger import LedgerEntry
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica import Replica
+from ferret_core.storage import FileKind, Storage, blob_location
+from ferret_db import tables
+from ferret_db.database import Database
+from ferret_db.repositories import artifacts, experiments, ledger
+from ferret_worker.settings import WorkerSettings
+
+
+class KeptModel:
+    """One experiment's replica and data on this worker; the data are loaded when first needed."""
+
+    def __init__(self, replica: Replica) -> None:
+        self.replica = replica
+
+    @cached_property
+    def data(self) -> FederatedData:
+        return FederatedData(self.replica.spec, self.replica.tokenizer, self.replica.context)
+
+
+class Context:
+    """The process-wide state of one worker.
+
+    ``stopping`` once it was told to end and to give its work back; ``device_lost`` once a kernel has failed on the GPU,
+    which leaves the whole process unable to use it (CUDA's "sticky" errors).
+    """
+
+    def __init__(self, settings: WorkerSettings, database: Database, storage: Storage) -> None:
+        self.settings = settings
+        self.database = database
+        self.storage = storage
+        self.stopping = False
+        self.device_lost = False
+        self._models: OrderedDict[str, KeptModel] = OrderedDict()
+
+    @property
+    def device(self) -> torch.device:
+        wanted = self.settings.device
+        cuda = torch.cuda.is_available() if wanted == "auto" else wanted == "cuda"
+        return torch.device("cuda" if cuda else "cpu")
+
+    def keep(self, experiment_id: str, replica: Replica) -> KeptModel:
+        """Remembers a loaded replica; the least recently used experiment makes room."""
+        replica.model.to(self.device)
+        self._models[experiment_id] = kept = KeptModel(replica)
+        self._models.move_to_end(experiment_id)
+        while len(self._models) > self.settings.kept_models:
+            self._models.popitem(last=False)
+        return kept
+
+    def drop(self, experiment_id: str) -> None:
+        """Forgets a replica that may have been left half moved."""
+        self._models.pop(experiment_id, None)
+
+    def model_at(self, experiment_id: str, round_number: int) -> KeptModel:
+        """The experiment's model at the end of ``round_number``, moved on by the ledger where it was kept.
+
+        Raises ``storage.missing`` or ``storage.corrupt`` for a damaged file on the way: see ``repair.repaired``.
+        """
+        kept = self._models.get(experiment_id)
+        if kept is None or kept.replica.round > round_number or kept.replica.spec != self._spec(experiment_id):
+            kept = self.keep(experiment_id, self.load_base(experiment_id))
+        self._models.move_to_end(experiment_id)
+        try:
+            self._catch_up(experiment_id, kept.replica, round_number)
+        except BaseException:
+            self.drop(experiment_id)
+            raise
+        return kept
+
+    def load_base(self, experiment_id: str) -> Replica:
+        """A replica at round 0, from the stored base model, whose every file is checked first."""
+        with self.database.read() as s:
+            experiment = experiments.get(s, experiment_id)
+            base = artifacts.of_round(s, experiment_id, 0)
+        for file in base:
+            self.storage.verify(file.location, file.digest)
+        replica = Replica.load(experiments.spec_of(experiment), self.storage.path(base[0].location).parent)
+        if replica.digest != experiment.base_digest:
+            raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
+        return replica
+
+    def _spec(self, experiment_id: str) -> ExperimentSpec:
+        """The specification in force: an experiment may have been given more rounds."""
+        with self.database.read() as s:
+            return experiments.spec_of(experiments.get(s, experiment_id))
+
+    def _catch_up(self, experiment_id: str, replica: Replica, round_number: int) -> None:
+        with self.database.read() as s:
+            missing = ledger.after(s, experiment_id, replica.round, limit=round_number - replica.round)
+        for _ in follow(replica, map(self._entry, missing)):
+            pass
+        if replica.round != round_number:
+            raise FerretError("ledger.broken", f"the ledger of {experiment_id} ends before round {round_number}")
+
+    def _entry(self, row: tables.LedgerEntry) -> LedgerEntry:
+        location = blob_location(FileKind.UPDATE, row.update_digest)
+        return LedgerEntry.read(row.record, row.hash, self.storage.read(location, row.update_digest))

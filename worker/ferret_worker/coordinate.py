@@ -1,0 +1,94 @@
+"""``coordinate``: moves an experiment on by the one step that is due now, or does nothing."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from ferret_core import federation
+from ferret_core.failpoints import failpoint
+from ferret_core.federated_data import FederatedData
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
+from ferret_db.engine import lifecycle
+from ferret_db.engine import rounds as round_engine
+from ferret_db.engine.tasks import TRANSIENT
+from ferret_db.repositories import experiments, ledger, metrics, participants, rounds
+from ferret_db.tables import Experiment
+from ferret_worker import checkpoints
+from ferret_worker.context import Context
+
+
+def coordinate(context: Context, experiment_id: str) -> None:
+    """queued: prepares the base model and starts; running: opens the next round, or completes after the last."""
+    with context.database.read() as s:
+        experiment = experiments.get(s, experiment_id)
+    failpoint("coordinate.begun")
+    if experiment.state == ExperimentState.QUEUED:
+        _start(context, experiment)
+    with context.database.begin() as s:
+        advance(s, experiment_id)
+
+
+def _start(context: Context, experiment: Experiment) -> None:
+    """Loads model and data once, so that whatever is wrong with them fails the experiment now and not mid-way."""
+    spec = experiments.spec_of(experiment)
+    try:
+        replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
+        FederatedData(spec, replica.tokenizer, replica.context)
+    except FerretError as error:
+        if error.code in TRANSIENT:
+            raise
+        with context.database.begin() as s:
+            lifecycle.fail(s, experiment.id, error)
+        return
+    context.keep(experiment.id, replica)
+    failpoint("coordinate.prepared")
+    with context.database.begin() as s:
+        lifecycle.start(s, experiment.id, replica.digest, replica.shapes, files)
+    failpoint("coordinate.started")
+
+
+def advance(s: Session, experiment_id: str) -> None:
+    """Does what is due for a running experiment: closes its round, opens the next one, or completes it."""
+    experiment = experiments.lock(s, experiment_id)
+    if experiment.state != ExperimentState.RUNNING:
+        return
+    if under_way := rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN):
+        for round_ in under_way:
+            round_engine.freeze_if_due(s, round_.id)
+    elif experiment.round < experiment.rounds:
+        _open_round(s, experiment, experiment.round + 1)
+    elif _evaluated(s, experiment):
+        lifecycle.complete(s, experiment.id)
+
+
+def _open_round(s: Session, experiment: Experiment, number: int) -> None:
+    """The next attempt at the round, by those drawn from simulated clients and the real participants that have joined.
+
+    Waits while some of these are missing.
+    """
+    spec = experiments.spec_of(experiment)
+    joined = {site.name: site.id for site in participants.of_experiment(s, experiment.id)}
+    if len(joined) < spec.participants.edge:
+        return
+    attempt = rounds.next_attempt(s, experiment.id, number)
+    population = [*federation.client_names(spec.participants.simulated), *joined]
+    names = federation.sample(spec, number, population, attempt)
+    tasks = [
+        (
+            task,
+            ParticipantKind.EDGE if task.participant in joined else ParticipantKind.SIMULATED,
+            joined.get(task.participant),
+        )
+        for task in federation.round_tasks(
+            spec, experiment.id, number, names, experiment.digest or "", len(population), attempt
+        )
+    ]
+    bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
+    needed = federation.sample_size(spec, len(population))
+    round_engine.open_round(s, experiment.id, number, tasks, spec.round.deadline_seconds, bytes_down, needed)
+
+
+def _evaluated(s: Session, experiment: Experiment) -> bool:
+    """Whether the base model and every round that is due have been evaluated."""
+    return bool(metrics.by_round(s, experiment.id, [0])) and not rounds.unevaluated(s, experiment)

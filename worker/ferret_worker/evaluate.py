@@ -1,0 +1,52 @@
+"""``evaluate``: the held-out loss and Rouge-L of one round's model, or of the base model."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from ferret_core.evaluation.evaluate import evaluate as measure
+from ferret_core.failpoints import failpoint
+from ferret_core.protocol.errors import FerretError
+from ferret_db.engine import lifecycle
+from ferret_db.engine import rounds as round_engine
+from ferret_db.engine.tasks import REFUSED, TRANSIENT
+from ferret_db.repositories import experiments, metrics, rounds
+from ferret_worker.context import Context
+from ferret_worker.repair import repaired
+from ferret_worker.watch import Watch
+
+
+def evaluate(context: Context, subject: str) -> None:
+    """Measures the round with the id ``subject``, or the experiment's base model; nothing if that is known or over.
+
+    What is wrong with the model fails the experiment. Raises what may pass, and what stops a measurement that is no
+    longer wanted or can be left to another worker.
+    """
+    with context.database.read() as s:
+        round_ = rounds.get(s, subject) if subject.startswith("rnd_") else None
+        experiment = experiments.get(s, round_.experiment_id if round_ else subject)
+        number = round_.number if round_ else 0
+        known = "eval_loss" in metrics.by_round(s, experiment.id, [number]).get(number, {})
+    if known or experiment.state.finished:
+        return
+    failpoint("evaluate.begun")
+    try:
+        kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number))
+        replica, watch = kept.replica, Watch(context, experiment.id)
+        spec, test = replica.spec.evaluation, kept.data.test
+        measured = measure(replica.model, replica.tokenizer, test, spec, watch.check)
+    except FerretError as error:
+        if error.code in REFUSED | TRANSIENT:
+            raise
+        context.database.transact(partial(_fail, experiment_id=experiment.id, error=error))
+        return
+    failpoint("evaluate.measured")
+    context.database.transact(lambda s: round_engine.record_evaluation(s, experiment.id, number, measured))
+    failpoint("evaluate.recorded")
+
+
+def _fail(s: Session, experiment_id: str, error: FerretError) -> None:
+    if not experiments.lock(s, experiment_id).state.finished:
+        lifecycle.fail(s, experiment_id, error)

@@ -1,0 +1,70 @@
+"""The one way a task runs: counted before it begins, logged under its ids, and with its end noted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.tasks import TaskName
+from ferret_db import logs
+from ferret_db.engine import tasks
+from ferret_db.repositories.workers import Identity
+from ferret_worker.aggregate import aggregate
+from ferret_worker.context import Context
+from ferret_worker.coordinate import coordinate
+from ferret_worker.evaluate import evaluate
+from ferret_worker.presence import Presence
+from ferret_worker.repair import repair
+from ferret_worker.train import train
+
+logger = logging.getLogger(__name__)
+
+TASKS: dict[TaskName, Callable[[Context, str], None]] = {
+    TaskName.COORDINATE: coordinate,
+    TaskName.TRAIN: train,
+    TaskName.AGGREGATE: aggregate,
+    TaskName.EVALUATE: evaluate,
+    TaskName.REPAIR: repair,
+}
+"""What each message calls, with the one id that it carries."""
+
+
+def perform(context: Context, presence: Presence, task: TaskName, argument: str) -> None:
+    """Runs a task, unless it must not run; what it raises is kept for the next attempt and goes no further."""
+    settings, database, who = context.settings, context.database, presence.who
+    with presence.at(task, argument), logs.bound(worker=who.id, task=str(task)):
+        begin = partial(tasks.begin, strikes=settings.task_strikes, gone=settings.gone_seconds)
+        subject = database.transact(lambda s: begin(s, task, argument, who), flush=False)
+        if subject is None:
+            return
+        ids = {name: value for name, value in subject._asdict().items() if value is not None}
+        with logs.bound(**ids):
+            end = _run(context, task, argument)
+            database.transact(lambda s: end(s, task, argument, who), flush=False)
+
+
+def _run(context: Context, task: TaskName, argument: str) -> Callable[[Session, TaskName, str, Identity], None]:
+    """Does the work; returns how its end is to be noted."""
+    try:
+        TASKS[task](context, argument)
+    except FerretError as error:
+        if error.code in tasks.REFUSED:
+            logger.info("%s: %s", argument, error.detail)
+            # An assignment that is given back has its message already.
+            return partial(tasks.released, again=error.code == "worker.stopping" and task != TaskName.TRAIN)
+        logger.warning("%s failed: %s", argument, error.detail)
+        return _failed(error)
+    except Exception as error:
+        logger.exception("%s failed", argument)
+        context.device_lost = isinstance(error, RuntimeError) and "CUDA error" in str(error)
+        return _failed(error)
+    return tasks.done
+
+
+def _failed(error: Exception) -> Callable[[Session, TaskName, str, Identity], None]:
+    """Keeps what is to be said of the error, and not the frames and tensors that it holds."""
+    return partial(tasks.failed, error=tasks.described(error), strike=tasks.is_strike(error))

@@ -1,0 +1,249 @@
+"""Rebuilds an experiment's damaged and missing files from what is left of it, on any worker, any number of times.
+
+- the base model: from the specification's model, if that still has the recorded digest;
+- an update: from the round's contributions, folded again;
+- a checkpoint: from the base model and the ledger;
+- what a simulated client sent and kept: by doing its part again.
+
+All in one walk along the ledger, and a file counts as rebuilt only if its digest is the recorded one. A contribution
+of a real participant cannot be made again; once its round is committed, only a repair of that update needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from ferret_core.algorithms._base import Client
+from ferret_core.failpoints import failpoint
+from ferret_core.follow import follow
+from ferret_core.ledger import LedgerEntry, LedgerRecord, broken
+from ferret_core.participant import contribute
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.states import ParticipantKind
+from ferret_core.protocol.wire import Arrays, decode, encode
+from ferret_core.replica import Replica
+from ferret_core.sealed import stored
+from ferret_core.storage import FileKind, blob_location
+from ferret_db import tables
+from ferret_db.engine import checkpoints as checkpoint_engine
+from ferret_db.engine.verify import DAMAGE, damaged, is_intact
+from ferret_db.repositories import assignments, contributions, experiments, ledger, references
+from ferret_db.repositories.references import Reference
+from ferret_worker import checkpoints
+from ferret_worker.context import Context
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+
+def repair(context: Context, experiment_id: str) -> None:
+    """As a task: checks all files of the experiment and rebuilds the damaged ones."""
+    with context.database.read() as s:
+        files = list(references.of_all(s, experiment_id))
+    rebuild(context, experiment_id, damaged(context.storage, files))
+
+
+def repaired(context: Context, experiment_id: str, work: Callable[[], R]) -> R:
+    """``work()``; if a stored file that it needs is damaged, again after a repair of all that the experiment needs."""
+    try:
+        return work()
+    except FerretError as error:
+        if error.code not in DAMAGE:
+            raise
+        logger.warning("%s: %s; rebuilding it", experiment_id, error.detail)
+        context.drop(experiment_id)  # it may have been left half moved
+        if not rebuild(context, experiment_id, _damaged_and_needed(context, experiment_id)):
+            raise
+    return work()
+
+
+def rebuild(context: Context, experiment_id: str, files: Sequence[Reference]) -> bool:
+    """Rebuilds the experiment's damaged ``files`` as far as possible; whether there were any.
+
+    Raises ``storage.corrupt`` or ``ledger.broken`` where the model itself cannot be restored. What only a real
+    participant could send again is told in the log.
+    """
+    if not files:
+        return False
+    context.drop(experiment_id)
+    try:
+        _Walk(context, experiment_id, files).go()
+    except BaseException:
+        context.drop(experiment_id)
+        raise
+    return True
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """``python -m ferret_worker.repair ID …``: for the command line, which does not import the workers' code."""
+    from ferret_core.storage import open_storage
+    from ferret_db import process
+    from ferret_db.database import Database
+    from ferret_worker.settings import WorkerSettings
+
+    parser = argparse.ArgumentParser(prog="python -m ferret_worker.repair", description="Rebuild damaged files.")
+    parser.add_argument("experiment", nargs="+", help="id of an experiment")
+    ids: list[str] = parser.parse_args(arguments).experiment
+
+    def run() -> None:
+        settings = WorkerSettings.read()
+        process.prepare(settings)
+        context = Context(settings, Database(settings.database_url), open_storage(settings.storage_url))
+        for experiment_id in ids:
+            try:
+                repair(context, experiment_id)
+            except FerretError as error:
+                logger.error("%s cannot be rebuilt: %s", experiment_id, error.detail)
+
+    return process.run(run)
+
+
+class _Walk:
+    """A replica on its way along the ledger, with what is to be rebuilt as it comes by."""
+
+    def __init__(self, context: Context, experiment_id: str, files: Sequence[Reference]) -> None:
+        self._context = context
+        with context.database.read() as s:
+            self._experiment = experiments.get(s, experiment_id)
+            rows = ledger.after(s, experiment_id, 0, limit=self._experiment.round)
+            self._sent = contributions.of_experiment(s, experiment_id)
+        self._rows = {row.round: row for row in rows}
+        self._checkpoints = {file.round for file in files if file.kind == FileKind.CHECKPOINT}
+        self._updates = {file.round for file in files if file.kind == FileKind.UPDATE}
+        self._again = self._to_do_again({file.digest for file in files})
+
+    def go(self) -> None:
+        """Rebuilds everything, first what later things are made of."""
+        self._kept = self._context.keep(self._experiment.id, self._base())
+        for record in follow(self._kept.replica, self._entries()):
+            if record.round in self._checkpoints:
+                self._note(record.round, self._written())
+
+    def _entries(self) -> Iterator[LedgerEntry]:
+        """The ledger as far as there is something to rebuild. What clients sent in a round is made again before it."""
+        for number in range(1, 1 + max(self._checkpoints | self._updates | set(self._again), default=0)):
+            for sent in self._again.get(number, []):
+                self._do_again(sent)
+            if row := self._rows.get(number):
+                update = self._aggregated(row) if number in self._updates else self._read(row)
+                yield LedgerEntry.read(row.record, row.hash, update)
+
+    def _to_do_again(self, lost: set[str]) -> dict[int, list[tables.Contribution]]:
+        """By round, the parts of simulated clients that gave a lost digest or what it takes to make one again."""
+        for number in self._updates & set(self._rows):
+            lost |= {digest for digest in _folded(self._rows[number]) if not self._has(FileKind.CONTRIBUTION, digest)}
+        again: dict[int, list[tables.Contribution]] = {}
+        for sent in reversed(self._sent):
+            if lost & {sent.digest, sent.memory_digest}:
+                again.setdefault(sent.round, []).append(sent)
+                lost |= {digest for digest in self._memories_before(sent) if not self._has(FileKind.MEMORY, digest)}
+        return again
+
+    def _memories_before(self, sent: tables.Contribution) -> list[str]:
+        """The digest of what the client was given for its part, if it was given anything."""
+        with self._context.database.read() as s:
+            digest = contributions.memory_of(s, sent.experiment_id, sent.participant, sent.round)
+        return [digest] if digest else []
+
+    def _has(self, kind: FileKind, digest: str) -> bool:
+        return is_intact(self._context.storage, blob_location(kind, digest), digest)
+
+    def _base(self) -> Replica:
+        if 0 not in self._checkpoints:
+            return self._context.load_base(self._experiment.id)
+        spec = experiments.spec_of(self._experiment)
+        try:
+            replica, files = checkpoints.store_base(self._context.storage, spec, self._experiment.id)
+        except FerretError as error:
+            raise self._lost_base(error.detail) from error
+        if replica.digest != self._experiment.base_digest:
+            raise self._lost_base(f"{spec.model.source} is another model now")
+        self._note(0, files)
+        return replica
+
+    def _lost_base(self, reason: str) -> FerretError:
+        return FerretError(
+            "storage.corrupt",
+            f"the base model of {self._experiment.id} is damaged and cannot be restored: {reason}; put the model with "
+            f"the digest {self._experiment.base_digest} back there, or restore a backup",
+        )
+
+    def _do_again(self, sent: tables.Contribution) -> None:
+        """A simulated client's part in a round; the log says why if it cannot be had."""
+        with self._context.database.read() as s:
+            assignment = assignments.get(s, sent.assignment_id)
+        what = f"what {sent.participant} sent in round {sent.round} of {sent.experiment_id}"
+        if assignment.kind == ParticipantKind.EDGE:
+            logger.error("%s is damaged, and only a backup has it", what)
+            return
+        task = RoundTask.model_validate(assignment.task)
+        client = Client(task, self._kept.data.shard(task.participant), recall(self._context, task))
+        part = contribute(self._kept.replica, client)
+        memory = encode(part.memory, {}) if part.memory else None
+        if (part.sealed.digest, memory and digest_bytes(memory)) != (sent.digest, sent.memory_digest):
+            logger.error("%s is damaged, and training on this machine gives other bits", what)
+            return
+        self._put(part.sealed.blob, FileKind.CONTRIBUTION)
+        if memory is not None:
+            self._put(memory, FileKind.MEMORY)
+
+    def _read(self, row: tables.LedgerEntry) -> bytes:
+        return self._context.storage.read(blob_location(FileKind.UPDATE, row.update_digest), row.update_digest)
+
+    def _aggregated(self, row: tables.LedgerEntry) -> bytes:
+        """A damaged update, made again of the contributions that it was made of."""
+        storage = self._context.storage
+        update = self._kept.replica.aggregate(
+            stored(storage.read(blob_location(FileKind.CONTRIBUTION, digest), digest), digest)
+            for digest in _folded(row)
+        )
+        if digest_bytes(update) != row.update_digest:
+            record = LedgerRecord.model_validate(row.record)
+            raise broken(record, "its update is damaged, and folding its contributions here gives another")
+        self._put(update, FileKind.UPDATE)
+        return update
+
+    def _written(self) -> Sequence[checkpoint_engine.ArtifactFile]:
+        return checkpoints.store(self._context.storage, self._kept.replica, self._experiment.id)
+
+    def _put(self, blob: bytes, kind: FileKind) -> None:
+        stored = self._context.storage.put_bytes(blob, kind)
+        failpoint("repair.rebuilt")
+        logger.warning("rebuilt %s of %s", stored.location, self._experiment.id)
+
+    def _note(self, number: int, files: Sequence[checkpoint_engine.ArtifactFile]) -> None:
+        failpoint("repair.rebuilt")
+        with self._context.database.begin() as s:
+            checkpoint_engine.rebuilt(s, self._experiment.id, number, files)
+        logger.warning("rebuilt the checkpoint of round %d of %s", number, self._experiment.id)
+
+
+def recall(context: Context, task: RoundTask) -> Arrays:
+    """What the simulated client kept from the last of its rounds that was committed before the task's."""
+    with context.database.read() as s:
+        digest = contributions.memory_of(s, task.experiment, task.participant, task.round)
+    if digest is None:
+        return {}
+    return decode(context.storage.read(blob_location(FileKind.MEMORY, digest), digest))[0]
+
+
+def _folded(row: tables.LedgerEntry) -> list[str]:
+    """The digests of the contributions that the round's update was made of, in order."""
+    return [digest for _, digest in LedgerRecord.model_validate(row.record).contributions]
+
+
+def _damaged_and_needed(context: Context, experiment_id: str) -> list[Reference]:
+    with context.database.read() as s:
+        needed = [file for file in references.of_all(s, experiment_id) if file.needed]
+    return damaged(context.storage, needed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""The worker's settings: those of the service, and how this process trains."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ferret_db.repositories.workers import gone_after
+from ferret_db.settings import ServiceSettings
+
+
+class WorkerSettings(ServiceSettings):
+    """Read from the environment with the prefix ``FERRET_``."""
+
+    threads: int = Field(default=0, ge=0, description="CPU threads for torch; 0: torch's default")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        default="auto", description="Device of the models; auto: a GPU if there is one"
+    )
+    reconcile_seconds: float = Field(default=5, gt=0, description="Seconds between two searches for lost work")
+    kept_models: int = Field(default=2, ge=1, description="Number of experiments whose models a worker keeps in memory")
+    task_strikes: int = Field(default=3, ge=1, description="Failed attempts after which a task is given up")
+    task_limit_seconds: int = Field(
+        default=6 * 3600, gt=0, description="Seconds after which an unfinished message is delivered again"
+    )
+
+    @property
+    def gone_seconds(self) -> float:
+        """A worker that has not been seen for this long is considered dead."""
+        return gone_after(self.lease_seconds)

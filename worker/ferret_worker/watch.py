@@ -1,0 +1,32 @@
+"""Long work asks now and then whether it is still wanted."""
+
+from __future__ import annotations
+
+import time
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.repositories import experiments
+from ferret_worker.context import Context
+
+LOOK_SECONDS = 5.0
+
+
+class Watch:
+    """Looks at the experiment every few seconds, however often it is asked, and at the process each time."""
+
+    def __init__(self, context: Context, experiment_id: str) -> None:
+        self._context = context
+        self._experiment_id = experiment_id
+        self._looked = time.monotonic()
+
+    def check(self) -> None:
+        """Raises ``worker.stopping``, and ``experiment.conflict`` once the experiment is over."""
+        if self._context.stopping:
+            raise FerretError("worker.stopping", f"work on {self._experiment_id} was returned")
+        if time.monotonic() - self._looked < LOOK_SECONDS:
+            return
+        with self._context.database.read() as s:
+            state = experiments.get(s, self._experiment_id).state
+        self._looked = time.monotonic()
+        if state.finished:
+            raise FerretError("experiment.conflict", f"{self._experiment_id} is {state}: this work is no longer needed")
