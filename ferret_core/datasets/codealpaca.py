@@ -25,6 +25,7 @@ from pydantic import Field
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._json import read_lines, read_list
 from ferret_core.datasets._record import Record, invalid
+from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 
@@ -32,10 +33,19 @@ from ferret_core.protocol.spec import Strict
 class Config(Strict):
     """The file, the languages that are kept, and what is held out."""
 
-    path: str = Field(min_length=1, description="Official rosetta_alpaca.json, or JSON Lines; plain or .gz")
-    language: str = Field(default="input", min_length=1, description="Field that names the programming language")
-    languages: int = Field(default=9, ge=1, description="Keep the examples in this many of the most frequent languages")
-    exclude: tuple[str, ...] = Field(default=("X86-64 Assembly",), description="Languages to leave out first")
+    path: limits.Path = Field(description="Official rosetta_alpaca.json, or JSON Lines; plain or .gz")
+    language: limits.Label = Field(
+        default="input", min_length=1, description="Field that names the programming language"
+    )
+    languages: int = Field(
+        default=9,
+        ge=1,
+        le=limits.MAX_LABELS,
+        description="Keep the examples in this many of the most frequent languages",
+    )
+    exclude: tuple[limits.Label, ...] = Field(
+        default=("X86-64 Assembly",), max_length=1000, description="Languages to leave out first"
+    )
     test_share: float = Field(default=0.1, gt=0, lt=1, description="Share of the examples that is held out")
     seed: int = Field(default=0, ge=0, lt=2**63, description="Fixes which examples are held out")
 

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import MAX_ROUNDS, ExperimentSpec
+from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState, may_move
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.clock import utcnow

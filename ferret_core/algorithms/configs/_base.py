@@ -15,6 +15,7 @@ from pydantic import Field
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
 
@@ -43,12 +44,15 @@ class SendsUpdate(Strict):
 class LowRank(SendsUpdate):
     """The options of LoRA: W x becomes W x + (alpha / rank) · B A x."""
 
-    rank: int = Field(default=8, ge=1, description="Rows of A and columns of B")
-    alpha: float = Field(default=16, gt=0, description="The adapter's output is multiplied by alpha / rank")
+    rank: int = Field(default=8, ge=1, le=MAX_WIDTH, description="Rows of A and columns of B")
+    alpha: float = Field(
+        default=16, gt=0, le=MAX_REAL, description="The adapter's output is multiplied by alpha / rank"
+    )
     dropout: float = Field(default=0.05, ge=0, lt=1, description="Share of the adapter's inputs left out in training")
-    targets: list[str] = Field(
+    targets: list[Label] = Field(
         default=["q_proj", "v_proj"],
         min_length=1,
+        max_length=1000,
         description="Linear layers with adapters, by the ends of their names",
     )
 

@@ -14,6 +14,7 @@ from ferret_core.projection.allocation import FIXED, AllocationRule, split
 from ferret_core.projection.blocks import Block, BlockRule, cut
 from ferret_core.projection.budget import coordinates_within
 from ferret_core.projection.coordinates import Kind, decode
+from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LocalConfig
@@ -33,12 +34,14 @@ class Config(Strict):
     bytes_per_round: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_BYTES,
         description="Bytes per participant and round, filled with coordinates; 8192 without K",
         json_schema_extra={"excludes": ["K"]},
     )
     K: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_ELEMENTS,
         description="Coordinates over all blocks, instead of bytes_per_round",
         json_schema_extra={"excludes": ["bytes_per_round"]},
     )
@@ -49,7 +52,9 @@ class Config(Strict):
     blocks: BlockRule = Field(
         default="tensor", description="One per tensor, grouped as the authors do, or a number of equal ones"
     )
-    whole_up_to: int = Field(default=0, ge=0, description="Blocks of at most this many elements are sent whole")
+    whole_up_to: int = Field(
+        default=0, ge=0, le=MAX_ELEMENTS, description="Blocks of at most this many elements are sent whole"
+    )
     allocation: AllocationRule = Field(
         default="norm", description="How K is split over the blocks; uniform and fixed do not look at the update"
     )

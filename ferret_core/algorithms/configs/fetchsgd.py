@@ -11,6 +11,7 @@ from ferret_core.algorithms.configs._base import check_layouts
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LocalConfig
@@ -23,17 +24,22 @@ class Config(Strict):
     columns: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_ELEMENTS,
         description="Columns of the sketch; 1/13 of the parameters without bytes_per_round",
         json_schema_extra={"excludes": ["bytes_per_round"]},
     )
     bytes_per_round: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_BYTES,
         description="Bytes per participant and round, 4 for each cell of the sketch",
         json_schema_extra={"excludes": ["columns"]},
     )
     k: int | None = Field(
-        default=None, ge=1, description="Entries of the model that a round moves; a tenth of the columns by default"
+        default=None,
+        ge=1,
+        le=MAX_ELEMENTS,
+        description="Entries of the model that a round moves; a tenth of the columns by default",
     )
     momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum ρ over the rounds, in the sketch")
     local: LocalConfig = LocalConfig()

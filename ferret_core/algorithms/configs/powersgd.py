@@ -13,6 +13,7 @@ from pydantic import Field
 from ferret_core.algorithms.configs._base import check_layouts
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.limits import MAX_WIDTH
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LocalConfig
@@ -21,7 +22,7 @@ from ferret_core.training.config import LocalConfig
 class Config(Strict):
     """PowerSGD's options."""
 
-    rank: int = Field(default=4, ge=1, description="Columns r of the two factors that stand for a matrix")
+    rank: int = Field(default=4, ge=1, le=MAX_WIDTH, description="Columns r of the two factors that stand for a matrix")
     local: LocalConfig = LocalConfig()
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:

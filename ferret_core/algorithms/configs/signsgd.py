@@ -10,6 +10,7 @@ from pydantic import Field
 from ferret_core.algorithms.configs._base import BITS, check_bits, check_layouts
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LocalConfig
@@ -18,7 +19,7 @@ from ferret_core.training.config import LocalConfig
 class Config(Strict):
     """signSGD's options."""
 
-    scale: Literal["mean"] | Annotated[float, Field(gt=0)] = Field(
+    scale: Literal["mean"] | Annotated[float, Field(gt=0, le=MAX_REAL)] = Field(
         default="mean",
         description="How far a vote moves a weight at rate 1: the mean |update| of its tensor, or a fixed step",
     )

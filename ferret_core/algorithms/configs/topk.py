@@ -13,6 +13,7 @@ from ferret_core.algorithms.configs._indices import index_layouts, size_of, unpa
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinates import Kind, Layout, decode, layouts
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LocalConfig
@@ -33,12 +34,14 @@ class Config(Strict):
     K: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_ELEMENTS,
         description="Entries sent, instead of fraction",
         json_schema_extra={"excludes": ["fraction", "bytes_per_round"]},
     )
     bytes_per_round: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_BYTES,
         description="Bytes per participant and round, filled with entries, instead of fraction",
         json_schema_extra={"excludes": ["fraction", "K"]},
     )

@@ -15,13 +15,16 @@ from pydantic import Field
 
 from ferret_core.datasets.partitions._base import by_label, unsuitable
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.limits import MAX_LABELS
 from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
     """How many labels a client holds."""
 
-    labels_per_client: int = Field(default=2, ge=1, description="Labels of each client; fewer are more skewed")
+    labels_per_client: int = Field(
+        default=2, ge=1, le=MAX_LABELS, description="Labels of each client; fewer are more skewed"
+    )
 
 
 class Partition:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import MAX_ROUNDS
+from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.database import Database
