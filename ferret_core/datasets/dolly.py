@@ -63,7 +63,7 @@ class Dataset:
         examples, held_out = self._read(), self.config.held_out
         categories = sorted({example.label for example in examples})
         if held_out not in categories:
-            message = f"unknown category; the file has {', '.join(categories)}"
+            message = f"no example has this category; the file has {len(categories)} others"
             raise FerretError.of_field("dataset.invalid", "dataset.held_out", held_out, message)
         if len(categories) == 1:
             message = "is the only category, so none is left to train on: give the whole file"

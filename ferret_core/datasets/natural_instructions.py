@@ -35,6 +35,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.datasets._base import Example
+from ferret_core.datasets._files import require_allowed
 from ferret_core.datasets._tasks import Instance, Split, Task, from_file, from_hub, from_release
 from ferret_core.protocol import limits
 from ferret_core.protocol.digest import derive_seed
@@ -122,6 +123,7 @@ class Dataset:
         config = self.config
         if config.tasks is None:
             return from_hub(config.hub, config.revision, split)
+        require_allowed(config.tasks, "dataset.tasks")
         names = config.train_tasks if split == "train" else config.test_tasks
         if Path(config.tasks).is_dir():
             return from_release(Path(config.tasks), split, names)
