@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from ferret_core import discovery
-from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
     Raises ``spec.invalid`` with one field error for each wrong option of all three.
     """
     wrong: list[FieldError] = []
+    omitted = 0
     filled: dict[str, Choice] = {}
     for section, kind in _SECTIONS.items():
         choice: Choice = getattr(spec, section)
@@ -74,8 +75,9 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
             )
         except FerretError as error:
             wrong += error.errors
+            omitted += error.omitted
     if wrong:
-        raise FerretError.of_fields("spec.invalid", wrong)
+        raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
     return spec.model_copy(update=filled)
 
 
@@ -106,7 +108,7 @@ def _config(kind: str, section: str, choice: Choice) -> BaseModel:
     try:
         return module.Config.model_validate(choice.options)
     except ValidationError as error:
-        errors = field_errors(error.errors(), [section], module.Config)
+        errors = field_errors(error, [section], module.Config)
         raise FerretError.of_fields("spec.invalid", errors) from error
 
 

@@ -77,7 +77,7 @@ class ServiceSettings(BaseSettings):
         try:
             return cls(**given)
         except ValidationError as error:
-            errors = [_variable(cls, field) for field in field_errors(error.errors())]
+            errors = [_variable(cls, field) for field in field_errors(error).told]
             detail = "; ".join(f"{wrong.field}: {wrong.message}" for wrong in errors)
             raise FerretError("settings.invalid", detail, errors) from error
 

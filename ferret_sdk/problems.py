@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from ferret_core.protocol.errors import PROBLEMS, FerretError, FieldError
+from ferret_core.protocol.errors import PROBLEMS, FerretError, FieldError, FieldErrors
 
 # For an answer whose code this version does not know, or that a proxy gave instead of Ferret.
 _BY_STATUS = {
@@ -36,7 +36,8 @@ def error_of(status: int, body: bytes, url: str) -> FerretError:
         detail = f"{detail} ({code})"
     if status >= 500 and document.get("request_id"):
         detail = f"{detail} (request {document['request_id']}; the server's log says more)"
-    return FerretError(code if code in PROBLEMS else fallback, detail, _field_errors(document.get("errors")))
+    errors = FieldErrors(_field_errors(document.get("errors")), _count(document.get("errors_omitted")))
+    return FerretError(code if code in PROBLEMS else fallback, detail, errors)
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -45,6 +46,10 @@ def _object(body: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _field_errors(value: Any) -> list[FieldError]:

@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 
 from ferret_api import errors, openapi_document
 from ferret_api.artifacts.endpoints import router as artifacts
+from ferret_api.body_limit import BodyLimit
 from ferret_api.catalog.endpoints import router as catalog
 from ferret_api.context import Context
 from ferret_api.contributions.endpoints import router as contributions
@@ -19,7 +20,7 @@ from ferret_api.experiments.endpoints import router as experiments
 from ferret_api.ledger.endpoints import router as ledger
 from ferret_api.lifecycle.endpoints import router as lifecycle
 from ferret_api.metrics.endpoints import router as metrics
-from ferret_api.middleware import BodyLimit, RequestScope
+from ferret_api.middleware import RequestScope
 from ferret_api.participants.endpoints import router as participants
 from ferret_api.rejections.endpoints import router as rejections
 from ferret_api.rounds.endpoints import router as rounds
@@ -71,7 +72,7 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
         middleware=[
             Middleware(RequestScope),
             Middleware(RequestMeter, figures=figures),
-            Middleware(BodyLimit, json_bytes=settings.max_request_bytes, upload_bytes=settings.max_upload_bytes),
+            Middleware(BodyLimit, settings=settings),
         ],
     )
     app.state.requests = figures

@@ -14,7 +14,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 
 from ferret_api.schemas import PREFIX
-from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_core.protocol.errors import MOST_ERRORS, FerretError, FieldError, FieldErrors, described
 from ferret_core.protocol.spec import ExperimentSpec
 
 logger = logging.getLogger(__name__)
@@ -67,12 +67,14 @@ async def _ferret_error(request: Request, error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
+    # Nothing that grows with the request: this runs on the event loop.
+    found, omitted = error.errors()[:MOST_ERRORS], len(error.errors()) - MOST_ERRORS
     submitted = getattr(request.scope["route"], "operation_id", None) == SUBMIT and found[0]["loc"][0] == "body"
     # Without FastAPI's first word ("body", "query", …), a field is named as its sender knows it.
     named = [{**raw, "loc": raw["loc"][1:] or raw["loc"]} for raw in found]
-    fields = field_errors(cast(list[ErrorDetails], named), model=ExperimentSpec if submitted else None)
-    errors = [_not_json(raw) or field for raw, field in zip(found, fields, strict=True)]
+    fields = described(cast(list[ErrorDetails], named), model=ExperimentSpec if submitted else None).told
+    told = [_not_json(raw) or field for raw, field in zip(found, fields, strict=True)]
+    errors = FieldErrors(told, max(0, omitted))
     return problem(request, FerretError.of_fields("spec.invalid" if submitted else "request.invalid", errors))
 
 

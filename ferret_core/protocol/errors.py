@@ -6,13 +6,22 @@ for it everywhere, and messages that name the field, the offending value and the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from enum import IntEnum
+from reprlib import Repr
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails
+
+MOST_ERRORS = 20
+"""Field errors that one problem tells of; of all others it gives the number."""
+LONGEST_DETAIL = 4_000
+"""Characters."""
+LONGEST_MESSAGE = 1_000
+LONGEST_VALUE = 200
 
 
 class Exit(IntEnum):
@@ -89,7 +98,10 @@ PROBLEMS: dict[str, Problem] = {
 
 
 class FieldError(BaseModel):
-    """One offending value: where it stands, what it is, and what would be right."""
+    """One offending value: where it stands, what it is, and what would be right. Long texts are cut.
+
+    Parts of it come from whoever made the mistake, and end in answers, logs and the database.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -97,37 +109,71 @@ class FieldError(BaseModel):
     message: str
     value: Any = None
 
+    @field_validator("field")
+    @classmethod
+    def _short_field(cls, field: str) -> str:
+        return cut(field, LONGEST_VALUE)
+
+    @field_validator("message")
+    @classmethod
+    def _short_message(cls, message: str) -> str:
+        return cut(message, LONGEST_MESSAGE)
+
+    @field_validator("value")
+    @classmethod
+    def _short_value(cls, value: Any) -> Any:
+        return _plain(value)
+
     def __str__(self) -> str:
         given = "" if self.value is None else f" = {self.value!r}"
         return f"{self.field}{given}: {self.message}"
+
+
+class FieldErrors(NamedTuple):
+    """The first few of the wrong values, and how many more there are."""
+
+    told: list[FieldError]
+    omitted: int = 0
 
 
 class FerretError(Exception):
     """The one exception of Ferret: raised anywhere, rendered the same everywhere.
 
     ``code`` must stand in :data:`PROBLEMS`; ``detail`` is a sentence that names the value and the next step;
-    ``members`` are further members of the problem document (RFC 9457, section 3.2).
+    ``members`` are further members of the problem document (RFC 9457, section 3.2). At most :data:`MOST_ERRORS` of the
+    ``errors`` are kept; ``omitted`` counts the others.
     """
 
     def __init__(
-        self, code: str, detail: str, errors: Sequence[FieldError] = (), members: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        detail: str,
+        errors: Sequence[FieldError] | FieldErrors = (),
+        members: Mapping[str, Any] | None = None,
     ) -> None:
+        told, omitted = errors if isinstance(errors, FieldErrors) else (errors, 0)
+        detail = cut(detail, LONGEST_DETAIL)
         super().__init__(detail)
         self.code = code
         self.detail = detail
-        self.errors = tuple(errors)
+        self.errors = tuple(told[:MOST_ERRORS])
+        self.omitted = omitted + len(told) - len(self.errors)
         self.members = dict(members or {})
         self.problem = PROBLEMS[code]
 
     @classmethod
     def of_field(cls, code: str, field: str, value: Any, message: str) -> FerretError:
         """An error about exactly one field."""
-        return cls(code, f"{field} = {value!r}: {message}", [FieldError(field=field, value=value, message=message)])
+        error = FieldError(field=field, value=value, message=message)
+        return cls(code, f"{error.field} = {_excerpt(value)}: {error.message}", [error])
 
     @classmethod
-    def of_fields(cls, code: str, errors: Sequence[FieldError]) -> FerretError:
+    def of_fields(cls, code: str, errors: Sequence[FieldError] | FieldErrors) -> FerretError:
         """One error about several fields."""
-        return cls(code, "; ".join(map(str, errors)), errors)
+        told, omitted = errors if isinstance(errors, FieldErrors) else (errors, 0)
+        omitted += max(0, len(told) - MOST_ERRORS)
+        more = [f"and {omitted} more"] if omitted else []
+        return cls(code, "; ".join([*map(str, told[:MOST_ERRORS]), *more]), errors)
 
     def to_json(self) -> dict[str, Any]:
         """``code``, ``title``, ``status``, ``detail``, ``errors`` and what else there is of a problem document."""
@@ -138,24 +184,38 @@ class FerretError(Exception):
             "status": self.problem.status,
             "detail": self.detail,
             "errors": [error.model_dump(mode="json") for error in self.errors],
+            "errors_omitted": self.omitted,
         }
 
 
 def field_errors(
-    details: Sequence[ErrorDetails], prefix: Sequence[str] = (), model: type[BaseModel] | None = None
-) -> list[FieldError]:
-    """Pydantic's error list as ours: dotted field, value as given, message.
+    error: ValidationError, prefix: Sequence[str] = (), model: type[BaseModel] | None = None
+) -> FieldErrors:
+    """What Pydantic found, as ours: dotted field, value as given, message.
 
     With the ``model`` that was validated, an unknown field is told with the known ones that it may stand for.
     """
-    return [
+    return described(error.errors(include_url=False), prefix, model)
+
+
+def described(
+    details: Sequence[ErrorDetails], prefix: Sequence[str] = (), model: type[BaseModel] | None = None
+) -> FieldErrors:
+    """As :func:`field_errors`, from the list that ``ValidationError.errors`` gives."""
+    told = [
         FieldError(
             field=".".join(str(part) for part in (*prefix, *detail["loc"])),
             message=_message(detail, model),
             value=None if detail["type"] == "missing" else _plain(detail.get("input")),
         )
-        for detail in details
+        for detail in details[:MOST_ERRORS]
     ]
+    return FieldErrors(told, len(details) - len(told))
+
+
+def cut(text: str, length: int) -> str:
+    """The text, or its beginning where it is longer than ``length`` characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
@@ -171,7 +231,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
 
 
 def _alternatives(name: str, known: Sequence[str]) -> str:
-    if close := get_close_matches(name, known, n=1):
+    if close := get_close_matches(name[:LONGEST_VALUE], known, n=1):
         return f"did you mean {close[0]}?"
     return f"choose from {', '.join(known)}" if known else "leave it out"
 
@@ -185,4 +245,28 @@ def _fields_beside(location: Sequence[int | str], model: type[BaseModel] | None)
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)[:200]
+    """What JSON can hold of the value: numbers and short texts as they are, of all else the beginning."""
+    match value:
+        case None | bool():
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case int() if value.bit_length() <= 64:
+            return value
+        case str():
+            return cut(value, LONGEST_VALUE)
+        case _:
+            return _excerpt(value)
+
+
+def _excerpt(value: Any) -> str:
+    """How Python writes the value, or the beginning of it: work and length do not grow with the value."""
+    if isinstance(value, int) and value.bit_length() > 512:
+        return f"a number of {value.bit_length()} bits"
+    return cut(_writer.repr(value), LONGEST_VALUE)
+
+
+_writer = Repr()
+_writer.maxlevel = 3
+_writer.maxtuple = _writer.maxlist = _writer.maxset = _writer.maxdict = MOST_ERRORS
+_writer.maxother = _writer.maxlong = _writer.maxstring = LONGEST_VALUE

@@ -85,7 +85,7 @@ class Contribution:
             raise FerretError(
                 "contribution.malformed",
                 f"the metadata are not those of a contribution: {error.error_count()} wrong fields",
-                field_errors(error.errors(), ["metadata"]),
+                field_errors(error, ["metadata"]),
             ) from error
 
 

@@ -48,7 +48,7 @@ def clone(database: Database, experiment_id: str, patch: Json, idempotency_key: 
     try:
         spec = ExperimentSpec.model_validate(revise(stored, patch).document)
     except ValidationError as error:
-        raise FerretError.of_fields("spec.invalid", field_errors(error.errors(), model=ExperimentSpec)) from error
+        raise FerretError.of_fields("spec.invalid", field_errors(error, model=ExperimentSpec)) from error
     return service.submit(database, spec, idempotency_key, cloned_from=experiment_id)
 
 

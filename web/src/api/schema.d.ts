@@ -1245,6 +1245,12 @@ export interface components {
             detail: string;
             /** Errors */
             errors: components["schemas"]["FieldError"][];
+            /**
+             * Errors Omitted
+             * @description How many more fields are wrong than `errors` tells of
+             * @default 0
+             */
+            errors_omitted: number;
             /** Status */
             status: number;
             /** Title */
@@ -1252,7 +1258,9 @@ export interface components {
         };
         /**
          * FieldError
-         * @description One offending value: where it stands, what it is, and what would be right.
+         * @description One offending value: where it stands, what it is, and what would be right. Long texts are cut.
+         *
+         *     Parts of it come from whoever made the mistake, and end in answers, logs and the database.
          */
         FieldError: {
             /** Field */
@@ -1554,9 +1562,14 @@ export interface components {
             detail: string;
             /**
              * Errors
-             * @description The offending fields, if the problem is about fields
+             * @description The first 20 of the offending fields, if the problem is about fields; long values are cut
              */
             errors: components["schemas"]["FieldError"][];
+            /**
+             * Errors Omitted
+             * @description How many more fields are wrong than `errors` tells of
+             */
+            errors_omitted: number;
             /**
              * Instance
              * @description Path of the request
