@@ -12,6 +12,7 @@ from ferret_api import admin_token
 from ferret_api.admin_token import AdminToken
 from ferret_api.broker import Broker
 from ferret_api.settings import ApiSettings
+from ferret_api.upload_gate import UploadGate
 from ferret_core.storage import Storage, open_storage
 from ferret_db.database import Database
 
@@ -25,6 +26,7 @@ class Context:
     broker: Broker
     database: Database
     storage: Storage
+    uploads: UploadGate = field(default_factory=UploadGate)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod

@@ -14,6 +14,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 
 from ferret_api.schemas import PREFIX
+from ferret_api.too_many import TooMany
 from ferret_core.protocol.errors import MOST_ERRORS, FerretError, FieldError, FieldErrors, described
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -41,11 +42,12 @@ def problem(request: Request, error: FerretError, headers: Mapping[str, str] | N
         "request_id": request.state.request_id,
     }
     status = error.problem.status
+    wait = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else {}
     return Response(
         json.dumps(document, allow_nan=False),
         status_code=status,
         media_type=MEDIA_TYPE,
-        headers={**_HEADERS.get(status, {}), **(headers or {})},
+        headers={**_HEADERS.get(status, {}), **wait, **(headers or {})},
     )
 
 

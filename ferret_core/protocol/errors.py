@@ -6,6 +6,7 @@ for it everywhere, and messages that name the field, the offending value and the
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -20,6 +21,7 @@ MOST_ERRORS = 20
 """Field errors that one problem tells of; of all others it gives the number."""
 LONGEST_DETAIL = 4_000
 """Characters."""
+LONGEST_SUMMARY = 1_000
 LONGEST_MESSAGE = 1_000
 LONGEST_VALUE = 200
 
@@ -48,6 +50,7 @@ class Problem(NamedTuple):
 PROBLEMS: dict[str, Problem] = {
     "spec.invalid": Problem("The experiment specification is not valid", 422, Exit.USAGE),
     "request.invalid": Problem("The request is not valid", 422, Exit.USAGE),
+    "request.too_many": Problem("There are too many requests", 429, Exit.UNREACHABLE),
     "request.too_large": Problem("The request body is too large", 413, Exit.FAILURE),
     "auth.missing": Problem("A token is needed", 401, Exit.AUTH),
     "auth.invalid": Problem("The token is not valid", 401, Exit.AUTH),
@@ -186,6 +189,14 @@ class FerretError(Exception):
             "errors": [error.model_dump(mode="json") for error in self.errors],
             "errors_omitted": self.omitted,
         }
+
+    def summary(self) -> dict[str, Any]:
+        """:meth:`to_json` in about :data:`LONGEST_SUMMARY` characters, for what is kept once for each participant."""
+        whole = self.to_json()
+        if len(json.dumps(whole)) <= LONGEST_SUMMARY:
+            return whole
+        omitted = len(self.errors) + self.omitted
+        return {**whole, "detail": cut(self.detail, LONGEST_SUMMARY // 2), "errors": [], "errors_omitted": omitted}
 
 
 def field_errors(

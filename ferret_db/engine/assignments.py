@@ -72,6 +72,13 @@ def check(
     _check(s, assignment, rounds.get(s, assignment.round_id), fence, sealed, idempotency_key)
 
 
+def check_held(s: Session, assignment_id: str, fence: int) -> None:
+    """Raises ``round.closed`` or ``lease.lost`` unless the round is open and ``fence`` holds the assignment."""
+    assignment = assignments.get(s, assignment_id)
+    _check_open(s, rounds.get(s, assignment.round_id))
+    _check_held(assignment, fence, clock.now(s))
+
+
 def accept(
     s: Session,
     assignment_id: str,
@@ -132,9 +139,9 @@ def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
         return
     _check_open(s, round_)
     _check_held(assignment, fence, clock.now(s))
-    if swap(s, assignment, AssignmentState.REJECTED, lease_until=None, error=error.to_json()) is None:
+    if swap(s, assignment, AssignmentState.REJECTED, lease_until=None, error=error.summary()) is None:
         raise _lost(assignment, fence)
-    _tell(s, assignment, "contribution.rejected", code=error.code, detail=error.detail)
+    _tell(s, assignment, "contribution.rejected", code=error.code, detail=error.summary()["detail"])
     close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id))
 
 

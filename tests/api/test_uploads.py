@@ -207,6 +207,7 @@ def test_an_endless_upload_costs_no_memory(tmp_path: Path, site: Any, declared: 
     experiment_id = site.running(participants={"edge": 1})
     token = site.enrol(experiment_id)
     (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
+    lease = site.client(token).get("/api/v1/participant/assignment").json()["assignment"]
     limit = 256 << 20
     process = subprocess.Popen(
         [sys.executable, "-m", "ferret_api", "--port", "0"],
@@ -223,6 +224,8 @@ def test_an_endless_upload_costs_no_memory(tmp_path: Path, site: Any, declared: 
             "Host: x",
             f"Authorization: Bearer {token}",
             f"Content-Type: {BLOB}",
+            f"Ferret-Fence: {lease['fence']}",
+            "Ferret-Seconds: 1",
             f"Content-Length: {4 * limit}" if declared else "Transfer-Encoding: chunked",
         ]
         with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:

@@ -160,6 +160,9 @@ def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(run: Run, r
     sealed, task = run.contributions[0][0], _tasks(replica)[0]
     contribution, config = sealed.contribution, catalog.algorithm_config(run.spec.algorithm)
     assert unseal(sealed.blob, run.spec, task, replica.shapes).digest == sealed.digest
+    size, sent = config.size(replica.shapes), sum(array.nbytes for array in contribution.arrays.values())
+    assert len(sealed.blob) <= size.total
+    assert sent == size.arrays, "an upload of another size is not even read"
     name, array = next(iter(contribution.arrays.items()))
     foreign = [
         {**contribution.arrays, "extra": np.zeros(1, np.float32)},

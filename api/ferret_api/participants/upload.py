@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from ferret_api.context import Context
 from ferret_api.participants.schemas import Receipt
+from ferret_core import catalog
 from ferret_core.cost import LocalCost
 from ferret_core.failpoints import failpoint
+from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
@@ -40,6 +42,23 @@ def take(context: Context, assignment: tables.Assignment, delivery: Delivery) ->
     except FerretError as error:
         refuse(context, assignment.id, error)
         raise
+
+
+def admit(context: Context, assignment: tables.Assignment, fence: int) -> int:
+    """The most bytes that a contribution to the assignment can have, before the first is read.
+
+    Raises ``round.closed`` and ``lease.lost`` for what would not be accepted. Where one has been accepted, only the
+    same again is of use.
+    """
+    with context.database.read() as s:
+        accepted = contributions.of_assignment(s, assignment.id)
+        if accepted is not None:
+            return accepted.size
+        leases.check_held(s, assignment.id, fence)
+        experiment = experiments.get(s, assignment.experiment_id)
+    spec = ExperimentSpec.model_validate(experiment.spec)
+    expected = catalog.algorithm_config(spec.algorithm).size(_shapes(experiment)).total
+    return min(expected, context.settings.max_upload_bytes)
 
 
 def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
@@ -73,10 +92,13 @@ def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -
 
 
 def _opened(blob: bytes, assignment: tables.Assignment, experiment: tables.Experiment) -> Sealed:
-    # A database may hand an object's members out in any order; the canonical one is by name.
-    shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
     spec, task = ExperimentSpec.model_validate(experiment.spec), RoundTask.model_validate(assignment.task)
-    return unseal(blob, spec, task, shapes)
+    return unseal(blob, spec, task, _shapes(experiment))
+
+
+def _shapes(experiment: tables.Experiment) -> Shapes:
+    # A database may hand an object's members out in any order; the canonical one is by name.
+    return {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
 
 
 def _receipt(row: tables.Contribution) -> Receipt:

@@ -6,8 +6,9 @@ needs torch: the API checks submissions and uploads with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -17,8 +18,12 @@ from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
+from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
 
+LENGTH_BYTES = 8
+"""The blob's first: how long its header is."""
+NUMBER_BYTES = 20
+"""The longest number of 64 bits in JSON, and its comma."""
 BITS = np.dtype(np.uint8)
 """Eight to an entry, packed from the top bit down."""
 
@@ -33,12 +38,30 @@ class FederatedConfig(Protocol):
         """
         ...
 
+    def size(self, shapes: Shapes) -> Size:
+        """The most bytes of a contribution: no upload is read beyond them. :func:`size_of` makes it from layouts."""
+        ...
+
+
+class Size(NamedTuple):
+    """Bytes of a contribution: of its header at most, and of its arrays."""
+
+    header: int
+    arrays: int
+
+    @property
+    def total(self) -> int:
+        return LENGTH_BYTES + self.header + self.arrays
+
 
 class SendsUpdate(Strict):
     """Options of an algorithm whose participants send their whole update and nothing else."""
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, {"update": dense(shapes)})
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of({"update": dense(shapes)})
 
 
 class LowRank(SendsUpdate):
@@ -60,6 +83,12 @@ class LowRank(SendsUpdate):
 def dense(shapes: Shapes) -> Layout:
     """One fp32 vector (d,): a number for each parameter's element, in canonical order."""
     return Layout(np.dtype(np.float32), (count(shapes),))
+
+
+def size_of(layouts: Mapping[str, Layout], numbers: int = 0) -> Size:
+    """The size of a contribution of these arrays, with as many ``numbers`` in its metadata beside its own figures."""
+    header = CONTRIBUTION_HEADER_BYTES + NUMBER_BYTES * numbers
+    return Size(header, sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts.values()))
 
 
 def check_layouts(arrays: Arrays, expected: Mapping[str, Layout]) -> None:
@@ -88,4 +117,9 @@ def check_metadata(contribution: Contribution, expected: Mapping[str, Any]) -> N
 def check_slopes(contribution: Contribution, task: RoundTask, directions: int) -> None:
     """Raises ``contribution.malformed`` unless the contribution is the slopes along the task's own draw."""
     check_metadata(contribution, {"projection": FORMAT_VERSION, "seed": task.seed})
-    check_layouts(contribution.arrays, {"slopes": Layout(np.dtype(np.float32), (directions,))})
+    check_layouts(contribution.arrays, slopes(directions))
+
+
+def slopes(directions: int) -> dict[str, Layout]:
+    """The one array that slopes travel in."""
+    return {"slopes": Layout(np.dtype(np.float32), (directions,))}

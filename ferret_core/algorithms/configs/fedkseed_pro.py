@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import check_slopes
+from ferret_core.algorithms.configs._base import Size, check_slopes, size_of, slopes
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
@@ -21,3 +21,6 @@ class Config(Strict):
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_slopes(contribution, task, self.local.directions)
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(slopes(self.local.directions))

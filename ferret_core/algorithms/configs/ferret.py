@@ -7,13 +7,13 @@ from typing import Any, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import check_metadata
+from ferret_core.algorithms.configs._base import Size, check_metadata, size_of
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import FIXED, AllocationRule, split
 from ferret_core.projection.blocks import Block, BlockRule, cut
 from ferret_core.projection.budget import coordinates_within
-from ferret_core.projection.coordinates import Kind, decode
+from ferret_core.projection.coordinates import Kind, decode, layouts
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
@@ -101,6 +101,11 @@ class Config(Strict):
         if self.allocation in FIXED and self.fixed(blocks) != list(K):
             raise malformed("K", str(K)[:80], f"is not the {self.allocation} allocation that all must have")
         decode(contribution.arrays, self.coordinates, K, whole(blocks))
+
+    def size(self, shapes: Shapes) -> Size:
+        blocks = self.cut(shapes)
+        apart = sum(block.size for block in blocks if block.whole)
+        return size_of(layouts(self.coordinates, self.total(blocks), apart, len(blocks)), numbers=len(blocks))
 
     def cut(self, shapes: Shapes) -> list[Block]:
         """The blocks of a model whose parameters have these shapes."""

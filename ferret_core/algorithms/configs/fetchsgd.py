@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import check_layouts
+from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.errors import FerretError
@@ -53,8 +53,10 @@ class Config(Strict):
         return self
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        shape = self.rows, self.columns_for(count(shapes))
-        check_layouts(contribution.arrays, {"sketch": Layout(np.dtype(np.float32), shape)})
+        check_layouts(contribution.arrays, self._layouts(shapes))
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(self._layouts(shapes))
 
     def columns_for(self, d: int) -> int:
         """Columns of the sketch of a model of d parameters; ``spec.invalid`` for a budget smaller than one column."""
@@ -69,3 +71,6 @@ class Config(Strict):
     def moved(self, d: int) -> int:
         """k; never more than the model has parameters."""
         return min(self.k or max(1, self.columns_for(d) // 10), d)
+
+    def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
+        return {"sketch": Layout(np.dtype(np.float32), (self.rows, self.columns_for(count(shapes))))}

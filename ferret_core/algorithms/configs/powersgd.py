@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import check_layouts
+from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_WIDTH
@@ -27,6 +27,9 @@ class Config(Strict):
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, self.layouts(shapes))
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(self.layouts(shapes))
 
     def layouts(self, shapes: Shapes) -> dict[str, Layout]:
         """The arrays that are sent for parameters of these shapes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferret_core.algorithms.configs._base import check_layouts, dense
+from ferret_core.algorithms.configs._base import Size, check_layouts, dense, size_of
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
@@ -18,3 +18,6 @@ class Config(Strict):
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, dict.fromkeys(SENT, dense(shapes)))
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(dict.fromkeys(SENT, dense(shapes)))

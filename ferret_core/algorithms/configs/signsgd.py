@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import BITS, check_bits, check_layouts
+from ferret_core.algorithms.configs._base import BITS, Size, check_bits, check_layouts, size_of
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_REAL
@@ -27,11 +27,17 @@ class Config(Strict):
     local: LocalConfig = LocalConfig()
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        arrays, d = contribution.arrays, count(shapes)
-        expected = {"signs": Layout(BITS, (-(-d // 8),))}
-        if self.scale == "mean":
-            expected["scales"] = Layout(np.dtype(np.float32), (len(shapes),))
-        check_layouts(arrays, expected)
-        check_bits("signs", arrays["signs"], d)
+        arrays = contribution.arrays
+        check_layouts(arrays, self._layouts(shapes))
+        check_bits("signs", arrays["signs"], count(shapes))
         if "scales" in arrays and bool(np.signbit(arrays["scales"]).any()):
             raise malformed("scales", float(arrays["scales"].min()), "is negative")
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(self._layouts(shapes))
+
+    def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
+        expected = {"signs": Layout(BITS, (-(-count(shapes) // 8),))}
+        if self.scale == "mean":
+            expected["scales"] = Layout(np.dtype(np.float32), (len(shapes),))
+        return expected

@@ -8,8 +8,8 @@ from typing import Any, Self, cast
 
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import check_layouts
-from ferret_core.algorithms.configs._indices import index_layouts, size_of, unpack_indices
+from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._indices import index_layouts, unpack_indices
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinates import Kind, Layout, decode, layouts
 from ferret_core.protocol.errors import FerretError
@@ -72,13 +72,17 @@ class Config(Strict):
         unpack_indices(contribution.arrays, K, d)
         self.values(contribution.arrays, K)
 
+    def size(self, shapes: Shapes) -> Size:
+        d = count(shapes)
+        return size_of(self._layouts(self.entries(d), d))
+
     def entries(self, d: int) -> int:
         """K: as given, or as much as the bytes hold; never more than the model has parameters."""
         if self.bytes_per_round is None:
             return min(self.K or max(1, round((self.fraction or DEFAULT_FRACTION) * d)), d)
-        fitting = bisect_right(range(1, d + 1), self.bytes_per_round, key=lambda K: size_of(self._layouts(K, d)))
+        fitting = bisect_right(range(1, d + 1), self.bytes_per_round, key=lambda K: size_of(self._layouts(K, d)).arrays)
         if fitting == 0:
-            reason = f"the smallest possible is {size_of(self._layouts(1, d))} for {d} parameters"
+            reason = f"the smallest possible is {size_of(self._layouts(1, d)).arrays} for {d} parameters"
             raise FerretError.of_field("spec.invalid", "bytes_per_round", self.bytes_per_round, reason)
         return fitting
 
