@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ferret_cli.stack.probe import Probe
+
 PR_SET_PDEATHSIG = 1
 _libc: ctypes.CDLL | None = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -21,7 +23,8 @@ class Child:
 
     It has a session of its own, so that Ctrl-C in the terminal reaches the supervisor alone, which stops the children
     in order. On Linux the kernel kills it when the supervisor dies. A child of a
-    higher ``layer`` uses those of the lower ones. ``may_end``: exit code 0 is its proper end.
+    higher ``layer`` uses those of the lower ones. ``may_end``: exit code 0 is its proper end. ``probe`` tells whether
+    it still works.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Child:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     layer: int = 0
     may_end: bool = False
+    probe: Probe | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _log_start: int = field(default=0, init=False)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,11 +12,11 @@ from pathlib import Path
 from types import FrameType
 from urllib.parse import quote
 
-from ferret_cli.stack import broker, ports
+from ferret_cli.stack import broker, parts, ports
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.home import admin_token, announced, locked
 from ferret_cli.stack.readiness import wait_until_ready
-from ferret_cli.stack.supervisor import Supervisor
+from ferret_cli.stack.supervisor import Supervisor, silent_after
 
 WATCH_SECONDS = 0.2
 
@@ -56,9 +55,9 @@ class Stack:
         return f"{self.plan.url}/#token={quote(self.token, safe='')}"
 
     def keep_running(self) -> None:
-        """Restarts what crashes until a signal raises KeyboardInterrupt."""
+        """Replaces what crashes or hangs until a signal raises KeyboardInterrupt."""
         while True:
-            self.supervisor.restart_crashed()
+            self.supervisor.supervise()
             time.sleep(WATCH_SECONDS)
 
 
@@ -68,11 +67,15 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
 
     Raises ``home.in_use`` or ``port.in_use`` before anything is started or changed.
     """
+    from ferret_db import migrate
+    from ferret_db.settings import ServiceSettings
+
     _listen_for_signals()
     with locked(plan.home):
         ports.require_free(plan.host, plan.port)
-        _migrate(plan)
-        supervisor = Supervisor(say)
+        settings = ServiceSettings.read(home=plan.home)
+        migrate.upgrade(settings.database_url)
+        supervisor = Supervisor(say, silent=silent_after(settings.lease_seconds))
         try:
             for child in _children(plan):
                 supervisor.start(child)
@@ -82,13 +85,6 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
         finally:
             say("stopping")
             supervisor.stop()
-
-
-def _migrate(plan: Plan) -> None:
-    from ferret_db import migrate
-    from ferret_db.settings import ServiceSettings
-
-    migrate.upgrade(ServiceSettings.read(home=plan.home).database_url)
 
 
 def _children(plan: Plan) -> list[Child]:
@@ -106,16 +102,10 @@ def _children(plan: Plan) -> list[Child]:
         environment["FERRET_BROKER_URL"] = own.url
         children.append(own.child)
     train = {"train" if number == 1 else f"train-{number}": "train" for number in range(1, plan.workers + 1)}
-    children.append(_python(plan, "api", ["ferret_api"], environment, layer=1))
+    children.append(parts.api(plan.home, plan.reachable_host, plan.port, environment))
     for name, queue in {**train, "aggregate": "aggregate"}.items():
-        children.append(_python(plan, name, ["ferret_worker", queue], environment, layer=2))
+        children.append(parts.worker(plan.home, name, queue, environment))
     return children
-
-
-def _python(plan: Plan, name: str, module: list[str], environment: dict[str, str], layer: int) -> Child:
-    # -P: no folder of the working directory is imported.
-    command = [sys.executable, "-P", "-m", *module]
-    return Child(name, command, plan.home / "logs" / f"{name}.log", environment, layer)
 
 
 def _threads(workers: int) -> int:

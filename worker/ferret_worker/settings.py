@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -22,6 +23,10 @@ class WorkerSettings(ServiceSettings):
     task_strikes: int = Field(default=3, ge=1, description="Failed attempts after which a task is given up")
     task_limit_seconds: int = Field(
         default=6 * 3600, gt=0, description="Seconds after which an unfinished message is delivered again"
+    )
+
+    heartbeat: Path | None = Field(
+        default=None, description="File to touch every second while the worker works; for what watches it"
     )
 
     @property

@@ -24,7 +24,7 @@ def own_service(home: Path, store: Store, together: int) -> Generator[Runner]:
     own_environment()
     with running(Plan(home, port=ports.free_port(), workers=together), say) as stack:
         service = Service(stack.plan.url, stack.token)
-        place = Place(service, machine(), stack.supervisor.restart_crashed, together)
+        place = Place(service, machine(), stack.supervisor.supervise, together)
         yield lambda cells: served(place, cells, lambda cell: store.attempts(cell.key))
 
 
