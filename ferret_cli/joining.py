@@ -8,12 +8,15 @@ from pathlib import Path
 
 from ferret_cli.output import emit, say, size
 from ferret_core.heartbeat import Heartbeat
+from ferret_core.private import keep_private
+from ferret_sdk.address import ClientSettings
 from ferret_sdk.participant import Participant, RoundReport
 
 
 def take_part(participant: Participant, data: Path, json: bool) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    keep_private(ClientSettings().home.expanduser())
     if path := os.environ.get("FERRET_HEARTBEAT"):
         Heartbeat(Path(path)).start()
     say(f"{participant.member.name} takes part in {participant.member.experiment} with {data}")

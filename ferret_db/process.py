@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from ferret_core.private import keep_private
 from ferret_core.protocol.errors import Exit, FerretError
 from ferret_db import logs, migrate
 from ferret_db.settings import ServiceSettings
@@ -23,6 +24,7 @@ def run(serve: Callable[[], None]) -> int:
 
 
 def prepare(settings: ServiceSettings) -> None:
-    """Sets logging up and refuses to start on a database that is not at this version's schema."""
+    """Sets logging up, closes the home to other users, and refuses a database that is not at this version's schema."""
     logs.configure(settings.log_level, settings.log_format)
+    keep_private(settings.home)
     migrate.check(settings.database_url)

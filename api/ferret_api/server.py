@@ -41,11 +41,18 @@ class Server(uvicorn.Server):
 
 def serve(settings: ApiSettings) -> None:
     """Serves until a signal; raises what keeps it from starting, e.g. ``port.in_use`` or ``settings.invalid``."""
-    with listen(settings.host, settings.port) as listener:
+    with _listener(settings) as listener:
         context = Context.open(settings)
         host, port = listener.getsockname()[:2]
         logger.info("Ferret's API listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
         Server(create_app(settings, context), context).run([listener])
+
+
+def _listener(settings: ApiSettings) -> socket.socket:
+    """The one that ``ferret serve`` has opened, or one of our own."""
+    if settings.listen_fd is not None:
+        return socket.socket(fileno=settings.listen_fd)
+    return listen(settings.host, settings.port)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -14,6 +14,9 @@ class ApiSettings(ServiceSettings):
 
     host: str = Field(default="127.0.0.1", description="Address to listen on; 0.0.0.0 for every interface")
     port: int = Field(default=8765, ge=0, le=65535, description="Port to listen on; 0 for any free one")
+    listen_fd: int | None = Field(
+        default=None, ge=3, description="Descriptor of a listening socket to take over, instead of host and port"
+    )
     admin_token: Annotated[str | None, FROM_FILE] = Field(
         default=None,
         min_length=16,

@@ -24,7 +24,7 @@ class Child:
     It has a session of its own, so that Ctrl-C in the terminal reaches the supervisor alone, which stops the children
     in order. On Linux the kernel kills it when the supervisor dies. A child of a
     higher ``layer`` uses those of the lower ones. ``may_end``: exit code 0 is its proper end. ``probe`` tells whether
-    it still works.
+    it still works. It inherits the open files ``descriptors``.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Child:
     layer: int = 0
     may_end: bool = False
     probe: Probe | None = None
+    descriptors: tuple[int, ...] = ()
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _log_start: int = field(default=0, init=False)
 
@@ -48,6 +49,7 @@ class Child:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=self.descriptors,
                 preexec_fn=_die_with(os.getpid()),
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from socket import socket
 
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.probe import HEALTHZ, Answer, Touched
@@ -12,10 +13,14 @@ from ferret_cli.stack.probe import HEALTHZ, Answer, Touched
 HEARTBEATS = "heartbeats"
 
 
-def api(home: Path, host: str, port: int, environment: Mapping[str, str]) -> Child:
-    """The API, which must answer at ``host:port``."""
-    probe = Answer(host, port, HEALTHZ)
-    return Child("api", _python("ferret_api"), _log(home, "api"), environment, layer=1, probe=probe)
+def api(home: Path, host: str, port: int, environment: Mapping[str, str], listener: socket | None = None) -> Child:
+    """The API, which must answer at ``host:port``; it takes ``listener``, or listens by itself."""
+    probe, log = Answer(host, port, HEALTHZ), _log(home, "api")
+    child = Child("api", _python("ferret_api"), log, environment, layer=1, probe=probe)
+    if listener is not None:
+        child.descriptors = (listener.fileno(),)
+        child.environment = {**environment, "FERRET_LISTEN_FD": str(listener.fileno())}
+    return child
 
 
 def worker(home: Path, name: str, queue: str, environment: Mapping[str, str]) -> Child:

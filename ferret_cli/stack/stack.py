@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
 from types import FrameType
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from ferret_cli.stack.child import Child
 from ferret_cli.stack.home import admin_token, announced, locked
 from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
+from ferret_core.private import keep_private
 
 WATCH_SECONDS = 0.2
 
@@ -67,17 +69,18 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
 
     Raises ``home.in_use`` or ``port.in_use`` before anything is started or changed.
     """
-    from ferret_db import migrate
+    from ferret_db import intact, migrate
     from ferret_db.settings import ServiceSettings
 
     _listen_for_signals()
-    with locked(plan.home):
-        ports.require_free(plan.host, plan.port)
+    with locked(plan.home), ports.listening(plan.host, plan.port) as listener:
         settings = ServiceSettings.read(home=plan.home)
+        keep_private(plan.home)
+        intact.require(settings)
         migrate.upgrade(settings.database_url)
         supervisor = Supervisor(say, silent=silent_after(settings.lease_seconds))
         try:
-            for child in _children(plan):
+            for child in _children(plan, listener):
                 supervisor.start(child)
             wait_until_ready(plan.reachable_host, plan.port, supervisor.require_running)
             with announced(plan.home, plan.url):
@@ -87,7 +90,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
             supervisor.stop()
 
 
-def _children(plan: Plan) -> list[Child]:
+def _children(plan: Plan, listener: socket) -> list[Child]:
     """Broker (unless one is configured), API, training workers, aggregation worker: the order of starting."""
     environment = {
         "FERRET_HOME": str(plan.home),
@@ -102,7 +105,7 @@ def _children(plan: Plan) -> list[Child]:
         environment["FERRET_BROKER_URL"] = own.url
         children.append(own.child)
     train = {"train" if number == 1 else f"train-{number}": "train" for number in range(1, plan.workers + 1)}
-    children.append(parts.api(plan.home, plan.reachable_host, plan.port, environment))
+    children.append(parts.api(plan.home, plan.reachable_host, plan.port, environment, listener))
     for name, queue in {**train, "aggregate": "aggregate"}.items():
         children.append(parts.worker(plan.home, name, queue, environment))
     return children

@@ -83,6 +83,8 @@ PROBLEMS: dict[str, Problem] = {
     "worker.stopping": Problem("The worker is stopping and returns its work", 503, Exit.FAILURE),
     "memory.exhausted": Problem("The device does not have enough memory", 507, Exit.FAILURE),
     "backup.invalid": Problem("The backup cannot be used", 422, Exit.FAILURE),
+    "database.damaged": Problem("The database cannot be read", 500, Exit.FAILURE),
+    "database.lost": Problem("The database is empty or missing", 500, Exit.FAILURE),
     "ledger.broken": Problem("The ledger does not lead to the recorded model", 500, Exit.FAILURE),
     "storage.corrupt": Problem("A stored file does not match its digest", 500, Exit.FAILURE),
     "storage.missing": Problem("A stored file is missing", 500, Exit.FAILURE),
