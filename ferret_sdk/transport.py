@@ -19,7 +19,7 @@ from ferret_sdk.retry import ATTEMPTS, Retry, Transient, retry_after
 
 PREFIX = "/api/v1"
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
-RETRIED = frozenset({429, 502, 503, 504})
+RETRIED = frozenset({408, 429, 502, 503, 504})
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
@@ -52,7 +52,8 @@ class Transport:
 
     Retry policy: a request is repeated only if repeating it cannot do harm, which holds for GET, PUT and DELETE,
     for a POST with an ``Idempotency-Key`` and for those marked ``repeatable``. It is repeated when the connection
-    fails, breaks or times out, and on 429, 502, 503 and 504; :class:`ferret_sdk.retry.Retry` says how often and when.
+    fails, breaks or times out, and on 408, 429, 502, 503 and 504; :class:`ferret_sdk.retry.Retry` says how often and
+    when.
     Everything else is final and raised as the :class:`FerretError` the server meant; a server that cannot be
     reached is ``server.unreachable``.
     """

@@ -16,6 +16,7 @@ from ferret_api.catalog.endpoints import router as catalog
 from ferret_api.context import Context
 from ferret_api.contributions.endpoints import router as contributions
 from ferret_api.events.endpoints import router as events
+from ferret_api.events.feeds import Feeds
 from ferret_api.experiments.endpoints import router as experiments
 from ferret_api.ledger.endpoints import router as ledger
 from ferret_api.lifecycle.endpoints import router as lifecycle
@@ -87,6 +88,7 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         app.state.context = opened = context or Context.open(settings)
+        app.state.feeds = Feeds.of(opened)
         yield
         opened.close()
 

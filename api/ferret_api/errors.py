@@ -30,7 +30,7 @@ _CODES = {
     413: "request.too_large",
     416: "range.invalid",
 }
-_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}}
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "5"}, 503: {"Retry-After": "5"}}
 
 
 def problem(request: Request, error: FerretError, headers: Mapping[str, str] | None = None) -> Response:

@@ -28,5 +28,37 @@ class ApiSettings(ServiceSettings):
     poll_seconds: float = Field(
         default=2, gt=0, description="Seconds that an idle participant is told to wait before it asks again"
     )
-    stream_poll_seconds: float = Field(default=0.5, gt=0, description="Seconds between two looks for new events")
+    max_connections: int = Field(
+        default=4096,
+        ge=1,
+        description="Most connections at a time; fewer where the system allows too few open files",
+    )
+    max_connections_per_address: int = Field(
+        default=0,
+        ge=0,
+        description="Most connections from one address (IPv6: one /64); 0: half of all. "
+        "Behind a reverse proxy, whose address all of them have, as many as FERRET_MAX_CONNECTIONS",
+    )
+    header_seconds: float = Field(
+        default=10, gt=0, description="Seconds until a request's headers must be complete, from its connection on"
+    )
+    body_seconds: float = Field(
+        default=30,
+        gt=0,
+        description="Seconds that a body may take, and a client to read its answer, beyond those that "
+        "FERRET_BODY_BYTES_PER_SECOND gives it",
+    )
+    body_bytes_per_second: int = Field(
+        default=16384, ge=1, description="Slowest rate of a body, and of a client that reads its answer"
+    )
+    keep_alive_seconds: int = Field(
+        default=10, ge=1, description="Seconds after which a connection without a further request is closed"
+    )
+    stream_poll_seconds: float = Field(
+        default=0.5, gt=0, description="Seconds between two looks for new events of an experiment"
+    )
+    max_streams: int = Field(default=0, ge=0, description="Most event streams at a time; 0: half of the connections")
+    max_streams_per_token: int = Field(
+        default=1024, ge=1, description="Most event streams at a time with one token or session"
+    )
     shutdown_seconds: int = Field(default=5, ge=1, description="Seconds given to running requests when the API stops")

@@ -203,7 +203,8 @@ export interface paths {
          * Stream Events
          * @description Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
          *
-         *     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event.
+         *     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. A reader that falls too far
+         *     behind is disconnected, and resumes where it was.
          */
         get: operations["stream_events"];
         put?: never;
@@ -2891,7 +2892,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": unknown;
+                    "text/event-stream": string;
                 };
             };
             /** @description The experiment has ended and there are no more events: do not reconnect */
@@ -2933,6 +2934,15 @@ export interface operations {
             };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stream.refused`: Too many event streams are open. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
