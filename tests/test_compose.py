@@ -92,7 +92,7 @@ def test_every_container_is_confined(name: str) -> None:
     assert re.search(r"^USER (?!root)", DOCKERFILE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", set(COMPOSE["services"]) - {"migrate"})
+@pytest.mark.parametrize("name", sorted({*COMPOSE["services"]} - {"migrate"}))
 def test_every_service_that_stays_has_a_health_check(name: str) -> None:
     assert COMPOSE["services"][name]["healthcheck"]["test"]
 
