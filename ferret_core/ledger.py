@@ -7,12 +7,14 @@ record carries the hash of the one before, so that none can be changed or droppe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field
 
-from ferret_core.protocol.digest import DIGEST_HEX, digest_json
+from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
+from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import Strict
 
 LEDGER_VERSION = 1
@@ -22,14 +24,16 @@ class LedgerRecord(Strict):
     """One committed round. ``update`` is the digest of the blob that :meth:`Replica.advance` applies."""
 
     version: int = Field(default=LEDGER_VERSION, ge=LEDGER_VERSION, le=LEDGER_VERSION)
-    experiment: str
-    spec: str = Field(description="Digest of the resolved specification")
-    round: int = Field(ge=1)
-    base_digest: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
-    digest: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
-    update: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
-    contributions: tuple[tuple[str, str], ...] = Field(description="(participant, contribution digest), in order")
-    previous: str = Field(description="Hash of the record before; empty for round 1")
+    experiment: ExperimentId
+    spec: Digest = Field(description="Digest of the resolved specification")
+    round: int = Field(ge=1, le=MAX_ROUNDS)
+    base_digest: Digest
+    digest: Digest
+    update: Digest
+    contributions: tuple[tuple[ParticipantName, Digest], ...] = Field(
+        description="(participant, contribution digest), in order"
+    )
+    previous: Digest | Literal[""] = Field(description="Hash of the record before; empty for round 1")
 
     @property
     def hash(self) -> str:

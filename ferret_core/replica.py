@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from ferret_core import catalog
@@ -61,7 +62,12 @@ class Replica:
             raise broken(record, f"it does not start from this model (round {self.round}, {self.digest[:12]}…)")
         if digest_bytes(update) != record.update:
             raise broken(record, "the update's bytes are not those it names")
-        self._apply(update)
+        try:
+            self._apply(update)
+        except torch.OutOfMemoryError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            raise broken(record, f"its update cannot be applied ({type(error).__name__}: {error})") from error
         if self.digest != record.digest:
             raise broken(record, f"applying it gives {self.digest[:12]}…, recorded is {record.digest[:12]}…")
         self.head = record.hash

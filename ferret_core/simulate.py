@@ -16,11 +16,10 @@ from ferret_core.federated_data import FederatedData
 from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.participant import Part, contribute
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica import Replica
-
-EXPERIMENT = "simulation"
 
 
 class RoundResult(NamedTuple):
@@ -79,7 +78,7 @@ def simulate(
                 on_round(rounds[-1])
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        checkpoint.write(replica, EXPERIMENT, out)
+        checkpoint.write(replica, SIMULATION, out)
     return SimulationResult(rounds, ledger, replica.digest)
 
 
@@ -159,7 +158,7 @@ class _Simulation:
         """Asks the drawn clients in turn until as many as needed have contributed."""
         spec = self.replica.spec
         names = federation.sample(spec, number, federation.client_names(spec.participants.simulated), attempt)
-        tasks = federation.round_tasks(spec, EXPERIMENT, number, names, self.replica.digest, attempt=attempt)
+        tasks = federation.round_tasks(spec, SIMULATION, number, names, self.replica.digest, attempt=attempt)
         collected = _Collected(len(tasks), {}, {})
         for task in tasks:
             if len(collected.parts) == needed:
@@ -180,7 +179,7 @@ class _Simulation:
         """Moves the model on by the round; returns what the round cost."""
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
-        self.last = self.replica.fold(EXPERIMENT, (part.sealed for part in parts))
+        self.last = self.replica.fold(SIMULATION, (part.sealed for part in parts))
         seconds = time.perf_counter() - begin
         return round_cost([part.cost for part in parts], seconds, up, down)
 

@@ -39,6 +39,8 @@ def load(spec: ModelSpec) -> LoadedModel:
     disable_progress_bar()
 
     options: dict[str, Any] = {"revision": spec.revision} if spec.revision else {}
+    if Path(spec.source).expanduser().is_dir():
+        options["local_files_only"] = True  # whatever its files name, nothing is fetched for a folder
     try:
         tokenizer = AutoTokenizer.from_pretrained(spec.source, trust_remote_code=False, **options)
         # With output_loading_info the answer is a pair, which the library's types do not say.

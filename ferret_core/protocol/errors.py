@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
+from ferret_core.protocol.words import Line, shown_lines
+
 MOST_ERRORS = 20
 """Field errors that one problem tells of; of all others it gives the number."""
 LONGEST_DETAIL = 4_000
@@ -113,8 +115,8 @@ class FieldError(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    field: str
-    message: str
+    field: Line
+    message: Line
     value: Any = None
 
     @field_validator("field")
@@ -149,7 +151,8 @@ class FerretError(Exception):
 
     ``code`` must stand in :data:`PROBLEMS`; ``detail`` is a sentence that names the value and the next step;
     ``members`` are further members of the problem document (RFC 9457, section 3.2). At most :data:`MOST_ERRORS` of the
-    ``errors`` are kept; ``omitted`` counts the others.
+    ``errors`` are kept; ``omitted`` counts the others. What is said often quotes a participant, a server or a library:
+    it is made safe to show here, for terminals, logs and pages alike.
     """
 
     def __init__(
@@ -160,7 +163,7 @@ class FerretError(Exception):
         members: Mapping[str, Any] | None = None,
     ) -> None:
         told, omitted = errors if isinstance(errors, FieldErrors) else (errors, 0)
-        detail = cut(detail, LONGEST_DETAIL)
+        detail = cut(shown_lines(detail), LONGEST_DETAIL)
         super().__init__(detail)
         self.code = code
         self.detail = detail

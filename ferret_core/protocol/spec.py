@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import (
     MAX_EXAMPLES,
     MAX_REAL,
@@ -15,6 +16,7 @@ from ferret_core.protocol.limits import (
     Path,
     Revision,
 )
+from ferret_core.protocol.words import Line
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -158,7 +160,7 @@ class CheckpointSpec(Strict):
 class ExperimentSpec(Strict):
     """One federated tuning run; together with the base model and the data it determines every bit of the result."""
 
-    name: str = Field(min_length=1, max_length=120)
+    name: Line = Field(min_length=1, max_length=120)
     seed: Seed = 0
     rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS)
     model: ModelSpec
@@ -180,12 +182,12 @@ class RoundTask(Strict):
     number of those they were sampled from. All are derived by the service: clients never choose seeds.
     """
 
-    experiment: str
-    round: int = Field(ge=1)
-    participant: str
-    base_digest: str = Field(description="Digest of the global model to start from")
+    experiment: ExperimentId
+    round: int = Field(ge=1, le=MAX_ROUNDS)
+    participant: ParticipantName
+    base_digest: Digest = Field(description="Digest of the global model to start from")
     data_seed: int = Field(ge=0, lt=2**64)
     seed: int = Field(ge=0, lt=2**64)
     round_seed: int = Field(ge=0, lt=2**64)
-    rank: int = Field(ge=0)
-    population: int = Field(ge=1)
+    rank: int = Field(ge=0, lt=2**31)
+    population: int = Field(ge=1, lt=2**31)

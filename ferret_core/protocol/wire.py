@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from ferret_core.protocol.digest import DIGEST_HEX, canonical_json
+from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError, field_errors
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
+from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.metrics import names_of
 from ferret_core.protocol.spec import Strict
 
@@ -54,11 +56,11 @@ class ContributionMeta(Strict):
     """
 
     format: int = Field(default=FORMAT_VERSION, ge=FORMAT_VERSION, le=FORMAT_VERSION)
-    experiment: str
-    round: int = Field(ge=1)
-    participant: str
+    experiment: ExperimentId
+    round: int = Field(ge=1, le=MAX_ROUNDS)
+    participant: ParticipantName
     algorithm: str
-    base_digest: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
+    base_digest: Digest
     examples: int = Field(ge=1)
     projection: int | None = None
     seed: int | None = Field(default=None, ge=0, lt=2**64)

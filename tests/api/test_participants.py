@@ -156,7 +156,7 @@ def test_a_wrong_fence_is_refused_and_leaves_the_lease(site: Any, member: Member
     [
         ({"participant": "site-b"}, "metadata.participant"),
         ({"round": 2}, "metadata.round"),
-        ({"experiment": "exp_other"}, "metadata.experiment"),
+        ({"experiment": "exp_ffffffffffffffff"}, "metadata.experiment"),
         ({"algorithm": "ferret"}, "metadata.algorithm"),
         ({"seed": 7}, "metadata.seed"),
         ({"metrics": {"eval_loss": 0.0}}, "metadata.metrics.eval_loss"),

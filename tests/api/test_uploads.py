@@ -102,7 +102,11 @@ REFUSED: dict[str, tuple[Callable[[Member], Any], int, str]] = {
     "another one under the same key": (under_the_same_key, 409, "idempotency.conflict"),
     "another one": (another_one, 409, "contribution.duplicate"),
     "too large": (lambda m: m.upload(m.blob(size=1 << 16)), 413, "request.too_large"),
-    "for another experiment": (lambda m: m.upload(m.blob(experiment="exp_other")), 422, "contribution.malformed"),
+    "for another experiment": (
+        lambda m: m.upload(m.blob(experiment="exp_ffffffffffffffff")),
+        422,
+        "contribution.malformed",
+    ),
     "for another round": (lambda m: m.upload(m.blob(round=2)), 422, "contribution.malformed"),
     "as somebody else": (lambda m: m.upload(m.blob(participant="client-001")), 422, "contribution.malformed"),
     "cut off": (lambda m: m.upload(m.blob()[:-3]), 422, "contribution.malformed"),

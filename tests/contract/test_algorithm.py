@@ -62,7 +62,7 @@ class Run(NamedTuple):
 
 def _tasks(replica: Replica) -> list[RoundTask]:
     names = federation.client_names(replica.spec.participants.simulated)
-    return federation.round_tasks(replica.spec, "exp_test", replica.round + 1, names, replica.digest)
+    return federation.round_tasks(replica.spec, "exp_0000000000007e57", replica.round + 1, names, replica.digest)
 
 
 def _contributions(replica: Replica, data: FederatedData) -> list[Sealed]:
@@ -74,7 +74,7 @@ def _blobs(contributions: list[Sealed]) -> list[bytes]:
 
 
 def _fold(replica: Replica, contributions: list[Sealed]) -> LedgerEntry:
-    return replica.fold("exp_test", contributions)
+    return replica.fold("exp_0000000000007e57", contributions)
 
 
 @pytest.fixture(scope="session")

@@ -140,7 +140,14 @@ def _with_a_participant(service: Service, request: Request) -> None:
             target=Server(create_app(settings, context), context).run, args=([listener],), daemon=True
         )
         serving.start()
-        member = Membership(url, request["experiment"], request["participant"], CLINIC, request["token"], "")
+        member = Membership(
+            url=url,
+            experiment=request["experiment"],
+            participant=request["participant"],
+            name=CLINIC,
+            token=request["token"],
+            code="0" * 64,
+        )
         taking_part = threading.Thread(
             target=Participant(member, service.settings.home).run, args=(Path(request["examples"]),), daemon=True
         )

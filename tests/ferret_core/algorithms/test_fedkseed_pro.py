@@ -30,9 +30,9 @@ def replica_of(spec: ExperimentSpec) -> Replica:
 def one_round(replica: Replica) -> list[Sealed]:
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     names = client_names(replica.spec.participants.simulated)
-    tasks = round_tasks(replica.spec, "exp", replica.round + 1, names, replica.digest)
+    tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)
     sent = [contribute(replica, Client(task, data.shard(task.participant))).sealed for task in tasks]
-    replica.fold("exp", sent)
+    replica.fold("simulation", sent)
     return sent
 
 

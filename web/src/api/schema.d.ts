@@ -1796,7 +1796,10 @@ export interface components {
             data_seed: number;
             /** Experiment */
             experiment: string;
-            /** Participant */
+            /**
+             * Participant
+             * @description Unique in the experiment; letters, digits, dot, dash and underscore
+             */
             participant: string;
             /** Population */
             population: number;
