@@ -71,6 +71,15 @@ class ServiceSettings(BaseSettings):
     log_level: LogLevel = Field(default="info", description="Lowest level that is logged")
     log_format: LogFormat = Field(default="text", description="Lines for people, or one JSON document per line")
 
+    log_bytes: int = Field(
+        default=10 << 20,
+        ge=1024,
+        description="Size of a log under home at which ferret serve begins a new one, in bytes",
+    )
+    log_files: int = Field(
+        default=3, ge=1, description="Older logs of each process that are kept under home as .1, .2, …"
+    )
+
     @classmethod
     def read(cls, **given: Any) -> Self:
         """The settings from the environment, ``given`` over them; ``settings.invalid`` names the wrong variables."""
