@@ -22,6 +22,12 @@ def sample_size(spec: ExperimentSpec, population: int) -> int:
     return math.ceil(spec.participants.fraction * population)
 
 
+def asked_size(spec: ExperimentSpec, population: int) -> int:
+    """How many of the population are asked: those needed and the over-selected."""
+    needed = sample_size(spec, population)
+    return min(population, needed + _ceil_of(spec.round.over_selection, needed))
+
+
 def sample(spec: ExperimentSpec, round_number: int, names: Iterable[str], attempt: int = 1) -> list[str]:
     """The names asked in an attempt at a round, in the order drawn: uniformly, the same on every machine.
 
@@ -30,8 +36,7 @@ def sample(spec: ExperimentSpec, round_number: int, names: Iterable[str], attemp
     """
     again = _again(attempt)
     ranked = sorted(names, key=lambda name: derive_seed(spec.seed, "sample", round_number, name, *again))
-    needed = sample_size(spec, len(ranked))
-    return ranked[: needed + _ceil_of(spec.round.over_selection, needed)]
+    return ranked[: asked_size(spec, len(ranked))]
 
 
 def round_tasks(

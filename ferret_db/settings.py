@@ -68,6 +68,11 @@ class ServiceSettings(BaseSettings):
     lease_seconds: float = Field(
         default=60, gt=0, description="Seconds without a heartbeat after which work is considered lost and redone"
     )
+    running_experiments: int = Field(
+        default=4,
+        ge=1,
+        description="How many experiments without real participants run at once; others wait in order of submission",
+    )
     log_level: LogLevel = Field(default="info", description="Lowest level that is logged")
     log_format: LogFormat = Field(default="text", description="Lines for people, or one JSON document per line")
 

@@ -36,7 +36,7 @@ class Context:
             settings=settings,
             admin=admin_token.load(settings),
             broker=broker,
-            database=Database(settings.database_url, dispatch=broker.send),
+            database=Database(settings.database_url, broker.send, settings.running_experiments),
             storage=open_storage(settings.storage_url),
         )
 

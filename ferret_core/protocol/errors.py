@@ -84,6 +84,7 @@ PROBLEMS: dict[str, Problem] = {
     "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
     "task.dead": Problem("A task failed too often and is not tried again", 500, Exit.FAILURE),
+    "broker.missing": Problem("The broker that carries task messages does not answer", 503, Exit.UNREACHABLE),
     "worker.stopping": Problem("The worker is stopping and returns its work", 503, Exit.FAILURE),
     "memory.exhausted": Problem("The device does not have enough memory", 507, Exit.FAILURE),
     "backup.invalid": Problem("The backup cannot be used", 422, Exit.FAILURE),

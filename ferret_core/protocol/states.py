@@ -21,8 +21,10 @@ class ExperimentState(StrEnum):
 
 
 class RoundState(StrEnum):
-    """open → frozen → committed | abandoned."""
+    """(opening →) open → frozen → committed | abandoned. A round of many participants is prepared while it is opening:
+    nobody works on it yet."""
 
+    OPENING = "opening"
     OPEN = "open"
     FROZEN = "frozen"
     COMMITTED = "committed"
@@ -57,6 +59,7 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
     ),
     ExperimentState.PAUSED: frozenset({ExperimentState.RUNNING, ExperimentState.FAILED, ExperimentState.CANCELLED}),
     ExperimentState.COMPLETED: frozenset({ExperimentState.RUNNING}),
+    RoundState.OPENING: frozenset({RoundState.OPEN, RoundState.ABANDONED}),
     RoundState.OPEN: frozenset({RoundState.FROZEN, RoundState.ABANDONED}),
     RoundState.FROZEN: frozenset({RoundState.COMMITTED, RoundState.ABANDONED}),
     AssignmentState.PENDING: frozenset({AssignmentState.LEASED, AssignmentState.REJECTED, AssignmentState.EXPIRED}),

@@ -32,6 +32,7 @@ def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:
     free = _released(s, assignment, now) if assignment.state == AssignmentState.LEASED else assignment
     if free is None or free.state != AssignmentState.PENDING:
         return None
+    outbox.drop(s, TaskName.TRAIN, assignment_id)
     return swap(
         s,
         free,
@@ -57,7 +58,7 @@ def give_back(s: Session, assignment_id: str, fence: int) -> None:
     if swap(s, assignment, AssignmentState.PENDING, lease_until=None) is None:
         raise _lost(assignment, fence)
     if assignment.kind == ParticipantKind.SIMULATED:
-        outbox.add(s, TaskName.TRAIN, assignment_id)
+        outbox.add(s, TaskName.TRAIN, assignment_id, assignment.experiment_id)
 
 
 def check(

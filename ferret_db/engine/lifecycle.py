@@ -88,6 +88,7 @@ def pause(s: Session, experiment_id: str) -> Experiment:
         rounds.stop_clock(s, round_)
         assignments.take_back(s, round_.id)
     events.add(s, experiment_id, "experiment.paused")
+    outbox.touch(s, experiment_id)  # its place is free
     return paused
 
 
@@ -101,7 +102,7 @@ def resume(s: Session, experiment_id: str) -> Experiment:
     resumed = _move(s, experiment, ExperimentState.RUNNING)
     for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN):
         rounds.start_clock(s, round_)
-        outbox.add_all(s, TaskName.TRAIN, assignments.waiting_simulated(s, round_.id))
+    outbox.withdraw(s, experiment_id, [TaskName.TRAIN])  # of what was taken in the meantime nothing came
     events.add(s, experiment_id, "experiment.resumed")
     outbox.add(s, TaskName.COORDINATE, experiment_id)
     return resumed
@@ -162,10 +163,11 @@ def delete(s: Session, experiment_id: str) -> None:
 
 
 def abandon_round(s: Session, round_: Round, error: dict[str, Any] | None) -> None:
-    """open or frozen → abandoned; the caller has locked the experiment."""
+    """opening, open or frozen → abandoned; the caller has locked the experiment."""
     if swap(s, round_, RoundState.ABANDONED, error=error) is None:
         return
     assignments.expire(s, round_.id)
+    outbox.withdraw(s, round_.experiment_id, [TaskName.TRAIN])
     data = {} if error is None else {"code": error["code"], "detail": error["detail"]}
     events.add(s, round_.experiment_id, "round.abandoned", round=round_.number, data=data)
 
@@ -194,10 +196,12 @@ def _finish(s: Session, experiment_id: str, state: ExperimentState, error: dict[
     if experiment.state == state:
         return experiment
     finished = _move(s, experiment, state, error=error, finished_at=utcnow())
-    for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN, RoundState.FROZEN):
+    for round_ in rounds.in_states(s, experiment_id, RoundState.OPENING, RoundState.OPEN, RoundState.FROZEN):
         abandon_round(s, round_, error)
     data = {} if error is None else {"code": error["code"], "detail": error["detail"]}
     events.add(s, experiment_id, _FINAL_EVENTS[state], data=data)
+    outbox.withdraw(s, experiment_id, [task for task in TaskName if task != TaskName.REPAIR])
+    outbox.touch(s, experiment_id)  # its place is free
     return finished
 
 

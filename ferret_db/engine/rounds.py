@@ -17,7 +17,7 @@ from ferret_core.protocol.tasks import TaskName
 from ferret_db import clock
 from ferret_db.engine import checkpoints, lifecycle
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.repositories import assignments, contributions, events, experiments, ledger, outbox
+from ferret_db.repositories import assignments, contributions, events, experiments, ledger, outbox, service
 from ferret_db.repositories import metrics as metric_rows
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories._swap import swap
@@ -40,29 +40,51 @@ def open_round(
     all if not given. A round that is already open, frozen or committed is returned as it is, and after an abandoned one
     comes the next attempt; ``experiment.conflict`` unless the experiment runs and this round is next.
     """
-    experiment = experiments.lock(s, experiment_id)
-    last = round_rows.latest(s, experiment_id, number)
-    if last is not None and last.state != RoundState.ABANDONED:
-        return last
-    base_digest = _base_of_next(experiment, number)
-    opened_at = clock.now(s)
-    round_ = Round(
-        experiment_id=experiment_id,
-        number=number,
-        attempt=1 if last is None else last.attempt + 1,
-        base_digest=base_digest,
-        opened_at=opened_at,
-        deadline_at=opened_at + timedelta(seconds=deadline_seconds),
-        needed=needed,
-        bytes_down=bytes_down_each * len(tasks),
-    )
-    round_rows.add(s, round_)
-    rows = [_assignment(round_, *task) for task in tasks]
-    assignments.add_all(s, rows)
-    data = {"participants": len(tasks), "attempt": round_.attempt, "deadline_at": round_.deadline_at.isoformat()}
-    events.add(s, experiment_id, "round.opened", round=number, data=data)
-    outbox.add_all(s, TaskName.TRAIN, [row["id"] for row in rows if row["kind"] == ParticipantKind.SIMULATED])
+    round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down_each * len(tasks), needed)
+    if begun:
+        assignments.add_all(s, [_assignment(round_, *task) for task in tasks])
+        _opened(s, round_, deadline_seconds, len(tasks))
     return round_
+
+
+def announce_round(
+    s: Session,
+    experiment_id: str,
+    number: int,
+    population: Sequence[str],
+    deadline_seconds: float,
+    bytes_down: int,
+    needed: int | None = None,
+) -> Round:
+    """The same for more participants than one transaction should add: the round is opening, and has none yet.
+
+    ``population`` names the real participants that it is drawn from, beside the simulated ones. Each :func:`fill_round`
+    adds some, and :func:`open_announced` has the round begin. All three may be repeated.
+    """
+    state = RoundState.OPENING
+    return _begin(s, experiment_id, number, deadline_seconds, bytes_down, needed, state, list(population))[0]
+
+
+def fill_round(s: Session, round_id: str, tasks: Sequence[tuple[RoundTask, ParticipantKind, str | None]]) -> bool:
+    """Adds pending assignments to the opening round, but for participants that have one; False if it is not opening."""
+    experiments.lock(s, round_rows.get(s, round_id).experiment_id)
+    round_ = round_rows.get(s, round_id)
+    if round_.state != RoundState.OPENING:
+        return False
+    assignments.add_missing(s, [_assignment(round_, *task) for task in tasks])
+    return True
+
+
+def open_announced(s: Session, round_id: str, participants: int, deadline_seconds: float) -> None:
+    """opening → open, now that all of its assignments are there: the time to the deadline begins."""
+    experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
+    round_ = round_rows.get(s, round_id)
+    if round_.state != RoundState.OPENING or experiment.state != ExperimentState.RUNNING:
+        return
+    deadline_at = service.time_ahead(s) + timedelta(seconds=deadline_seconds)
+    opened = swap(s, round_, RoundState.OPEN, opened_at=clock.utcnow(), deadline_at=deadline_at, population=None)
+    if opened is not None:
+        _opened(s, opened, deadline_seconds, participants)
 
 
 def freeze_if_due(s: Session, round_id: str) -> bool:
@@ -84,7 +106,7 @@ def close_if_due(s: Session, experiment: Experiment, round_: Round, counts: Mapp
     accepted = counts.get(AssignmentState.ACCEPTED, 0)
     waiting = counts.get(AssignmentState.PENDING, 0) + counts.get(AssignmentState.LEASED, 0)
     needed = round_.needed or sum(counts.values())
-    if accepted < needed and waiting and clock.now(s) < round_.deadline_at:
+    if accepted < needed and waiting and service.time(s) < round_.deadline_at:
         return False
     quorum = federation.quorum_size(spec_of(experiment).round.quorum, needed)
     if accepted >= quorum:
@@ -137,7 +159,7 @@ def commit_round(
     if artifacts:
         checkpoints.add(s, experiment.id, number, artifacts)
     if federation.evaluation_due(spec_of(experiment), number):
-        outbox.add(s, TaskName.EVALUATE, round_id)
+        outbox.add(s, TaskName.EVALUATE, round_id, experiment.id)
     return True
 
 
@@ -177,6 +199,43 @@ def _miss(s: Session, experiment: Experiment, round_: Round, error: FerretError)
     outbox.add(s, TaskName.COORDINATE, experiment.id)
 
 
+def _begin(
+    s: Session,
+    experiment_id: str,
+    number: int,
+    deadline_seconds: float,
+    bytes_down: int,
+    needed: int | None,
+    state: RoundState = RoundState.OPEN,
+    population: list[str] | None = None,
+) -> tuple[Round, bool]:
+    """The round, and whether this call began it."""
+    experiment = experiments.lock(s, experiment_id)
+    last = round_rows.latest(s, experiment_id, number)
+    if last is not None and last.state != RoundState.ABANDONED:
+        return last, False
+    round_ = Round(
+        experiment_id=experiment_id,
+        number=number,
+        attempt=1 if last is None else last.attempt + 1,
+        state=state,
+        base_digest=_base_of_next(experiment, number),
+        opened_at=clock.now(s),
+        deadline_at=service.time_ahead(s) + timedelta(seconds=deadline_seconds),
+        needed=needed,
+        population=population,
+        bytes_down=bytes_down,
+    )
+    return round_rows.add(s, round_), True
+
+
+def _opened(s: Session, round_: Round, deadline_seconds: float, participants: int) -> None:
+    deadline_at = round_.opened_at + timedelta(seconds=deadline_seconds)
+    data = {"participants": participants, "attempt": round_.attempt, "deadline_at": deadline_at.isoformat()}
+    events.add(s, round_.experiment_id, "round.opened", round=round_.number, data=data)
+    outbox.touch(s, round_.experiment_id)
+
+
 def _base_of_next(experiment: Experiment, number: int) -> str:
     """The digest that round ``number`` starts from."""
     if experiment.state != ExperimentState.RUNNING or experiment.digest is None or number != experiment.round + 1:
@@ -209,5 +268,6 @@ def _freeze(s: Session, round_: Round) -> bool:
     assignments.expire(s, round_.id)
     data = {"accepted": len(accepted), "frozen_digest": digest}
     events.add(s, round_.experiment_id, "round.frozen", round=round_.number, data=data)
-    outbox.add(s, TaskName.AGGREGATE, round_.id)
+    outbox.withdraw(s, round_.experiment_id, [TaskName.TRAIN])
+    outbox.add(s, TaskName.AGGREGATE, round_.id, round_.experiment_id)
     return True

@@ -66,6 +66,11 @@ def held(s: Session, task: TaskName, argument: str, seconds: float = GONE_SECOND
     return s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
 
 
+def in_hand(s: Session, task: TaskName, argument: ColumnElement[str], seconds: float) -> ColumnElement[bool]:
+    """The same as a condition, for an ``argument`` that is another table's column."""
+    return exists().where(TaskRun.task == task, TaskRun.argument == argument, _in_hand(s, seconds))
+
+
 def orphaned(s: Session, seconds: float = GONE_SECONDS) -> Sequence[TaskRun]:
     """The runs whose worker is gone, has not been seen for ``seconds``, or has turned to something else."""
     query = select(TaskRun).where(TaskRun.dead_at.is_(None), TaskRun.worker.is_not(None), ~_in_hand(s, seconds))

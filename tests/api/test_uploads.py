@@ -59,8 +59,7 @@ class Member(NamedTuple):
         with self.site.database.read() as s:
             round_id = rounds.latest(s, self.experiment_id).id
         self.site.expire(Round, "deadline_at", round_id)
-        with self.site.database.begin() as s:
-            reconcile(s)
+        reconcile(self.site.database)
 
 
 @pytest.fixture

@@ -38,8 +38,10 @@ from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories.references import Reference
 from ferret_sdk.membership import Membership
 from ferret_sdk.participant import Participant
+from ferret_worker import coordinate
 from ferret_worker.settings import WorkerSettings
 
+coordinate.OPENED_AT_ONCE = 1  # a round of two is opened in steps, as one of thousands is
 CLINIC = "clinic"
 TURNS = 40
 KILLED_ON_PURPOSE = 100

@@ -9,12 +9,14 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_core.protocol.tasks import TaskName
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
+from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import ledger, rounds
+from ferret_db.repositories import contributions, ledger, rounds
+from ferret_worker import repair
 from ferret_worker.aggregate import aggregate
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -128,3 +130,30 @@ def test_a_worker_that_stops_leaves_the_fold_to_another(service: Service, frozen
     assert (caught.value.code, service.context._models) == ("worker.stopping", {})
     aggregate(service.new_context(), frozen)
     assert experiment_of(service, frozen).round == 1
+
+
+def test_files_that_are_lost_during_their_repair_cost_no_attempt(
+    service: Service, frozen: str, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete_all() -> None:
+        with service.database.read() as s:
+            for row in contributions.of_round(s, frozen):
+                service.context.storage.path(blob_location(FileKind.CONTRIBUTION, row.digest)).unlink()
+
+    rebuild, rebuilds = repair.rebuild, list[str]()
+
+    def disturbed(*args: Any) -> bool:
+        rebuilds.append("once more")
+        found = rebuild(*args)
+        if len(rebuilds) == 1:
+            delete_all()
+        return found
+
+    monkeypatch.setattr(repair, "rebuild", disturbed)
+    delete_all()
+    service.perform(TaskName.AGGREGATE, frozen)
+    with service.database.read() as s:
+        round_ = rounds.get(s, frozen)
+    assert (round_.state, round_.attempt, len(rebuilds)) == (RoundState.COMMITTED, 1, 2)
+    service.run()
+    assert experiment_of(service, frozen).digest == simulate(toy_spec(rounds=2)).digest

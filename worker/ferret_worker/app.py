@@ -37,7 +37,8 @@ def work(settings: WorkerSettings, queue: Queue) -> None:
     if settings.threads:
         torch.set_num_threads(settings.threads)
     celery = create_celery(settings)
-    context = Context(settings, Database(settings.database_url, dispatcher(celery)), open_storage(settings.storage_url))
+    database = Database(settings.database_url, dispatcher(celery), settings.running_experiments)
+    context = Context(settings, database, open_storage(settings.storage_url))
     presence = Presence(context.database, identity(queue, context.device.type), settings.gone_seconds / 3)
     register(celery, context, presence)
     _attend(context, presence)
@@ -60,7 +61,7 @@ def work(settings: WorkerSettings, queue: Queue) -> None:
 
 def _attend(context: Context, presence: Presence) -> None:
     """Connects what runs beside the tasks to Celery's signals."""
-    reconciler = Reconciler(context)
+    reconciler = Reconciler(context, presence.who.id)
 
     def start(**_: object) -> None:
         signal.signal(signal.SIGQUIT, _exit_at_once)

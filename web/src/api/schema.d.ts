@@ -1774,10 +1774,11 @@ export interface components {
         };
         /**
          * RoundState
-         * @description open → frozen → committed | abandoned.
+         * @description (opening →) open → frozen → committed | abandoned. A round of many participants is prepared while it is opening:
+         *     nobody works on it yet.
          * @enum {string}
          */
-        RoundState: "open" | "frozen" | "committed" | "abandoned";
+        RoundState: "opening" | "open" | "frozen" | "committed" | "abandoned";
         /**
          * RoundTask
          * @description What one participant does in one round; the same for simulated clients and real participants.
