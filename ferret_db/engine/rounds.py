@@ -22,14 +22,17 @@ from ferret_db.repositories import metrics as metric_rows
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories._swap import swap
 from ferret_db.repositories.experiments import spec_of
-from ferret_db.tables import Experiment, LedgerEntry, Round, new_id
+from ferret_db.tables import Experiment, LedgerEntry, Round
+
+Task = tuple[RoundTask, ParticipantKind, str | None]
+"""What a participant is to do, of which kind it is, and a real one's id."""
 
 
 def open_round(
     s: Session,
     experiment_id: str,
     number: int,
-    tasks: Sequence[tuple[RoundTask, ParticipantKind, str | None]],
+    tasks: Sequence[Task],
     deadline_seconds: float,
     bytes_down_each: int,
     needed: int | None = None,
@@ -42,7 +45,7 @@ def open_round(
     """
     round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down_each * len(tasks), needed)
     if begun:
-        assignments.add_all(s, [_assignment(round_, *task) for task in tasks])
+        assignments.add_all(s, [_assignment(round_, *task) for task in enumerate(tasks)])
         _opened(s, round_, deadline_seconds, len(tasks))
     return round_
 
@@ -65,8 +68,9 @@ def announce_round(
     return _begin(s, experiment_id, number, deadline_seconds, bytes_down, needed, state, list(population))[0]
 
 
-def fill_round(s: Session, round_id: str, tasks: Sequence[tuple[RoundTask, ParticipantKind, str | None]]) -> bool:
-    """Adds pending assignments to the opening round, but for participants that have one; False if it is not opening."""
+def fill_round(s: Session, round_id: str, tasks: Sequence[tuple[int, Task]]) -> bool:
+    """Adds pending assignments, each with its place among all, but for participants that have one; False if the round
+    is not opening."""
     experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
     if round_.state != RoundState.OPENING:
@@ -247,9 +251,12 @@ def _base_of_next(experiment: Experiment, number: int) -> str:
     return experiment.digest
 
 
-def _assignment(round_: Round, task: RoundTask, kind: ParticipantKind, participant_id: str | None) -> dict[str, Any]:
+def _assignment(round_: Round, place: int, what: Task) -> dict[str, Any]:
+    """Its id sorts by its place: those drawn first are called first."""
+    task, kind, participant_id = what
+    first = int(round_.id.removeprefix("rnd_"), 16) >> 1
     return {
-        "id": new_id("asg"),
+        "id": f"asg_{first + place:016x}",
         "experiment_id": round_.experiment_id,
         "round_id": round_.id,
         "round": round_.number,

@@ -64,7 +64,7 @@ def calls(s: Session, patience: Patience) -> list[Call]:
     of_round = select(Round.id, Experiment.id).join(Experiment, Experiment.id == Round.experiment_id)
     of_round = of_round.where(Experiment.state.in_(_UNFINISHED))
     unfinished = of_experiment.where(Experiment.state.in_(_UNFINISHED))
-    wanted: list[tuple[TaskName, Select[Any], float]] = [
+    wanted: list[tuple[TaskName, Select[str, str], float]] = [
         (TaskName.COORDINATE, of_experiment.where(moving, ~exists().where(*under_way)), patience.forgotten),
         (
             TaskName.AGGREGATE,
@@ -86,7 +86,7 @@ def calls(s: Session, patience: Patience) -> list[Call]:
 
 
 def _in_nobodys_hands(
-    s: Session, task: TaskName, query: Select[Any], seconds: float, gone: float
+    s: Session, task: TaskName, query: Select[str, str], seconds: float, gone: float
 ) -> ColumnElement[bool]:
     argument = query.selected_columns[0]
     return and_(~outbox.called(s, task, argument, seconds), ~task_runs.in_hand(s, task, argument, gone))

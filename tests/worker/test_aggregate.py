@@ -15,7 +15,7 @@ from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import contributions, ledger, rounds
+from ferret_db.repositories import contributions, ledger, outbox, rounds
 from ferret_worker import repair
 from ferret_worker.aggregate import aggregate
 
@@ -29,7 +29,10 @@ def frozen(service: Service, toy_spec: SpecFactory) -> str:
     service.submit(toy_spec(rounds=2))
     while service.messages[0].task != TaskName.AGGREGATE:
         service.step()
-    return service.messages.popleft().argument
+    message = service.messages.popleft()
+    with service.database.begin() as s:
+        outbox.take(s, message.task, message.argument)
+    return message.argument
 
 
 @pytest.fixture

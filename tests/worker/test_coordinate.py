@@ -116,8 +116,10 @@ def test_nobody_works_on_a_round_before_all_of_it_is_there(
     fill, filled = round_engine.fill_round, list[bool]()
 
     def stopped(*args: Any) -> bool:
-        filled.append(fill(*args))
-        return len(filled) != 2  # as if the round were over
+        """As if the round were over after two of three steps."""
+        if len(filled) < 2:
+            filled.append(fill(*args))
+        return len(filled) < 2
 
     monkeypatch.setattr(round_engine, "fill_round", stopped)
     experiment_id = service.submit(toy_spec(participants={"simulated": 5}))
@@ -128,6 +130,7 @@ def test_nobody_works_on_a_round_before_all_of_it_is_there(
     assert len(rows) == 4
     with service.database.begin() as s:
         assert leases.lease(s, rows[0].id, 60) is None
+    monkeypatch.setattr(round_engine, "fill_round", fill)
     service.later()
     service.run()
     assert service.experiment(experiment_id).state == ExperimentState.COMPLETED

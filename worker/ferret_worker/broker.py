@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import redis
 
 from ferret_core.protocol.tasks import Queue
@@ -23,7 +21,7 @@ class Broker:
     def drained(self) -> frozenset[Queue]:
         """The queues without a message, one that a worker works on left out; ``OSError`` without an answer."""
         try:
-            lengths = {queue: cast(int, self._client.llen(str(queue))) for queue in Queue}
+            lengths = {queue: self._client.llen(str(queue)) for queue in Queue}
         except redis.RedisError as error:
             raise ConnectionError(f"the broker does not answer: {error}") from error
         return frozenset(queue for queue, length in lengths.items() if not length)

@@ -10,7 +10,7 @@ from ferret_core import federation
 from ferret_core.failpoints import failpoint
 from ferret_core.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.database import Database
@@ -55,7 +55,7 @@ def open_announced(database: Database, experiment_id: str) -> None:
     population = {name: joined[name] for name in round_.population or []}
     spec = experiments.spec_of(experiment)
     tasks = _tasks(spec, experiment, round_.number, round_.attempt, population)
-    missing = [task for task in tasks if task[0].participant not in there]
+    missing = [(place, task) for place, task in enumerate(tasks) if task[0].participant not in there]
     for begin in range(0, len(missing), OPENED_AT_ONCE):
         with database.begin(flush=False) as s:
             if not round_engine.fill_round(s, round_.id, missing[begin : begin + OPENED_AT_ONCE]):
@@ -122,7 +122,7 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
 
 def _tasks(
     spec: ExperimentSpec, experiment: Experiment, number: int, attempt: int, joined: Mapping[str, str]
-) -> list[tuple[RoundTask, ParticipantKind, str | None]]:
+) -> list[round_engine.Task]:
     """What those drawn from simulated clients and the real participants that ``joined`` (ids by name) are to do."""
     population = [*federation.client_names(spec.participants.simulated), *joined]
     names = federation.sample(spec, number, population, attempt)
