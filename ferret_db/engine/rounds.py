@@ -218,14 +218,15 @@ def _begin(
     last = round_rows.latest(s, experiment_id, number)
     if last is not None and last.state != RoundState.ABANDONED:
         return last, False
+    opened_at = clock.now(s)
     round_ = Round(
         experiment_id=experiment_id,
         number=number,
         attempt=1 if last is None else last.attempt + 1,
         state=state,
         base_digest=_base_of_next(experiment, number),
-        opened_at=clock.now(s),
-        deadline_at=service.time_ahead(s) + timedelta(seconds=deadline_seconds),
+        opened_at=opened_at,
+        deadline_at=service.time_ahead(s, opened_at) + timedelta(seconds=deadline_seconds),
         needed=needed,
         population=population,
         bytes_down=bytes_down,

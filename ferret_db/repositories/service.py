@@ -60,9 +60,12 @@ def time(s: Session) -> datetime:
     return clock.now(s) if row is None else row.time_at
 
 
-def time_ahead(s: Session) -> datetime:
-    """The service's time now, rather late than early where the clock has jumped since: deadlines begin here."""
-    row, now = get(s), clock.now(s)
+def time_ahead(s: Session, now: datetime | None = None) -> datetime:
+    """The service's time at ``now`` of the database's clock: deadlines begin here.
+
+    It is rather late than early where the clock has jumped since the last tick.
+    """
+    row, now = get(s), now or clock.now(s)
     if row is None:
         return now
     since = (now - row.ticked_at).total_seconds()
@@ -71,7 +74,8 @@ def time_ahead(s: Session) -> datetime:
 
 def as_told(s: Session, moment: datetime) -> datetime:
     """A moment of the service's time by the database's clock, for people."""
-    return moment + (clock.now(s) - time_ahead(s))
+    now = clock.now(s)
+    return moment + (now - time_ahead(s, now))
 
 
 def forgive(s: Session, lease_seconds: float) -> None:

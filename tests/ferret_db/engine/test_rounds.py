@@ -230,7 +230,9 @@ def test_rejections_do_not_count_towards_the_needed(lab: Any) -> None:
     assert lab.get(round_).state == RoundState.FROZEN
 
 
-def test_a_thousand_assignments_take_as_many_statements_as_three(url: str, lab: Any) -> None:
+def test_a_thousand_assignments_take_as_many_statements_as_three(url: str, lab: Any, sent: Any) -> None:
+    sent.taken = False
+
     def statements(participants: int) -> int:
         experiment, counted = lab.start(), []
 
