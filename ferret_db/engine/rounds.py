@@ -64,8 +64,11 @@ def announce_round(
     ``population`` names the real participants that it is drawn from, beside the simulated ones. Each :func:`fill_round`
     adds some, and :func:`open_announced` has the round begin. All three may be repeated.
     """
-    state = RoundState.OPENING
-    return _begin(s, experiment_id, number, deadline_seconds, bytes_down, needed, state, list(population))[0]
+    opening = RoundState.OPENING, list(population)
+    round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down, needed, *opening)
+    if begun:
+        outbox.add(s, TaskName.COORDINATE, experiment_id)
+    return round_
 
 
 def fill_round(s: Session, round_id: str, tasks: Sequence[tuple[int, Task]]) -> bool:

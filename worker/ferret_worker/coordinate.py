@@ -12,12 +12,11 @@ from ferret_core.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
-from ferret_core.protocol.tasks import TaskName
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.tasks import TRANSIENT
-from ferret_db.repositories import assignments, experiments, ledger, metrics, outbox, participants, rounds
+from ferret_db.repositories import assignments, experiments, ledger, metrics, participants, rounds
 from ferret_db.tables import Experiment
 from ferret_worker import checkpoints
 from ferret_worker.context import Context
@@ -114,7 +113,6 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     deadline = spec.round.deadline_seconds
     if population > OPENED_AT_ONCE:
         round_engine.announce_round(s, experiment.id, number, list(joined), deadline, bytes_down * asked, needed)
-        outbox.add(s, TaskName.COORDINATE, experiment.id)
         return
     tasks = _tasks(spec, experiment, number, rounds.next_attempt(s, experiment.id, number), joined)
     round_engine.open_round(s, experiment.id, number, tasks, deadline, bytes_down, needed)
