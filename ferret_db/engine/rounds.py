@@ -45,7 +45,7 @@ def open_round(
     """
     round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down_each * len(tasks), needed)
     if begun:
-        assignments.add_all(s, [_assignment(round_, *task) for task in enumerate(tasks)])
+        assignments.add_all(s, assignment_rows(round_, tasks))
         _opened(s, round_, deadline_seconds, len(tasks))
     return round_
 
@@ -71,14 +71,17 @@ def announce_round(
     return round_
 
 
-def fill_round(s: Session, round_id: str, tasks: Sequence[tuple[int, Task]]) -> bool:
-    """Adds pending assignments, each with its place among all, but for participants that have one; False if the round
-    is not opening."""
-    experiments.lock(s, round_rows.get(s, round_id).experiment_id)
-    round_ = round_rows.get(s, round_id)
-    if round_.state != RoundState.OPENING:
+def assignment_rows(round_: Round, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+    """What :func:`fill_round` adds for all of the round's tasks, in their order."""
+    return [_assignment(round_, *task) for task in enumerate(tasks)]
+
+
+def fill_round(s: Session, round_: Round, rows: Sequence[dict[str, Any]]) -> bool:
+    """Adds some of the round's pending assignments, if they are not there; False if the round is not opening."""
+    experiments.lock(s, round_.experiment_id)
+    if round_rows.get(s, round_.id).state != RoundState.OPENING:
         return False
-    assignments.add_missing(s, [_assignment(round_, *task) for task in tasks])
+    assignments.add_missing(s, rows)
     return True
 
 

@@ -27,7 +27,8 @@ def add_all(s: Session, rows: Sequence[dict[str, Any]]) -> None:
 
 def add_missing(s: Session, rows: Sequence[dict[str, Any]]) -> None:
     """The same, but for participants that have an assignment in the round already."""
-    s.execute(upsert(s, Assignment).on_conflict_do_nothing(), rows)
+    # On the connection: the ORM would take several times as long, and the write lock with it.
+    s.connection().execute(upsert(s, Assignment).on_conflict_do_nothing(), rows)
 
 
 def participants(s: Session, round_id: str) -> set[str]:

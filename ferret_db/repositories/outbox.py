@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
@@ -266,7 +266,9 @@ def _uncalled() -> tuple[ColumnElement[bool], ...]:
     return pending, Assignment.kind == ParticipantKind.SIMULATED, ~call
 
 
-def _occupied(experiment_id: str | ColumnElement[str], queue: Queue | ColumnElement[Queue]) -> ColumnElement[bool]:
+def _occupied(
+    experiment_id: SQLColumnExpression[str], queue: Queue | SQLColumnExpression[Queue]
+) -> ColumnElement[bool]:
     """Whether a message of the experiment is at the broker in this queue."""
     ahead = aliased(OutboxMessage)
     at_broker = ahead.sent_at.is_not(None), ahead.taken_at.is_(None)

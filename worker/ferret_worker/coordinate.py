@@ -21,7 +21,7 @@ from ferret_db.tables import Experiment
 from ferret_worker import checkpoints
 from ferret_worker.context import Context
 
-OPENED_AT_ONCE = 500
+OPENED_AT_ONCE = 250
 """A round drawn from more participants is opened in several transactions of so many assignments each."""
 
 
@@ -54,10 +54,11 @@ def open_announced(database: Database, experiment_id: str) -> None:
     population = {name: joined[name] for name in round_.population or []}
     spec = experiments.spec_of(experiment)
     tasks = _tasks(spec, experiment, round_.number, round_.attempt, population)
-    missing = [(place, task) for place, task in enumerate(tasks) if task[0].participant not in there]
+    rows = round_engine.assignment_rows(round_, tasks)
+    missing = [row for row in rows if row["participant"] not in there]
     for begin in range(0, len(missing), OPENED_AT_ONCE):
         with database.begin(flush=False) as s:
-            if not round_engine.fill_round(s, round_.id, missing[begin : begin + OPENED_AT_ONCE]):
+            if not round_engine.fill_round(s, round_, missing[begin : begin + OPENED_AT_ONCE]):
                 return
         failpoint("coordinate.filled")
     with database.begin() as s:
