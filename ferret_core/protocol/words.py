@@ -17,8 +17,8 @@ from pydantic import BeforeValidator
 _BREAKS = re.compile("[\t-\r\x85\u2028\u2029]")
 _UNSEEN = (
     "\x00-\x1f\x7f-\x9f"  # C0 with ESC, DEL, C1
-    "\u00ad\u180e\u200b\u2060-\u2064\ufeff"  # soft hyphen, invisible spaces and operators
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # writing direction
+    "\u00ad\u180e\u200b\ufeff"  # soft hyphen, vowel separator, spaces of no width
+    "\u061c\u200e\u200f\u202a-\u202e\u2060-\u206f"  # writing direction, invisible operators
     "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"  # annotations, shorthand, tags
     "\ud800-\udfff"  # halves of a character, which no output can encode
 )

@@ -246,6 +246,19 @@ def test_a_participant_gives_up_with_a_reason(site: Any, member: Member) -> None
     assert rejected["error"]["detail"] == "line 3 of data.jsonl is cut off"
 
 
+def test_a_reason_is_kept_without_what_a_terminal_or_a_page_obeys(site: Any, member: Member) -> None:
+    leased = lease(member)
+    report = {
+        "fence": leased["fence"],
+        "code": "internal",
+        "detail": "\x1b]0;owned\x07Aßlar\u202e\n\u2066می\u200cخواهم",
+    }
+    address = f"/api/v1/participant/assignments/{leased['id']}/failure"
+    assert member.client.post(address, json=report | {"detail": "\x1b\u202e"}).status_code == 422
+    assert member.client.post(address, json=report).status_code == 204
+    assert shown(site, member)["error"]["detail"] == "]0;ownedAßlar\nمی\u200cخواهم"
+
+
 def test_another_participants_assignment_is_as_unknown_as_none(site: Any, member: Member) -> None:
     leased = lease(member)
     stranger = member._replace(client=site.client(site.enrol(member.experiment_id, "site-c")))
