@@ -14,14 +14,18 @@ from ferret_sdk.address import ClientSettings
 from ferret_sdk.participant import Participant, RoundReport
 
 
+def begin() -> None:
+    """Shows from now on that this process works, where somebody watches it, and writes for its owner alone."""
+    keep_private(ClientSettings().home.expanduser())
+    if path := os.environ.get("FERRET_HEARTBEAT"):
+        Heartbeat(Path(path)).start()
+
+
 def take_part(participant: Participant, data: Path, json: bool) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Shown("%(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    keep_private(ClientSettings().home.expanduser())
-    if path := os.environ.get("FERRET_HEARTBEAT"):
-        Heartbeat(Path(path)).start()
     say(f"{participant.member.name} takes part in {participant.member.experiment} with {data}")
 
     def report(done: RoundReport) -> None:

@@ -39,9 +39,10 @@ def join(
 
     require_training()
 
-    from ferret_cli.joining import take_part
+    from ferret_cli.joining import begin, take_part
     from ferret_sdk.participant import Participant, read_examples
 
+    begin()
     # A code works once: it is not spent before the data are known to be readable.
     read_examples(data)
     participant = Participant.enrol(url, code, name or socket.gethostname(), insecure_http=insecure_http)

@@ -17,8 +17,8 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 HEALTHY_SECONDS = 60.0
 STEP_SECONDS = 0.05
-START_SECONDS = 120.0
-"""A child that has given no sign of life yet is given so long for its first: it may have to load torch."""
+START_SECONDS = 60.0
+"""A child that has given no sign of life yet is given so long for its first, which comes before torch is loaded."""
 SILENT_SECONDS = 30.0
 HUNG_GRACE_SECONDS = 2.0
 """Between SIGTERM and SIGKILL for one that hangs."""
