@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 MOST_WAITING = 64
 """Pages that wait for a subscriber; one that is further behind is dropped, and resumes by number when it reconnects."""
-TOGETHER = 50
+TOGETHER = 10
 """Subscribers woken in one turn of the event loop, so that requests in between wait for milliseconds only."""
 PING_SECONDS = 15.0
 """Proxies and clients take a connection that is silent for longer for a broken one (HTML standard, section 9.2.7)."""
