@@ -375,3 +375,15 @@ class Enrolment(Base, kw_only=True):
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class BrowserSession(Base, kw_only=True):
+    """A browser that is signed in, by the BLAKE3 hash of its cookie; ``issuer`` names the token that it showed."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (Index(None, "expires_at"),)
+
+    secret_hash: Mapped[str] = mapped_column(primary_key=True)
+    issuer: Mapped[str]
+    expires_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())

@@ -10,10 +10,12 @@ import re
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ferret_api.errors import SUBMIT
+from ferret_api.errors import SUBMIT, problem
 from ferret_api.settings import ApiSettings
+from ferret_core.protocol.errors import FerretError
 
 COMMAND_BYTES = 8 << 10
 FAILURE_BYTES = 32 << 10  # 2,000 characters, each at most 12 bytes of JSON
@@ -41,7 +43,13 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        declared = Headers(scope=scope).get("content-length", "")
+        headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # Two servers in a row may disagree about where such a request ends (RFC 9112, section 6.1).
+            error = FerretError("request.invalid", "send either Content-Length or Transfer-Encoding, not both")
+            await problem(Request(scope), error, {"Connection": "close"})(scope, receive, send)
+            return
+        declared = headers.get("content-length", "")
         received = 0
         outline = _Outline()
 

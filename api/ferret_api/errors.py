@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic_core import ErrorDetails
 from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from ferret_api.schemas import PREFIX
 from ferret_api.too_many import TooMany
@@ -30,6 +31,7 @@ _CODES = {
     413: "request.too_large",
     416: "range.invalid",
 }
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "5"}, 503: {"Retry-After": "5"}}
 
 
@@ -92,8 +94,20 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code < 400:
         return Response(status_code=error.status_code, headers=error.headers)
+    if error.status_code == 405:
+        error.headers = {**(error.headers or {}), "Allow": ", ".join(_allowed(request))}
     code = _CODES.get(error.status_code, "internal")
     return problem(request, FerretError(code, _detail(request, error)), error.headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods of all routes at the address; the router itself names those of the first."""
+    routes: list[BaseRoute] = request.app.router.routes
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
 
 
 def _detail(request: Request, error: HTTPException) -> str:

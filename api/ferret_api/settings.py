@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ferret_db.settings import FROM_FILE, ServiceSettings
+
+
+def _origin(url: str | None) -> str | None:
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be an address such as https://ferret.example.org")
+    return url.rstrip("/")
 
 
 class ApiSettings(ServiceSettings):
@@ -25,6 +35,29 @@ class ApiSettings(ServiceSettings):
     )
     max_request_bytes: int = Field(default=1 << 20, ge=1024, description="Largest JSON body accepted, in bytes")
     max_upload_bytes: int = Field(default=256 << 20, ge=1024, description="Largest contribution accepted, in bytes")
+    public_url: Annotated[str | None, AfterValidator(_origin)] = Field(
+        default=None,
+        description="Address under which participants and browsers reach the service, e.g. https://ferret.example.org",
+    )
+    allowed_hosts: str = Field(
+        default="",
+        description="Further names the service answers to, separated by commas; * for any. Addresses, localhost, "
+        "this machine's name and that of FERRET_PUBLIC_URL always are",
+    )
+    session_seconds: int = Field(
+        default=7 * 24 * 3600, ge=60, le=366 * 24 * 3600, description="Seconds until a browser has to sign in again"
+    )
+    failures_per_minute: int = Field(
+        default=100, ge=1, description="Wrong tokens and codes from one address within a minute, before it has to wait"
+    )
+    stranger_requests_per_minute: int = Field(
+        default=6_000,
+        ge=1,
+        description="Requests without a token known to be good from one address within a minute",
+    )
+    participant_requests_per_minute: int = Field(
+        default=6_000, ge=1, description="Requests of one participant within a minute"
+    )
     poll_seconds: float = Field(
         default=2, gt=0, description="Seconds that an idle participant is told to wait before it asks again"
     )

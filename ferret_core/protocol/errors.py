@@ -57,6 +57,8 @@ PROBLEMS: dict[str, Problem] = {
     "request.timeout": Problem("The request took too long to arrive", 408, Exit.UNREACHABLE),
     "auth.missing": Problem("A token is needed", 401, Exit.AUTH),
     "auth.invalid": Problem("The token is not valid", 401, Exit.AUTH),
+    "auth.cross_site": Problem("The request comes from another site", 403, Exit.AUTH),
+    "host.unknown": Problem("The server does not answer to this name", 421, Exit.FAILURE),
     "auth.forbidden": Problem("This token may not do that", 403, Exit.AUTH),
     "enrolment.invalid": Problem("The enrolment code is unknown, used or expired", 403, Exit.AUTH),
     "experiment.not_found": Problem("No such experiment", 404, Exit.NOT_FOUND),

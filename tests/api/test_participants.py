@@ -60,7 +60,7 @@ def test_a_code_becomes_a_token_once(site: Any) -> None:
     made = site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={"expires_seconds": 60})
     assert made.status_code == 201
     code = made.json()["code"]
-    assert made.json()["command"] == f"ferret join http://testserver --code {code} --data FILE.jsonl"
+    assert made.json()["command"] == f"ferret join http://127.0.0.1:80 --code {code} --data FILE.jsonl"
     joined = site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-7"})
     assert joined.status_code == 201
     assert joined.json()["experiment"] == experiment_id

@@ -63,7 +63,7 @@ def special(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[st
     yield kind, path
 
 
-@pytest.mark.parametrize("name", set(DATASETS) - {"natural_instructions"})
+@pytest.mark.parametrize("name", sorted(set(DATASETS) - {"natural_instructions"}))
 def test_what_is_no_regular_file_is_never_waited_for(name: str, special: tuple[str, Path]) -> None:
     kind, path = special
     error = refusal(name, DATASETS[name](str(path)))

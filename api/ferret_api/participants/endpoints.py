@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from ferret_api import hosts
 from ferret_api.auth import AdminOnly, Participant
 from ferret_api.context import ContextDep
 from ferret_api.participants import body, service, upload
@@ -42,7 +43,7 @@ def create_enrolment(
     experiment_id: ExperimentId, wanted: NewEnrolment, request: Request, context: ContextDep
 ) -> Enrolment:
     """A code with which one participant joins the experiment."""
-    return service.create_enrolment(context.database, experiment_id, wanted, str(request.base_url))
+    return service.create_enrolment(context.database, experiment_id, wanted, hosts.address(context.settings, request))
 
 
 @router.post(
