@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from ferret_core import discovery
+from ferret_core import discovery, federation
 from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
 
@@ -76,9 +76,28 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
         except FerretError as error:
             wrong += error.errors
             omitted += error.omitted
+    if not wrong:
+        wrong += _rule_errors(spec)
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
-    return spec.model_copy(update=filled)
+    quorum = federation.quorum_share(spec)
+    return spec.model_copy(update={**filled, "round": spec.round.model_copy(update={"quorum": quorum})})
+
+
+def _rule_errors(spec: ExperimentSpec) -> list[FieldError]:
+    """What keeps the round's rule from being taken of what the algorithm's participants send."""
+    rule = spec.robust.rule
+    if rule not in ("median", "trimmed_mean"):
+        return []
+    wrong: list[FieldError] = []
+    if not algorithm_config(spec.algorithm).comparable:
+        shared = " or algorithm.seeds = 'shared'" if spec.algorithm.name == "ferret" else ""
+        message = f"needs comparable coordinates, which {spec.algorithm.name} does not send here: use 'clip'{shared}"
+        wrong.append(FieldError(field="robust.rule", value=rule, message=message))
+    if spec.server.weights != "equal":
+        message = f"robust.rule = {rule!r} counts all participants the same: use 'equal', or robust.rule = 'clip'"
+        wrong.append(FieldError(field="server.weights", value=spec.server.weights, message=message))
+    return wrong
 
 
 def algorithm_config(choice: Choice) -> FederatedConfig:

@@ -170,7 +170,8 @@ class Contribution(Base, kw_only=True):
     """An accepted upload; a refused one is a :class:`Rejection`. The blob is stored under ``digest``.
 
     ``cost`` is a ``ferret_core.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until its next
-    round; real participants keep it themselves.
+    round; real participants keep it themselves. ``factor`` is what the round multiplied its update by, where that was
+    clipped.
     """
 
     __tablename__ = "contributions"
@@ -193,6 +194,7 @@ class Contribution(Base, kw_only=True):
     cost: Mapped[dict[str, Any] | None] = mapped_column(default=None)
     bytes_down: Mapped[int]
     memory_digest: Mapped[str | None] = mapped_column(default=None)
+    factor: Mapped[float | None] = mapped_column(default=None)
     idempotency_key: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 

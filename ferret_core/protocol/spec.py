@@ -74,8 +74,12 @@ class RoundSpec(Strict):
     deadline_seconds: float = Field(
         default=3600, gt=0, le=MAX_SECONDS, description="Seconds until an open round closes"
     )
-    quorum: float = Field(
-        default=1.0, gt=0, le=1, description="Share of the assignments that must report for the round to count"
+    quorum: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Share of the assignments that must report for the round to count; if unset, 0.5 with real "
+        "participants and 1 without",
     )
     over_selection: float = Field(
         default=0.0,
@@ -126,6 +130,45 @@ class ServerSpec(Strict):
         return self
 
 
+class RobustSpec(Strict):
+    """What keeps one participant from ruining a round: bounds against the round's median, and what is undone.
+
+    Factors are of the median over the round's participants, of which there must be three for one to be taken.
+    """
+
+    rule: Literal["clip", "median", "trimmed_mean", "none"] = Field(
+        default="clip",
+        description="clip: long updates are shortened; median, trimmed_mean: of each coordinate, where these are "
+        "comparable; none: only what is absurd is refused",
+    )
+    factor: float = Field(
+        default=2.0,
+        ge=1,
+        le=1e6,
+        description="Norm, of the update or a part of it, beyond which an update is shortened to it",
+    )
+    refuse: float = Field(default=4.0, ge=1, le=1e6, description="Norm of the update beyond which it is left out")
+    trim: float = Field(
+        default=0.2, gt=0, lt=0.5, description="Share of the greatest and of the least values that trimmed_mean omits"
+    )
+    examples: float = Field(
+        default=3.0, ge=1, le=1e6, description="Number of examples beyond which a participant weighs no more"
+    )
+
+    explosion: float = Field(
+        default=2.0,
+        gt=1,
+        le=1e6,
+        description="Factor by which a round may raise the loss on 8 held-out sequences before it is undone",
+    )
+
+    @model_validator(mode="after")
+    def _clip_before_refusal(self) -> Self:
+        if self.refuse < self.factor:
+            raise ValueError(f"refuse = {self.refuse} is below factor = {self.factor}: nothing would be shortened")
+        return self
+
+
 class EvaluationSpec(Strict):
     """What is measured on the held-out examples of the dataset after a round."""
 
@@ -170,6 +213,7 @@ class ExperimentSpec(Strict):
     algorithm: Choice = Choice(name="ferret")
     server: ServerSpec = ServerSpec()
     round: RoundSpec = RoundSpec()
+    robust: RobustSpec = RobustSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
     checkpoint: CheckpointSpec = CheckpointSpec()
 

@@ -32,7 +32,10 @@ class RoundState(StrEnum):
 
 
 class AssignmentState(StrEnum):
-    """pending → leased → accepted | rejected | expired; a lost lease goes back to pending."""
+    """pending → leased → accepted | rejected | expired; a lost lease goes back to pending.
+
+    accepted → rejected: the round left the contribution out.
+    """
 
     PENDING = "pending"
     LEASED = "leased"
@@ -71,6 +74,7 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
             AssignmentState.EXPIRED,
         }
     ),
+    AssignmentState.ACCEPTED: frozenset({AssignmentState.REJECTED}),
 }
 
 

@@ -29,6 +29,7 @@ FORMAT_VERSION = 1
 MAX_HEADER_BYTES = 8 << 20
 CONTRIBUTION_HEADER_BYTES = 64 << 10
 """Room for what every contribution says of itself, many times over."""
+MAX_SHARD = 2**31 - 1
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -61,7 +62,7 @@ class ContributionMeta(Strict):
     participant: ParticipantName
     algorithm: str
     base_digest: Digest
-    examples: int = Field(ge=1)
+    examples: int = Field(ge=1, le=MAX_SHARD)
     projection: int | None = None
     seed: int | None = Field(default=None, ge=0, lt=2**64)
     share: int = Field(default=0, ge=0, lt=2**31)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -26,6 +27,8 @@ from ferret_db.tables import Experiment, LedgerEntry, Round
 
 Task = tuple[RoundTask, ParticipantKind, str | None]
 """What a participant is to do, of which kind it is, and a real one's id."""
+
+NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def open_round(
@@ -118,7 +121,7 @@ def close_if_due(s: Session, experiment: Experiment, round_: Round, counts: Mapp
     needed = round_.needed or sum(counts.values())
     if accepted < needed and waiting and service.time(s) < round_.deadline_at:
         return False
-    quorum = federation.quorum_size(spec_of(experiment).round.quorum, needed)
+    quorum = federation.quorum(spec_of(experiment), needed)
     if accepted >= quorum:
         return _freeze(s, round_)
     rejected = assignments.first_error(s, round_.id)
@@ -138,11 +141,13 @@ def commit_round(
     update_size: int,
     artifacts: Sequence[ArtifactFile],
     metrics: Mapping[str, float],
+    absurd: Mapping[str, Sequence[str]] = NOTHING,
 ) -> bool:
     """frozen → committed: the model with ``digest`` is the experiment's; False if it was not frozen (any more).
 
     Stores the ledger entry, the checkpoint's files and ``metrics`` beside the round's own ``bytes_up`` and
     ``bytes_down``, and calls for the evaluation where it is due. To open the next round is left to the caller.
+    ``absurd`` names, by participant, the figures of its own that were left out of ``metrics``.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
@@ -150,7 +155,9 @@ def commit_round(
         return False
     if swap(s, round_, RoundState.COMMITTED, digest=digest, committed_at=clock.utcnow()) is None:
         return False
-    number = round_.number
+    number, clipped = round_.number, dict(record.get("clipped", ()))
+    contributions.note_factors(s, round_.id, clipped)
+    _refuse(s, round_, {participant: why for participant, _, why in record.get("refused", ())})
     experiments.advance(s, experiment.id, number, digest)
     ledger.add(
         s,
@@ -165,7 +172,9 @@ def commit_round(
     )
     points = {"bytes_up": round_.bytes_up, "bytes_down": round_.bytes_down, **metrics}
     metric_rows.add(s, experiment.id, number, points)
-    events.add(s, experiment.id, "round.committed", round=number, data={"digest": digest, "metrics": points})
+    notes = {"clipped": clipped, "absurd": {name: list(names) for name, names in absurd.items()}}
+    data = {"digest": digest, "metrics": points, **{name: note for name, note in notes.items() if note}}
+    events.add(s, experiment.id, "round.committed", round=number, data=data)
     if artifacts:
         checkpoints.add(s, experiment.id, number, artifacts)
     if federation.evaluation_due(spec_of(experiment), number):
@@ -184,6 +193,24 @@ def give_up(s: Session, round_id: str, error: FerretError) -> None:
         _miss(s, experiment, round_, error)
 
 
+def undo(s: Session, round_id: str, error: FerretError) -> None:
+    """frozen → abandoned, because it would have broken the model, which is still its base: the next attempt follows.
+
+    ``refused`` among the error's members, reasons by participant, are rejected and sit the next attempt out. After the
+    last the experiment fails with ``error``. Nothing happens to a round that is not frozen.
+    """
+    experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
+    round_ = round_rows.get(s, round_id)
+    if round_.state != RoundState.FROZEN:
+        return
+    contributors = [row.participant for row in contributions.of_round(s, round_id)]
+    refused = dict(error.members.get("refused", {}))
+    _refuse(s, round_, refused)
+    data = {"detail": error.detail, "contributors": contributors, "refused": refused}
+    events.add(s, experiment.id, "round.undone", round=round_.number, data=data)
+    _miss(s, experiment, round_, error)
+
+
 def record_evaluation(s: Session, experiment_id: str, number: int, metrics: Mapping[str, float]) -> None:
     """Stores what was measured after round ``number`` (0: the base model) and calls for what comes next.
 
@@ -198,6 +225,15 @@ def record_evaluation(s: Session, experiment_id: str, number: int, metrics: Mapp
     checkpoints.prune(s, experiment)
     events.add(s, experiment_id, "round.evaluated", round=number, data={"metrics": dict(metrics)})
     outbox.add(s, TaskName.COORDINATE, experiment_id)
+
+
+def _refuse(s: Session, round_: Round, reasons: Mapping[str, str]) -> None:
+    """The round leaves these participants' contributions out."""
+    errors = {name: FerretError("contribution.out_of_bounds", why) for name, why in reasons.items()}
+    assignments.refuse(s, round_.id, {name: error.to_json() for name, error in errors.items()})
+    for name, error in errors.items():
+        data = {"participant": name, "code": error.code, "detail": error.detail}
+        events.add(s, round_.experiment_id, "contribution.rejected", round=round_.number, data=data)
 
 
 def _miss(s: Session, experiment: Experiment, round_: Round, error: FerretError) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -140,6 +140,34 @@ def first_error(s: Session, round_id: str) -> dict[str, Any] | None:
         .limit(1)
     )
     return s.scalars(query).one_or_none()
+
+
+def refuse(s: Session, round_id: str, refused: Mapping[str, dict[str, Any]]) -> None:
+    """accepted → rejected, for participants whose contribution the round left out, with their errors by name."""
+    for participant, error in refused.items():
+        accepted = Assignment.participant == participant, Assignment.state == AssignmentState.ACCEPTED
+        s.execute(
+            update(Assignment)
+            .where(Assignment.round_id == round_id, *accepted)
+            .values(state=AssignmentState.REJECTED, version=Assignment.version + 1, error=error),
+            execution_options=_UNSYNCHRONISED,
+        )
+
+
+def sitting_out(s: Session, experiment_id: str, number: int, attempt: int) -> set[str]:
+    """Who failed in the attempt before this one at the round: rejected, or a real participant that never reported."""
+    silent = and_(
+        Round.frozen_at.is_(None),
+        Assignment.state == AssignmentState.EXPIRED,
+        Assignment.kind == ParticipantKind.EDGE,
+    )
+    query = (
+        select(Assignment.participant)
+        .join(Round, Round.id == Assignment.round_id)
+        .where(Round.experiment_id == experiment_id, Round.number == number, Round.attempt == attempt - 1)
+        .where(or_(Assignment.state == AssignmentState.REJECTED, silent))
+    )
+    return set(s.scalars(query))
 
 
 def _take_from_holders(s: Session, round_id: str, after: AssignmentState) -> None:

@@ -66,7 +66,23 @@ def test_a_newcomer_does_not_reshuffle_the_others() -> None:
 
 @given(st.floats(0.01, 1.0), st.integers(1, 500))
 def test_a_quorum_is_at_least_one_and_never_more_than_all(quorum: float, assigned: int) -> None:
-    assert 1 <= federation.quorum_size(quorum, assigned) <= assigned
+    assert 1 <= federation.quorum(spec(round={"quorum": quorum}), assigned) <= assigned
+
+
+def test_without_a_quorum_all_simulated_clients_must_report_and_half_of_real_participants() -> None:
+    real = {"participants": {"edge": 5}}
+    assert federation.quorum(spec(), 5) == 5
+    assert [federation.quorum(spec(**real), needed) for needed in (1, 2, 5)] == [1, 1, 3]
+    assert federation.quorum(spec(**real, round={"quorum": 1.0}), 5) == 5
+
+
+def test_who_failed_sits_out_the_next_attempt_unless_the_quorum_needs_it() -> None:
+    names = federation.client_names(20)
+    failed = set(federation.sample(spec(0.5), 1, names)[:3])
+    assert not failed & set(federation.sample(spec(0.5), 1, names, 2, failed))
+    most = set(names[:17])
+    drawn = federation.sample(spec(0.5, round={"quorum": 0.5}), 1, names, 2, most)
+    assert (len(drawn), len(most & set(drawn))) == (5, 2), "three are left, five make the quorum"
 
 
 def test_seeds_are_fresh_for_every_round_and_participant_but_shared_where_they_must_be() -> None:

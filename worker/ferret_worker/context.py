@@ -13,6 +13,7 @@ from ferret_core.ledger import LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
+from ferret_core.robust.guard import Guard
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_db import tables
 from ferret_db.database import Database
@@ -29,6 +30,10 @@ class KeptModel:
     @cached_property
     def data(self) -> FederatedData:
         return FederatedData(self.replica.spec, self.replica.tokenizer, self.replica.context)
+
+    @cached_property
+    def guard(self) -> Guard:
+        return Guard.over(self.data.test, self.replica.tokenizer, self.replica.context)
 
 
 class Context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlalchemy.orm import Session
 
@@ -50,10 +50,11 @@ def open_announced(database: Database, experiment_id: str) -> None:
         (round_,) = opening
         joined = {site.name: site.id for site in participants.of_experiment(s, experiment_id)}
         there = assignments.participants(s, round_.id)
+        sitting_out = assignments.sitting_out(s, experiment_id, round_.number, round_.attempt)
     failpoint("coordinate.announced")
     population = {name: joined[name] for name in round_.population or []}
     spec = experiments.spec_of(experiment)
-    tasks = _tasks(spec, experiment, round_.number, round_.attempt, population)
+    tasks = _tasks(spec, experiment, round_.number, round_.attempt, population, sitting_out)
     rows = round_engine.assignment_rows(round_, tasks)
     missing = [row for row in rows if row["participant"] not in there]
     for begin in range(0, len(missing), OPENED_AT_ONCE):
@@ -115,16 +116,23 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     if population > OPENED_AT_ONCE:
         round_engine.announce_round(s, experiment.id, number, list(joined), deadline, bytes_down * asked, needed)
         return
-    tasks = _tasks(spec, experiment, number, rounds.next_attempt(s, experiment.id, number), joined)
+    attempt = rounds.next_attempt(s, experiment.id, number)
+    sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
+    tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out)
     round_engine.open_round(s, experiment.id, number, tasks, deadline, bytes_down, needed)
 
 
 def _tasks(
-    spec: ExperimentSpec, experiment: Experiment, number: int, attempt: int, joined: Mapping[str, str]
+    spec: ExperimentSpec,
+    experiment: Experiment,
+    number: int,
+    attempt: int,
+    joined: Mapping[str, str],
+    sitting_out: Collection[str],
 ) -> list[round_engine.Task]:
     """What those drawn from simulated clients and the real participants that ``joined`` (ids by name) are to do."""
     population = [*federation.client_names(spec.participants.simulated), *joined]
-    names = federation.sample(spec, number, population, attempt)
+    names = federation.sample(spec, number, population, attempt, sitting_out)
     base = experiment.digest or ""
     return [
         (

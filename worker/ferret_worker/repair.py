@@ -214,13 +214,13 @@ class _Walk:
 
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
         """A damaged update, made again of the contributions that it was made of."""
-        storage = self._context.storage
-        update = self._kept.replica.aggregate(
+        storage, record = self._context.storage, LedgerRecord.model_validate(row.record)
+        received = [
             stored(storage.read(blob_location(FileKind.CONTRIBUTION, digest), digest), digest)
             for digest in _folded(row)
-        )
+        ]
+        update = self._kept.replica.aggregate(received, dict(record.clipped))
         if digest_bytes(update) != row.update_digest:
-            record = LedgerRecord.model_validate(row.record)
             raise broken(record, "its update is damaged, and folding its contributions here gives another")
         self._put(update, FileKind.UPDATE)
         return update

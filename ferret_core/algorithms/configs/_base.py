@@ -13,12 +13,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from pydantic import Field
 
+from ferret_core.algorithms.configs._norms import Norms, dense_norms, norm
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
+from ferret_core.training.config import ZerothOrderConfig
 
 LENGTH_BYTES = 8
 """The blob's first: how long its header is."""
@@ -42,6 +44,15 @@ class FederatedConfig(Protocol):
         """The most bytes of a contribution: no upload is read beyond them. :func:`size_of` makes it from layouts."""
         ...
 
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """How far a checked contribution would move each part of the model, at rate 1 and on its own."""
+        ...
+
+    @property
+    def comparable(self) -> bool:
+        """Whether all participants' numbers stand for the same directions, so that their median means something."""
+        ...
+
 
 class Size(NamedTuple):
     """Bytes of a contribution: of its header at most, and of its arrays."""
@@ -62,6 +73,13 @@ class SendsUpdate(Strict):
 
     def size(self, shapes: Shapes) -> Size:
         return size_of({"update": dense(shapes)})
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        return dense_norms(contribution.arrays["update"], shapes)
+
+    @property
+    def comparable(self) -> bool:
+        return True
 
 
 class LowRank(SendsUpdate):
@@ -123,3 +141,10 @@ def check_slopes(contribution: Contribution, task: RoundTask, directions: int) -
 def slopes(directions: int) -> dict[str, Layout]:
     """The one array that slopes travel in."""
     return {"slopes": Layout(np.dtype(np.float32), (directions,))}
+
+
+def slope_norms(contribution: Contribution, shapes: Shapes, local: ZerothOrderConfig) -> Norms:
+    """That of a walk along random signs: each step moves every weight by its slope times the rate."""
+    d = count(shapes)
+    step = local.learning_rate / local.perturbations
+    return Norms.of([step * math.sqrt(d) * norm(contribution.arrays["slopes"])], [d])

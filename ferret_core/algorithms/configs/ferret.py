@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import Size, check_metadata, size_of
+from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import FIXED, AllocationRule, split
@@ -107,6 +109,20 @@ class Config(Strict):
         apart = sum(block.size for block in blocks if block.whole)
         return size_of(layouts(self.coordinates, self.total(blocks), apart, len(blocks)), numbers=len(blocks))
 
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """One for each block: the columns are all but orthogonal, so ‖V·γ‖ is about ‖γ‖ times a column's length."""
+        blocks, K = self.cut(shapes), contribution.meta.K or ()
+        gammas = decode(contribution.arrays, self.coordinates, K, whole(blocks))
+        values = [
+            norm(gamma) * (1 if block.whole else column_length(self.basis, block.size, len(gamma)))
+            for block, gamma in zip(blocks, gammas, strict=True)
+        ]
+        return Norms.of(values, [block.size for block in blocks])
+
+    @property
+    def comparable(self) -> bool:
+        return self.seeds == "shared"
+
     def cut(self, shapes: Shapes) -> list[Block]:
         """The blocks of a model whose parameters have these shapes."""
         return cut(sizes(shapes), self.blocks, self.whole_up_to)
@@ -130,6 +146,19 @@ class Config(Strict):
 
     def share_for(self, task: RoundTask) -> int:
         return task.rank if self.seeds == "disjoint" else 0
+
+
+def column_length(basis: str, d: int, K: int) -> float:
+    """The length of one of the K columns of a block of d elements, see :mod:`ferret_core.projection`."""
+    match basis:
+        case "G":  # a sign for each element of its bucket
+            return math.sqrt(d / max(K, 1))
+        case "R":  # a sign for each element
+            return math.sqrt(d)
+        case "T":  # d entries of variance 1/(3d)
+            return math.sqrt(1 / 3)
+        case _:  # H: a row of an orthonormal matrix
+            return 1.0
 
 
 def whole(blocks: Sequence[Block]) -> list[int]:

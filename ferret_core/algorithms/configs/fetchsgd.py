@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.errors import FerretError
@@ -57,6 +58,14 @@ class Config(Strict):
 
     def size(self, shapes: Shapes) -> Size:
         return size_of(self._layouts(shapes))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """One for each row of the sketch: each has about the norm of the whole update."""
+        return Norms.of(map(norm, contribution.arrays["sketch"]), [count(shapes)] * self.rows)
+
+    @property
+    def comparable(self) -> bool:
+        return False
 
     def columns_for(self, d: int) -> int:
         """Columns of the sketch of a model of d parameters; ``spec.invalid`` for a budget smaller than one column."""

@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import BITS, Size, check_bits, check_layouts, size_of
-from ferret_core.models.shapes import Shapes, count
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
@@ -41,3 +42,13 @@ class Config(Strict):
         if self.scale == "mean":
             expected["scales"] = Layout(np.dtype(np.float32), (len(shapes),))
         return expected
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        lengths = list(sizes(shapes).values())
+        fixed = np.full(len(lengths), 0.0 if self.scale == "mean" else self.scale)
+        scales = contribution.arrays.get("scales", fixed).astype(np.float64)
+        return Norms.of(scales * np.sqrt(lengths), lengths)
+
+    @property
+    def comparable(self) -> bool:
+        return False

@@ -6,11 +6,13 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Self, cast
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.algorithms.configs._indices import index_layouts, unpack_indices
-from ferret_core.models.shapes import Shapes, count
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinates import Kind, Layout, decode, layouts
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
@@ -75,6 +77,18 @@ class Config(Strict):
     def size(self, shapes: Shapes) -> Size:
         d = count(shapes)
         return size_of(self._layouts(self.entries(d), d))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        lengths = list(sizes(shapes).values())
+        d = sum(lengths)
+        K = self.entries(d)
+        tensors = np.searchsorted(np.cumsum(lengths), unpack_indices(contribution.arrays, K, d), side="right")
+        squares = np.square(self.values(contribution.arrays, K), dtype=np.float64)
+        return Norms.of(np.sqrt(np.bincount(tensors, squares, len(lengths))), lengths)
+
+    @property
+    def comparable(self) -> bool:
+        return False
 
     def entries(self, d: int) -> int:
         """K: as given, or as much as the bytes hold; never more than the model has parameters."""

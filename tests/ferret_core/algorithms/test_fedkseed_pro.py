@@ -12,6 +12,7 @@ from ferret_core.algorithms._base import Client, State, Weighted
 from ferret_core.algorithms.fedkseed_pro import odds
 from ferret_core.federated_data import FederatedData
 from ferret_core.federation import client_names, round_tasks
+from ferret_core.fold import fold
 from ferret_core.participant import contribute
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
@@ -32,7 +33,7 @@ def one_round(replica: Replica) -> list[Sealed]:
     names = client_names(replica.spec.participants.simulated)
     tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)
     sent = [contribute(replica, Client(task, data.shard(task.participant))).sealed for task in tasks]
-    replica.fold("simulation", sent)
+    fold(replica, "simulation", sent)
     return sent
 
 
