@@ -33,8 +33,8 @@ def fold(replica: Replica, experiment: str, contributions: Contributions, guard:
     """Moves ``replica`` to the next round by those of the ``contributions`` that do it no harm.
 
     Raises ``round.exploded`` when fewer than half of them are left, or when the round would break the model and who is
-    to blame cannot be told. The replica then stands at its base, and ``refused``, among the error's members, says who was
-    to blame as far as that is known, and why. Without a ``guard`` a round is undone only where weights are not finite.
+    to blame cannot be told. The replica then stands at its base, and ``refused``, among the error's members, says who
+    was to blame as far as that is known, and why. Without a ``guard`` only weights that are not finite undo a round.
     """
     return _Fold(replica, contributions, guard).entry(experiment)
 

@@ -63,9 +63,14 @@ def _against_rounds(s: Session, experiment_id: str) -> Iterator[Altered]:
         rows = {row.participant: row.digest for row in contributions.of_round(s, round_.id)}
         if round_.state == RoundState.COMMITTED:
             record = LedgerRecord.model_validate(ledger.get(s, experiment_id, round_.number).record)
-            yield from _differences(experiment_id, round_.number, rows, dict(record.contributions))
+            yield from _differences(experiment_id, round_.number, rows, _taken(record))
         elif contributions_digest(list(rows.items())) != round_.frozen_digest:
             yield Altered(experiment_id, round_.number, "", "the accepted set is not the one that was frozen")
+
+
+def _taken(record: LedgerRecord) -> dict[str, str]:
+    """The digests of what the round accepted, by participant: what it folded in, and what it left out."""
+    return dict(record.contributions) | {participant: digest for participant, digest, _ in record.refused}
 
 
 def _differences(

@@ -189,6 +189,7 @@ def test_a_round_is_undone_no_more_often_than_it_has_attempts(service: Service, 
         aggregate(service.context, frozen)
         if experiment_of(service, frozen).state.finished:
             break
+        service.later()
         while service.messages[0].task != TaskName.AGGREGATE:
             service.step()
         frozen = service.messages.popleft().argument
