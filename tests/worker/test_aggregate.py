@@ -183,15 +183,17 @@ def test_an_undone_round_is_tried_again_without_who_broke_it(
     assert experiment_of(service, frozen).state == ExperimentState.COMPLETED
 
 
-def test_a_round_is_undone_no_more_often_than_it_has_attempts(service: Service, frozen: str, meanwhile: Any) -> None:
-    for _ in range(3):
-        meanwhile(raising(FerretError("round.exploded", "round 1 was undone")))
-        aggregate(service.context, frozen)
-        if experiment_of(service, frozen).state.finished:
-            break
-        service.later()
-        while service.messages[0].task != TaskName.AGGREGATE:
-            service.step()
-        frozen = service.messages.popleft().argument
-    experiment = experiment_of(service, frozen)
+def test_a_round_is_undone_no_more_often_than_it_has_attempts(
+    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(*_: Any) -> None:
+        raise FerretError("round.exploded", "round 1 was undone")
+
+    monkeypatch.setattr(aggregation, "fold", explode)
+    experiment_id = service.submit(toy_spec(rounds=2))
+    service.run()
+    experiment = service.experiment(experiment_id)
     assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "round.exploded")
+    with service.database.read() as s:
+        undone = [item for item in events.after(s, experiment_id, 0, 100) if item.type == "round.undone"]
+    assert len(undone) == 3
