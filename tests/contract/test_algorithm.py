@@ -215,7 +215,7 @@ def test_it_says_whether_its_numbers_are_comparable_and_then_has_their_median(ru
         with pytest.raises(FerretError, match=r"robust\.rule"):
             catalog.resolve(ranked)
         return
-    fold(median := Replica.load(catalog.resolve(ranked)), "exp_test", run.contributions[0])
+    fold(median := Replica.load(catalog.resolve(ranked)), "exp_0000000000007e57", run.contributions[0])
     assert median.digest != replica.digest
 
 
