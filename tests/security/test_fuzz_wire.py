@@ -21,7 +21,13 @@ from ferret_core.protocol.wire import Contribution, ContributionMeta, encode
 HARNESS = Path(__file__).with_name("fuzz_wire.py")
 TYPED = {"contribution.malformed", "contribution.non_finite"}
 META = ContributionMeta(
-    experiment="exp_1", round=3, participant="site-a", algorithm="ferret", base_digest="ab" * 32, examples=40, seed=7
+    experiment="exp_0000000000000001",
+    round=3,
+    participant="site-a",
+    algorithm="ferret",
+    base_digest="ab" * 32,
+    examples=40,
+    seed=7,
 )
 BLOB = Contribution(
     META,
