@@ -6,6 +6,7 @@ loads torch: options, their schemas and the check of a contribution need none of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -98,6 +99,24 @@ def _rule_errors(spec: ExperimentSpec) -> list[FieldError]:
         message = f"robust.rule = {rule!r} counts all participants the same: use 'equal', or robust.rule = 'clip'"
         wrong.append(FieldError(field="server.weights", value=spec.server.weights, message=message))
     return wrong
+
+
+def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
+    """The values of a resolved ``spec`` that name files or folders, with their fields; hub names are not among them."""
+    options = discovery.load(CONFIGS["datasets"], spec.dataset.name, "dataset.name").Config.model_json_schema()
+    found = [
+        (f"dataset.{name}", value)
+        for name, value in spec.dataset.options.items()
+        if isinstance(value, str) and _is_path(options["properties"].get(name, {}))
+    ]
+    source = spec.model.source
+    if source.startswith(("/", ".", "~")) or ".." in source.split("/") or source.count("/") > 1:
+        found.append(("model.source", source))
+    return found
+
+
+def _is_path(schema: Mapping[str, Any]) -> bool:
+    return any(choice.get("format") == "path" for choice in [schema, *schema.get("anyOf", [])])
 
 
 def algorithm_config(choice: Choice) -> FederatedConfig:

@@ -44,9 +44,9 @@ class UnfitFile(Exception):
 
 
 @contextmanager
-def within(roots: Sequence[Path]) -> Generator[None]:
-    """Only files under ``roots`` are read during the block, in this thread; else every file is."""
-    token = _roots.set(tuple(_resolved(root) for root in roots))
+def within(roots: Sequence[Path] | None) -> Generator[None]:
+    """Only files under ``roots`` are read during the block, in this thread; every file where none are given."""
+    token = _roots.set(None if roots is None else tuple(_resolved(root) for root in roots))
     try:
         yield
     finally:
@@ -58,7 +58,8 @@ def allowed(path: str | Path, roots: Sequence[Path] | None = None) -> Path:
     under = _roots.get() if roots is None else tuple(_resolved(root) for root in roots)
     real = _resolved(path)
     if under is not None and not any(real.is_relative_to(root) for root in under):
-        raise UnfitFile(f"is outside the folders that this service reads: add its folder to {SETTING}, or move it")
+        message = f"is outside the folders that this service reads: add its folder to {SETTING}, or move it"
+        raise UnfitFile(f"{message}; ferret serve takes --root")
     return real
 
 

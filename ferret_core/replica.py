@@ -69,7 +69,9 @@ class Replica:
     @classmethod
     def load(cls, spec: ExperimentSpec, folder: Path | None = None) -> Replica:
         """The base model of ``spec``, read from ``folder`` where another copy of it lies; ``model.invalid`` if none."""
-        return cls(spec, load(ModelSpec(source=str(folder), dtype=spec.model.dtype) if folder else spec.model))
+        if folder is None:
+            return cls(spec, load(spec.model))
+        return cls(spec, load(ModelSpec(source=str(folder), dtype=spec.model.dtype), anywhere=True))
 
     def advance(self, record: LedgerRecord, update: bytes) -> None:
         """Applies one committed round; ``ledger.broken`` when the result is not the recorded model."""

@@ -10,10 +10,11 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from ferret_core import demo
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors
 from ferret_db.logs import LogFormat, LogLevel
 
@@ -23,6 +24,14 @@ FROM_FILE = "from_file"
 
 def _absolute(path: Path) -> Path:
     return path.expanduser().absolute()
+
+
+def _absolute_all(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    return tuple(map(_absolute, paths))
+
+
+def _split(value: object) -> object:
+    return [part for part in value.split(os.pathsep) if part] if isinstance(value, str) else value
 
 
 class _Files(PydanticBaseSettingsSource):
@@ -64,6 +73,10 @@ class ServiceSettings(BaseSettings):
     storage_url: str = Field(
         default_factory=lambda data: f"file://{data['home']}/storage",
         description="Where contributions and checkpoints are kept",
+    )
+    roots: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), AfterValidator(_absolute_all)] = Field(
+        default_factory=lambda data: (data["home"], demo.model_path().parent),
+        description="Folders, separated by colons, under which data and models named in specifications may lie",
     )
     lease_seconds: float = Field(
         default=60, gt=0, description="Seconds without a heartbeat after which work is considered lost and redone"

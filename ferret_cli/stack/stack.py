@@ -18,6 +18,7 @@ from ferret_cli.stack.child import Child
 from ferret_cli.stack.home import admin_token, announced, locked
 from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
+from ferret_core import demo
 from ferret_core.private import keep_private
 
 WATCH_SECONDS = 0.2
@@ -25,12 +26,16 @@ WATCH_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a stack keeps its state, where it listens, and how many training workers it has."""
+    """Where a stack keeps its state, where it listens, how many training workers it has, and what it reads.
+
+    ``roots``: folders of data and models, beside those that are read in any case.
+    """
 
     home: Path
     host: str = "127.0.0.1"
     port: int = 8765
     workers: int = 1
+    roots: tuple[Path, ...] = ()
 
     @property
     def reachable_host(self) -> str:
@@ -97,6 +102,7 @@ def _children(plan: Plan, listener: socket) -> list[Child]:
         "FERRET_HOST": plan.host,
         "FERRET_PORT": str(plan.port),
         "FERRET_THREADS": os.environ.get("FERRET_THREADS") or str(_threads(plan.workers)),
+        "FERRET_ROOTS": os.pathsep.join(str(root) for root in _roots(plan)),
         "PYTHONUNBUFFERED": "1",
     }
     children: list[Child] = []
@@ -109,6 +115,15 @@ def _children(plan: Plan, listener: socket) -> list[Child]:
     for name, queue in {**train, "aggregate": "aggregate"}.items():
         children.append(parts.worker(plan.home, name, queue, environment))
     return children
+
+
+def _roots(plan: Plan) -> list[Path]:
+    """The plan's, and what is set; where nothing is: home, the demo, and the folder that this was started in."""
+    if given := os.environ.get("FERRET_ROOTS"):
+        return [*plan.roots, *map(Path, filter(None, given.split(os.pathsep)))]
+    here = Path.cwd()
+    own = [] if here == Path(here.anchor) else [here]  # a service manager starts it in /, which is everything
+    return [*plan.roots, plan.home, demo.model_path().parent, *own]
 
 
 def _threads(workers: int) -> int:

@@ -89,6 +89,7 @@ PROBLEMS: dict[str, Problem] = {
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
     "task.dead": Problem("A task failed too often and is not tried again", 500, Exit.FAILURE),
     "broker.missing": Problem("The broker that carries task messages does not answer", 503, Exit.UNREACHABLE),
+    "task.too_long": Problem("A task took longer than is allowed", 422, Exit.FAILURE),
     "worker.stopping": Problem("The worker is stopping and returns its work", 503, Exit.FAILURE),
     "memory.exhausted": Problem("The device does not have enough memory", 507, Exit.FAILURE),
     "backup.invalid": Problem("The backup cannot be used", 422, Exit.FAILURE),

@@ -29,6 +29,7 @@ MAX_LABELS = 1_000_000
 
 Label = Annotated[str, Field(max_length=256)]
 """The name of a field, a label or a layer."""
-Path = Annotated[str, Field(min_length=1, max_length=4096)]
+Source = Annotated[str, Field(min_length=1, max_length=4096)]
+Path = Annotated[str, Field(min_length=1, max_length=4096, json_schema_extra={"format": "path"})]
 HubName = Annotated[str, Field(min_length=1, max_length=256)]
 Revision = Annotated[str, Field(min_length=1, max_length=256)]

@@ -13,8 +13,8 @@ from ferret_core.protocol.limits import (
     MAX_ROUNDS,
     MAX_SECONDS,
     MAX_SEQUENCES,
-    Path,
     Revision,
+    Source,
 )
 from ferret_core.protocol.words import Line
 
@@ -47,7 +47,7 @@ class Choice(BaseModel):
 class ModelSpec(Strict):
     """The base model: a folder in Hugging Face layout, or a hub name with its revision."""
 
-    source: Path = Field(description="Folder of a Hugging Face causal language model, or a hub name")
+    source: Source = Field(description="Folder of a Hugging Face causal language model, or a hub name")
     revision: Revision | None = Field(default=None, description="Commit or tag, if source is a hub name")
     dtype: Dtype = Field(
         default="float32", description="Type of the global model's weights; 16-bit types round each step stochastically"

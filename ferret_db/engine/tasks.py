@@ -31,6 +31,8 @@ REFUSED = frozenset({"lease.lost", "round.closed", "experiment.conflict", "worke
 """Ends that are no failures: the work is no longer wanted, or was returned."""
 TRANSIENT = frozenset({"storage.full"})
 """Errors of the environment: the same task can succeed once they are fixed."""
+LIMITS = frozenset({"memory.exhausted", "task.too_long"})
+"""Reasons for which a worker ends its own process in the middle of a task."""
 _BURIAL_SECONDS = 60.0
 
 
@@ -128,6 +130,32 @@ def failed(s: Session, task: TaskName, argument: str, who: Identity, error: Ferr
     run = task_runs.get(s, task, argument, lock=True)
     if run is not None:
         _let_go(s, run, who, attempts=run.attempts - (not strike), error=error.to_json())
+
+
+def ended_process(
+    s: Session, task: TaskName, argument: str, who: Identity, *, error: FerretError | None, strikes: int
+) -> None:
+    """The worker ends its process since the task would not end: because of ``error``, or nobody wants it any more.
+
+    An error is a strike. With ``strikes`` of them in all its tasks the experiment fails: it could end as many
+    processes as it has clients. Otherwise the task is called for again.
+    """
+    if error is None:
+        released(s, task, argument, who)
+    else:
+        failed(s, task, argument, who, error, strike=True)
+    workers.leave(s, who.id)
+    if error is None:
+        return
+    experiment = experiments.lock(s, subject_of(s, task, argument).experiment)
+    if experiment.state.finished:
+        return
+    if task_runs.strikes(s, experiment.id, LIMITS) >= strikes:
+        lifecycle.fail(s, experiment.id, error)
+    elif task == TaskName.TRAIN:
+        _end_lease(s, argument)
+    else:
+        outbox.add(s, task, argument, experiment.id)
 
 
 def recover(s: Session, run: TaskRun) -> None:

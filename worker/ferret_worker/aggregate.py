@@ -18,6 +18,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
 from ferret_core.sealed import Sealed, stored
 from ferret_core.storage import FileKind, Storage, blob_location
+from ferret_core.training.micro_batches import memory_checked
 from ferret_db import tables
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
@@ -48,7 +49,8 @@ def aggregate(context: Context, round_id: str) -> None:
     failpoint("aggregate.begun")
     current = False
     try:
-        current = repaired(context, round_.experiment_id, lambda: _fold_and_commit(context, round_, frozen))
+        with memory_checked("use a smaller model, or a machine with more memory"):
+            current = repaired(context, round_.experiment_id, lambda: _fold_and_commit(context, round_, frozen))
     except FerretError as error:
         if error.code in REFUSED | TRANSIENT:
             raise

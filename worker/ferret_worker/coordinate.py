@@ -12,6 +12,7 @@ from ferret_core.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
+from ferret_core.training.micro_batches import memory_checked
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
@@ -23,6 +24,7 @@ from ferret_worker.context import Context
 
 OPENED_AT_ONCE = 250
 """A round drawn from more participants is opened in several transactions of so many assignments each."""
+BASE_REMEDY = "use a smaller model or less data, or a machine with more memory"
 
 
 def coordinate(context: Context, experiment_id: str) -> None:
@@ -71,8 +73,9 @@ def _start(context: Context, experiment: Experiment) -> None:
     """Loads model and data once, so that whatever is wrong with them fails the experiment now and not mid-way."""
     spec = experiments.spec_of(experiment)
     try:
-        replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
-        FederatedData(spec, replica.tokenizer, replica.context)
+        with memory_checked(BASE_REMEDY):
+            replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
+            FederatedData(spec, replica.tokenizer, replica.context)
     except FerretError as error:
         if error.code in TRANSIENT:
             raise

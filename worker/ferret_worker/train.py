@@ -9,6 +9,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import encode
 from ferret_core.storage import FileKind
+from ferret_core.training.micro_batches import memory_checked
 from ferret_db.engine import assignments
 from ferret_db.engine.tasks import REFUSED, TRANSIENT
 from ferret_db.tables import Assignment
@@ -52,10 +53,17 @@ def _end(context: Context, assignment: Assignment, error: FerretError) -> None:
 
 def _contribute(context: Context, assignment: Assignment, keeper: LeaseKeeper) -> Part:
     task = RoundTask.model_validate(assignment.task)
-    kept, memory = repaired(
-        context, task.experiment, lambda: (context.model_at(task.experiment, task.round - 1), recall(context, task))
-    )
-    return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, keeper.check))
+    with memory_checked():
+        kept, memory = repaired(
+            context, task.experiment, lambda: (context.model_at(task.experiment, task.round - 1), recall(context, task))
+        )
+
+    def check(step: int) -> None:
+        context.require_wanted()
+        keeper.check(step)
+
+    with memory_checked():
+        return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))
 
 
 def _report(context: Context, assignment: Assignment, part: Part) -> None:

@@ -2282,6 +2282,8 @@ export interface operations {
             };
             /**
              * @description `spec.invalid`: The experiment specification is not valid.
+             *     `dataset.invalid`: The dataset cannot be read.
+             *     `model.invalid`: The model cannot be loaded.
              *     `request.invalid`: The request is not valid.
              */
             422: {
@@ -4174,6 +4176,8 @@ export interface operations {
             };
             /**
              * @description `spec.invalid`: The experiment specification is not valid.
+             *     `dataset.invalid`: The dataset cannot be read.
+             *     `model.invalid`: The model cannot be loaded.
              *     `request.invalid`: The request is not valid.
              */
             422: {
