@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from ferret_core import files
+from ferret_core.memory import memory_checked
 from ferret_core.models.folder import UnfitModel, Weights, look_through
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
-from ferret_core.training.micro_batches import memory_checked
 
 logger = logging.getLogger(__name__)
 

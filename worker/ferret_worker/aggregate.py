@@ -14,11 +14,11 @@ from ferret_core.cost import LocalCost, numbers_sent, round_cost
 from ferret_core.failpoints import failpoint
 from ferret_core.fold import fold
 from ferret_core.ledger import LedgerEntry
+from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
 from ferret_core.sealed import Sealed, stored
 from ferret_core.storage import FileKind, Storage, blob_location
-from ferret_core.training.micro_batches import memory_checked
 from ferret_db import tables
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 from ferret_core import federation
 from ferret_core.failpoints import failpoint
 from ferret_core.federated_data import FederatedData
+from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
-from ferret_core.training.micro_batches import memory_checked
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from ferret_core.evaluation.evaluate import evaluate as measure
 from ferret_core.failpoints import failpoint
+from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
-from ferret_core.training.micro_batches import memory_checked
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.tasks import REFUSED, TRANSIENT

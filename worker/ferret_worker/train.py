@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ferret_core.algorithms._base import Client
 from ferret_core.failpoints import failpoint
+from ferret_core.memory import memory_checked
 from ferret_core.participant import Part, contribute
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import encode
 from ferret_core.storage import FileKind
-from ferret_core.training.micro_batches import memory_checked
 from ferret_db.engine import assignments
 from ferret_db.engine.tasks import REFUSED, TRANSIENT
 from ferret_db.tables import Assignment
@@ -62,8 +62,7 @@ def _contribute(context: Context, assignment: Assignment, keeper: LeaseKeeper) -
         context.require_wanted()
         keeper.check(step)
 
-    with memory_checked():
-        return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))
+    return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))
 
 
 def _report(context: Context, assignment: Assignment, part: Part) -> None:
