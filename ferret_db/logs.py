@@ -59,7 +59,12 @@ def _rendering(format: LogFormat) -> list[Processor]:
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=True)]
     plain = structlog.dev.plain_traceback
     console = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, pad_level=False, exception_formatter=plain)
-    return [_one_line_each, console, _safe_to_show]
+
+    def safe_to_show(logger: WrappedLogger, method: str, event: EventDict) -> str:
+        """With its traceback, in which an exception may quote anybody."""
+        return shown_lines(console(logger, method, event))
+
+    return [_one_line_each, safe_to_show]
 
 
 def _one_line_each(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
@@ -67,8 +72,3 @@ def _one_line_each(logger: WrappedLogger, method: str, event: EventDict) -> Even
     return {
         name: shown(value) if isinstance(value, str) and name != "stack" else value for name, value in event.items()
     }
-
-
-def _safe_to_show(logger: WrappedLogger, method: str, entry: str) -> str:
-    """With its traceback, in which an exception may quote anybody."""
-    return shown_lines(entry)
