@@ -48,6 +48,7 @@ class Cluster:
         self._environment = {
             **SETTINGS,
             "FERRET_HOME": str(home),
+            "FERRET_ROOTS": "/",
             "FERRET_HOST": "127.0.0.1",
             "FERRET_PORT": str(self.port),
             "FERRET_DATABASE_URL": database_url,

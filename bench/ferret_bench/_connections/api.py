@@ -58,6 +58,7 @@ def serving(home: Path, descriptors: int | None) -> Generator[Api]:
             env={
                 **os.environ,
                 "FERRET_HOME": str(home),
+                "FERRET_ROOTS": "/",
                 "FERRET_ADMIN_TOKEN": TOKEN,
                 "FERRET_BROKER_URL": NO_BROKER,
             },

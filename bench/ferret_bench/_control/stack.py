@@ -39,7 +39,14 @@ def serving(home: Path, database_url: str, settings: Mapping[str, str] = Mapping
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen(
             command,
-            env={**kept, "FERRET_DATABASE_URL": database_url, "FERRET_THREADS": "1", "HF_HUB_OFFLINE": "1", **settings},
+            env={
+                **kept,
+                "FERRET_DATABASE_URL": database_url,
+                "FERRET_THREADS": "1",
+                "HF_HUB_OFFLINE": "1",
+                "FERRET_ROOTS": "/",
+                **settings,
+            },
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
