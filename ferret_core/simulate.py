@@ -60,10 +60,12 @@ def simulate(
     out: Path | None = None,
     on_round: Callable[[RoundResult], None] | None = None,
     on_update: Callable[[LedgerEntry], None] | None = None,
+    participate: Callable[[Replica, Client], Part] = contribute,
 ) -> SimulationResult:
     """Runs ``spec`` and writes the final checkpoint to the folder ``out``; raises what made it fail.
 
     ``on_update`` is given each round's update with its record: updates may be as large as the model and are not kept.
+    ``participate`` is a client's part in a round; another one can be hostile.
     """
     spec = catalog.resolve(spec)
     if spec.participants.edge:
@@ -75,7 +77,7 @@ def simulate(
     rounds: list[RoundResult] = []
     ledger: list[LedgerRecord] = []
     with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
-        simulation = _Simulation(replica, data, _Memories(Path(scratch)))
+        simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate)
         for number in range(spec.rounds + 1):
             rounds.append(simulation.round(number) if number else simulation.base())
             if simulation.last is not None:
@@ -121,7 +123,14 @@ class _Collected(NamedTuple):
 class _Simulation:
     """The run between two rounds; ``last`` is the last committed round's ledger entry."""
 
-    def __init__(self, replica: Replica, data: FederatedData, memories: _Memories) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        data: FederatedData,
+        memories: _Memories,
+        participate: Callable[[Replica, Client], Part],
+    ) -> None:
+        self._participate = participate
         self.replica = replica
         self.data = data
         self.memories = memories
@@ -192,7 +201,7 @@ class _Simulation:
 
     def _contribute(self, task: RoundTask) -> Part:
         name = task.participant
-        part = contribute(self.replica, Client(task, self.data.shard(name), self.memories.recall(name)))
+        part = self._participate(self.replica, Client(task, self.data.shard(name), self.memories.recall(name)))
         self.memories.keep(name, part.memory)
         return part._replace(memory={})
 

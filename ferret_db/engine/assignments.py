@@ -19,6 +19,10 @@ from ferret_db.repositories._swap import swap
 from ferret_db.repositories.events import EventType
 from ferret_db.tables import Assignment, Contribution, Experiment, Round
 
+TRIES = 3
+"""Uploads for one assignment that may be unusable: they can be cut off on their way."""
+SPOILT = frozenset({"contribution.malformed", "contribution.non_finite"})
+
 
 def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:
     """The assignment, ours for ``seconds`` under a new fence; None if there is nothing to do.
@@ -144,6 +148,19 @@ def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
         raise _lost(assignment, fence)
     _tell(s, assignment, "contribution.rejected", code=error.code, detail=error.summary()["detail"])
     close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id))
+
+
+def spoilt(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:
+    """An upload that cannot be used: the participant may send another one, but the last of ``TRIES`` ends it.
+
+    Earlier ones count as :func:`refuse` has noted them. Raises ``round.closed`` and ``lease.lost``.
+    """
+    if rejections.count(s, assignment_id, SPOILT) + 1 >= TRIES:
+        reject(s, assignment_id, fence, error)
+        return
+    _, assignment, round_ = _locked(s, assignment_id)
+    _check_open(s, round_)
+    _check_held(assignment, fence, clock.now(s))
 
 
 def refuse(s: Session, assignment_id: str, error: FerretError) -> None:

@@ -167,7 +167,7 @@ def test_a_contribution_that_cannot_be_used_rejects_the_assignment_with_the_reas
     site: Any, member: Member, changes: dict[str, Any], field: str
 ) -> None:
     leased = lease(member)
-    check_rejected(site, member, upload(member, member.make(leased, **changes), leased["fence"]), field)
+    check_rejected(site, member, thrice(site, member, member.make(leased, **changes), leased["fence"]), field)
 
 
 @pytest.mark.parametrize(("spoil", "field"), [(lambda blob: blob[:-3], "update"), (lambda blob: blob + b"x", "body")])
@@ -175,7 +175,21 @@ def test_a_damaged_contribution_rejects_the_assignment_with_the_reason(
     site: Any, member: Member, spoil: Any, field: str
 ) -> None:
     leased = lease(member)
-    check_rejected(site, member, upload(member, spoil(member.make(leased)), leased["fence"]), field)
+    check_rejected(site, member, thrice(site, member, spoil(member.make(leased)), leased["fence"]), field)
+
+
+def thrice(site: Any, member: Member, blob: bytes, fence: int) -> Any:
+    """Twice the participant may send another one."""
+    for _ in range(2):
+        upload(member, blob, fence)
+        assert shown(site, member)["state"] == "leased"
+    return upload(member, blob, fence)
+
+
+def test_an_upload_that_was_cut_off_is_sent_again(site: Any, member: Member) -> None:
+    leased = lease(member)
+    assert upload(member, member.make(leased)[:-3], leased["fence"]).status_code == 422
+    assert upload(member, member.make(leased), leased["fence"]).status_code == 201
 
 
 def check_rejected(site: Any, member: Member, answer: Any, field: str) -> None:
@@ -190,7 +204,7 @@ def check_rejected(site: Any, member: Member, answer: Any, field: str) -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_contribution_that_is_no_number_rejects_the_assignment(site: Any, member: Member, value: float) -> None:
     leased = lease(member)
-    answer = upload(member, member.make(leased, value=value), leased["fence"])
+    answer = thrice(site, member, member.make(leased, value=value), leased["fence"])
     assert (answer.status_code, answer.json()["code"]) == (422, "contribution.non_finite")
     assert shown(site, member)["state"] == "rejected"
 

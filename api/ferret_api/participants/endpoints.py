@@ -133,7 +133,7 @@ def upload_contribution(
     context: ContextDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Receipt:
-    """Accepts the contribution of a leased assignment. A contribution that cannot be used rejects the assignment.
+    """Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
 
     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.

@@ -35,7 +35,7 @@ class Delivery(NamedTuple):
 def take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Receipt, bool]:
     """The receipt, and whether the same contribution was accepted before.
 
-    A blob that cannot be used rejects the assignment with its reason, which is raised; it is never stored.
+    A blob that cannot be used is never stored, and its reason is raised; the third rejects the assignment with it.
     """
     try:
         return _take(context, assignment, delivery)
@@ -78,7 +78,7 @@ def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -
         sealed = _opened(delivery.blob, assignment, experiment)
     except FerretError as error:
         with context.database.begin() as s:
-            leases.reject(s, assignment.id, delivery.fence, error)
+            leases.spoilt(s, assignment.id, delivery.fence, error)
         raise
     with context.database.read() as s:  # what comes in vain is not even stored
         leases.check(s, assignment.id, delivery.fence, sealed, delivery.key)

@@ -528,7 +528,7 @@ export interface paths {
         get?: never;
         /**
          * Upload Contribution
-         * @description Accepts the contribution of a leased assignment. A contribution that cannot be used rejects the assignment.
+         * @description Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
          *
          *     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
          *     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
@@ -761,6 +761,8 @@ export interface components {
         /**
          * AssignmentState
          * @description pending → leased → accepted | rejected | expired; a lost lease goes back to pending.
+         *
+         *     accepted → rejected: the round left the contribution out.
          * @enum {string}
          */
         AssignmentState: "pending" | "leased" | "accepted" | "rejected" | "expired";
@@ -857,6 +859,11 @@ export interface components {
              * @description Examples trained on
              */
             examples: number | null;
+            /**
+             * Factor
+             * @description What the round multiplied its update by, where that was clipped
+             */
+            factor: number | null;
             kind: components["schemas"]["ParticipantKind"];
             /**
              * Metrics
@@ -1170,10 +1177,20 @@ export interface components {
             partition: components["schemas"]["Choice"];
             /**
              * @default {
+             *       "examples": 3,
+             *       "explosion": 2,
+             *       "factor": 2,
+             *       "refuse": 4,
+             *       "rule": "clip",
+             *       "trim": 0.2
+             *     }
+             */
+            robust: components["schemas"]["RobustSpec"];
+            /**
+             * @default {
              *       "attempts": 3,
              *       "deadline_seconds": 3600,
-             *       "over_selection": 0,
-             *       "quorum": 1
+             *       "over_selection": 0
              *     }
              */
             round: components["schemas"]["RoundSpec"];
@@ -1664,6 +1681,51 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * RobustSpec
+         * @description What keeps one participant from ruining a round: bounds against the round's median, and what is undone.
+         *
+         *     Factors are of the median over the round's participants, of which there must be three for one to be taken.
+         */
+        RobustSpec: {
+            /**
+             * Examples
+             * @description Number of examples beyond which a participant weighs no more
+             * @default 3
+             */
+            examples: number;
+            /**
+             * Explosion
+             * @description Factor by which a round may raise the loss on 8 held-out sequences before it is undone
+             * @default 2
+             */
+            explosion: number;
+            /**
+             * Factor
+             * @description Norm, of the update or a part of it, beyond which an update is shortened to it
+             * @default 2
+             */
+            factor: number;
+            /**
+             * Refuse
+             * @description Norm of the update beyond which it is left out
+             * @default 4
+             */
+            refuse: number;
+            /**
+             * Rule
+             * @description clip: long updates are shortened; median, trimmed_mean: of each coordinate, where these are comparable; none: only what is absurd is refused
+             * @default clip
+             * @enum {string}
+             */
+            rule: "clip" | "median" | "trimmed_mean" | "none";
+            /**
+             * Trim
+             * @description Share of the greatest and of the least values that trimmed_mean omits
+             * @default 0.2
+             */
+            trim: number;
+        };
+        /**
          * Round
          * @description One round: from opening over the frozen set of contributions to the committed model.
          */
@@ -1767,10 +1829,9 @@ export interface components {
             over_selection: number;
             /**
              * Quorum
-             * @description Share of the assignments that must report for the round to count
-             * @default 1
+             * @description Share of the assignments that must report for the round to count; if unset, 0.5 with real participants and 1 without
              */
-            quorum: number;
+            quorum?: number | null;
         };
         /**
          * RoundState
