@@ -2,9 +2,13 @@
 
 Ten simulated clients, two of them hostile, on the demo's tasks with its model and, where the environment names
 ``MODEL``, ``GSM8K_TRAIN`` and ``GSM8K_TEST``, on GSM8K; by Ferret's one-bit coordinates and by FedAvg. The document
-holds ``machine`` and ``runs``: ``dataset``, ``algorithm``, ``attack`` (none: clean), ``loss`` at the end, ``first`` at the
-beginning, ``over_clean``, by how much of itself the clean loss is exceeded, ``clipped`` and ``refused``, how many
-contributions were, and ``failed``, the error of an experiment that did not end well.
+holds ``machine`` and ``runs``:
+
+    dataset, algorithm, attack   ``none`` is the clean run
+    first, loss                  the held-out loss before and after, in nats per token
+    over_clean                   by what part of itself the clean run's loss is exceeded
+    clipped, refused             how many contributions were
+    failed                       the error of an experiment that did not end well
 """
 
 from __future__ import annotations
