@@ -55,10 +55,9 @@ def unseal(blob: bytes, spec: ExperimentSpec, task: RoundTask, shapes: Shapes) -
     Raises ``contribution.malformed`` and ``contribution.non_finite``. Whether it starts from the round's own model is
     the round engine's question: a participant that does not can catch up and try again.
     """
-    config = catalog.algorithm_config(spec.algorithm)
-    contribution = Contribution.decode(blob, config.size(shapes).header)
+    contribution = Contribution.decode(blob)
     _check_identity(contribution.meta, task, spec)
-    config.check(contribution, task, shapes)
+    catalog.algorithm_config(spec.algorithm).check(contribution, task, shapes)
     return Sealed(blob, digest_bytes(blob), contribution)
 
 

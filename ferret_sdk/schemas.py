@@ -1,70 +1,23 @@
 """The documents of the REST API as the SDK reads them.
 
-Members that a newer server adds are kept, so ``model_dump`` gives back everything the server said. Nothing of an answer
-is used before it was read here: what becomes a path, an address or a header must be spelt as one, numbers that are
-waited or reserved for are bounded, and names are safe to show.
+Members that a newer server adds are kept, so ``model_dump`` gives back everything the server said.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from ferret_core.ledger import LedgerRecord
-from ferret_core.protocol.errors import FerretError, field_errors
-from ferret_core.protocol.ids import ArtifactId, AssignmentId, Digest, ExperimentId, ParticipantId, ParticipantName
-from ferret_core.protocol.limits import MAX_ROUNDS
-from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
-from ferret_core.protocol.words import Line, Words
 
 FINAL_EVENTS = frozenset(f"experiment.{state}" for state in ExperimentState if state.finished)
-LONGEST_LEASE = 31 * 24 * 3600
-
-RoundNumber = Annotated[int, Field(ge=0, le=MAX_ROUNDS)]
-Bytes = Annotated[int, Field(ge=0, lt=2**63)]
-Token = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,512}$")]
-Item = TypeVar("Item", bound="Answered")
-_Strict = TypeVar("_Strict", bound=Strict)
 
 
-def checked(kind: type[_Strict], value: Any) -> _Strict:
-    """``value`` of a server's answer as a ``kind``; ``server.unexpected`` names the fields that are none of it."""
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        raise _unexpected(kind, error) from error
-
-
-def _unexpected(kind: type[BaseModel], error: ValidationError) -> FerretError:
-    return FerretError.of_fields("server.unexpected", field_errors(error, [kind.__name__.lower()]))
-
-
-class Answered(BaseModel):
-    """Something that a server answers."""
-
+class Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
-
-    @classmethod
-    def read(cls, value: Any) -> Self:
-        """The answer, checked; ``server.unexpected`` names what is not as it must be."""
-        try:
-            return cls.model_validate(value)
-        except ValidationError as error:
-            raise _unexpected(cls, error) from error
-
-
-class Page(Answered):
-    """A part of a list."""
-
-    items: list[Any]
-    next_cursor: str | None = None
-
-
-class Document(Answered):
-    """An answer that ``openapi.json`` describes."""
 
 
 class Summary(Document):
@@ -78,31 +31,31 @@ class Summary(Document):
 class Stall(Document):
     """Why an experiment cannot make progress, and in ``detail`` what to do."""
 
-    code: Line
-    detail: Words
+    code: str
+    detail: str
     since: datetime
 
 
 class Experiment(Document):
     """``round`` is the last committed one; ``bytes_up`` and ``bytes_down`` are sums over all participants so far."""
 
-    id: ExperimentId
-    name: Line
+    id: str
+    name: str
     state: ExperimentState
     stalled: Stall | None = None
-    algorithm: Line
-    dataset: Line
-    rounds: RoundNumber
-    round: RoundNumber
-    participants: int = Field(ge=0, lt=2**31)
+    algorithm: str
+    dataset: str
+    rounds: int
+    round: int
+    participants: int
     spec: dict[str, Any]
     error: dict[str, Any] | None = None
-    base_digest: Digest | None = None
-    digest: Digest | None = None
-    metrics: dict[Line, Summary] = {}
+    base_digest: str | None = None
+    digest: str | None = None
+    metrics: dict[str, Summary] = {}
     bytes_up: int = 0
     bytes_down: int = 0
-    cloned_from: ExperimentId | None = None
+    cloned_from: str | None = None
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -113,10 +66,6 @@ class Experiment(Document):
         """The state as people read it: ``stalled`` where the experiment cannot make progress."""
         return "stalled" if self.stalled else self.state.value
 
-    def specification(self) -> ExperimentSpec:
-        """The specification, checked; ``server.unexpected`` if it is none."""
-        return checked(ExperimentSpec, self.spec)
-
 
 class Round(Document):
     """One round; the byte counts are sums over its participants."""
@@ -124,8 +73,8 @@ class Round(Document):
     number: int
     attempt: int
     state: RoundState
-    base_digest: Digest
-    digest: Digest | None = None
+    base_digest: str
+    digest: str | None = None
     participants: int
     needed: int | None = None
     accepted: int
@@ -139,12 +88,12 @@ class Round(Document):
 class ContributionInfo(Document):
     """One participant's part in one round: leased and rejected ones show too."""
 
-    participant: Line
+    participant: str
     kind: ParticipantKind
     round: int
     attempt: int = 1
     state: AssignmentState
-    digest: Digest | None = None
+    digest: str | None = None
     size: int | None = None
     seconds: float | None = None
     error: dict[str, Any] | None = None
@@ -153,10 +102,10 @@ class ContributionInfo(Document):
 class Rejection(Document):
     """Uploads of one participant in one round that were refused for one reason: how many, and the last's detail."""
 
-    participant: Line
+    participant: str
     round: int
-    code: Line
-    detail: Words
+    code: str
+    detail: str
     count: int
 
 
@@ -169,46 +118,31 @@ class Point(Document):
     bytes_up: int = 0
 
 
-class Series(Document):
-    """One metric over the rounds, in order."""
-
-    name: Line
-    points: list[Point]
-
-
-class Metrics(Document):
-    series: list[Series]
-
-
 class Artifact(Document):
-    """A file of a checkpoint of ``size`` bytes; ``digest`` is their BLAKE3."""
+    """A file of a checkpoint; ``digest`` is the BLAKE3 of its bytes."""
 
-    id: ArtifactId
+    id: str
     kind: str
-    round: RoundNumber
+    round: int
     name: str
-    size: Bytes
-    digest: Digest
+    size: int
+    digest: str
 
 
 class LedgerItem(Document):
     """One ledger record as JSON, its link in the hash chain, and the bytes of the update it names."""
 
     record: dict[str, Any]
-    hash: Digest
-    update_size: Bytes
-
-    def parsed(self) -> LedgerRecord:
-        """The record, checked; ``server.unexpected`` if it is none."""
-        return checked(LedgerRecord, self.record)
+    hash: str
+    update_size: int
 
 
 class Event(Document):
     """Something that happened; ``seq`` counts up by one within an experiment."""
 
-    seq: int = Field(ge=0, lt=2**63)
-    type: Line
-    round: RoundNumber | None = None
+    seq: int
+    type: str
+    round: int | None = None
     data: dict[str, Any] = {}
     time: datetime
 
@@ -220,42 +154,33 @@ class Event(Document):
 class CatalogEntry(Document):
     """An algorithm, dataset or model that can be chosen; ``schema`` is the JSON Schema of its options."""
 
-    name: Line
-    title: Line = ""
-    description: Words = ""
+    name: str
+    title: str = ""
+    description: str = ""
 
 
 class Info(Document):
-    name: Line
-    version: Line
-    instance: Line
-    database: Line
-    storage: Line
+    name: str
+    version: str
+    instance: str
+    database: str
+    storage: str
 
 
 class EnrolmentCode(Document):
     """A one-time code, and the command that a participant runs with it."""
 
-    code: Line
+    code: str
     expires_at: datetime
-    command: Line
-
-
-class Enrolled(Document):
-    """A participant's place in an experiment, and the token that proves it."""
-
-    participant: ParticipantId
-    name: ParticipantName
-    experiment: ExperimentId
-    token: Token
+    command: str
 
 
 class Lease(Document):
     """An assignment held until its lease ends; results must carry ``fence``."""
 
-    id: AssignmentId
-    fence: int = Field(ge=0, lt=2**31)
-    lease_seconds: float = Field(gt=0, le=LONGEST_LEASE)
+    id: str
+    fence: int
+    lease_seconds: float
     task: RoundTask
 
 
@@ -263,5 +188,5 @@ class Poll(Document):
     """The answer to a participant that asks for work."""
 
     experiment_state: ExperimentState
-    retry_after_seconds: float = Field(ge=0, allow_inf_nan=False)
+    retry_after_seconds: float
     assignment: Lease | None = None

@@ -17,8 +17,7 @@ export default defineConfig({
   },
   server: {
     fs: { allow: ['..'] }, // the catalog of metrics lies in ferret_core
-    // The server compares the page's origin with the host that is asked.
-    proxy: { '/api': { target: FERRET_URL, changeOrigin: false } },
+    proxy: { '/api': FERRET_URL },
   },
   test: {
     include: ['src/**/*.test.{ts,tsx}'],

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.ports import free_port
-from ferret_cli.stack.probe import PING, Answer
 from ferret_core.protocol.errors import FerretError
 
 PROGRAMS = ("redis-server", "valkey-server")
@@ -57,6 +56,5 @@ def prepare(home: Path) -> Broker:
     config.write_text(
         f'bind 127.0.0.1\nport {port}\nrequirepass {password}\ndir "{folder}"\nappendonly yes\nsave ""\ndaemonize no\n'
     )
-    command, log = [str(program), str(config)], home / "logs" / "broker.log"
-    child = Child("broker", command, log, probe=Answer("127.0.0.1", port, PING))
+    child = Child("broker", [str(program), str(config)], home / "logs" / "broker.log")
     return Broker(child, f"redis://:{password}@127.0.0.1:{port}/0")

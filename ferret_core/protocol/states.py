@@ -21,10 +21,8 @@ class ExperimentState(StrEnum):
 
 
 class RoundState(StrEnum):
-    """(opening →) open → frozen → committed | abandoned. A round of many participants is prepared while it is opening:
-    nobody works on it yet."""
+    """open → frozen → committed | abandoned."""
 
-    OPENING = "opening"
     OPEN = "open"
     FROZEN = "frozen"
     COMMITTED = "committed"
@@ -32,10 +30,7 @@ class RoundState(StrEnum):
 
 
 class AssignmentState(StrEnum):
-    """pending → leased → accepted | rejected | expired; a lost lease goes back to pending.
-
-    accepted → rejected: the round left the contribution out.
-    """
+    """pending → leased → accepted | rejected | expired; a lost lease goes back to pending."""
 
     PENDING = "pending"
     LEASED = "leased"
@@ -62,7 +57,6 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
     ),
     ExperimentState.PAUSED: frozenset({ExperimentState.RUNNING, ExperimentState.FAILED, ExperimentState.CANCELLED}),
     ExperimentState.COMPLETED: frozenset({ExperimentState.RUNNING}),
-    RoundState.OPENING: frozenset({RoundState.OPEN, RoundState.ABANDONED}),
     RoundState.OPEN: frozenset({RoundState.FROZEN, RoundState.ABANDONED}),
     RoundState.FROZEN: frozenset({RoundState.COMMITTED, RoundState.ABANDONED}),
     AssignmentState.PENDING: frozenset({AssignmentState.LEASED, AssignmentState.REJECTED, AssignmentState.EXPIRED}),
@@ -74,7 +68,6 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
             AssignmentState.EXPIRED,
         }
     ),
-    AssignmentState.ACCEPTED: frozenset({AssignmentState.REJECTED}),
 }
 
 

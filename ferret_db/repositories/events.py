@@ -23,7 +23,6 @@ EventType = Literal[
     "round.frozen",
     "round.committed",
     "round.evaluated",
-    "round.undone",
     "round.abandoned",
     "contribution.accepted",
     "contribution.rejected",

@@ -1,4 +1,4 @@
-"""Kills and stops processes by plan, while a supervisor replaces them."""
+"""Kills by plan, and meanwhile starts again what was killed."""
 
 from __future__ import annotations
 
@@ -32,23 +32,16 @@ class TooLong(Exception):
 
 
 class Hit(NamedTuple):
-    """When ``victim`` was struck; ``at_work``: as it was meant, a worker in the middle of its task."""
+    """When ``victim`` was killed; ``at_work``: as it was meant, a worker in the middle of its task."""
 
     moment: datetime
     victim: str
     at_work: bool
 
 
-class Hung(NamedTuple):
-    """A stopped process: its pid and the ``time.monotonic()`` of the strike."""
-
-    pid: int
-    since: float
-
-
 @dataclass
 class Striker:
-    """Keeps its ``hits``, and after how many seconds each stopped process was ``replaced``.
+    """Keeps its ``hits``.
 
     ``cut_sessions`` ends every connection to the database; ``deadline`` is a ``time.monotonic()``.
     """
@@ -60,8 +53,6 @@ class Striker:
     deadline: float
     say: Callable[[str], None]
     hits: list[Hit] = field(default_factory=list)
-    replaced: list[float] = field(default_factory=list)
-    _hung: dict[str, Hung] = field(default_factory=dict)
 
     def rage(self, kills: Sequence[Kill]) -> None:
         """Until the experiment has ended, before which every kill should have been due; raises ``TooLong``."""
@@ -71,40 +62,24 @@ class Striker:
             if self.watch.experiment().state.finished:
                 return
             self._strike(kill)
-        self._until(lambda: self.watch.experiment().state.finished and not self._hung)
+        self._until(lambda: self.watch.experiment().state.finished)
 
     def _strike(self, kill: Kill) -> None:
-        name, at_work = self._aim(kill) if kill.target in TASKS else (kill.target, False)
+        name, at_work = self._aim(kill) if kill.victim in TASKS else (kill.victim, False)
         self.hits.append(Hit(datetime.now(UTC), kill.victim, at_work))
-        match kill.target:
+        match kill.victim:
             case "flush":
                 self.cluster.flush_broker()
             case "sessions":
                 self.cut_sessions()
-            case _ if kill.hangs:
-                self._hang(name)
             case _:
-                self._hung.pop(name, None)
                 self.cluster.kill(name)
-        what = "hang" if kill.hangs else "kill"
-        hit = f"{self.hits[-1].moment:%H:%M:%S.%f} {what} {len(self.hits)}, after event {kill.after}: {name}"
-        self.say(f"{hit} at {kill.target}" if at_work else hit)
-
-    def _hang(self, name: str) -> None:
-        """A process that has just ended or hangs already is left alone."""
-        if name not in self._hung and (pid := self.cluster.hang(name)) is not None:
-            self._hung[name] = Hung(pid, time.monotonic())
-
-    def _note_replaced(self) -> None:
-        for name, hung in list(self._hung.items()):
-            child = self.cluster.children[name]
-            if child.pid != hung.pid:
-                self.replaced.append(time.monotonic() - hung.since)
-                del self._hung[name]
+        hit = f"{self.hits[-1].moment:%H:%M:%S.%f} kill {len(self.hits)}, after event {kill.after}: {name}"
+        self.say(f"{hit} at {kill.victim}" if at_work else hit)
 
     def _aim(self, kill: Kill) -> tuple[str, bool]:
         """A worker that is at the task, else any that could be; and whether it is."""
-        task = TASKS[kill.target]
+        task = TASKS[kill.victim]
         names = self.cluster.workers(QUEUE_OF[task])
         busy: list[str] = []
 
@@ -129,6 +104,5 @@ class Striker:
         while not holds() and time.monotonic() < end:
             if time.monotonic() > self.deadline:
                 raise TooLong(f"{self.watch.experiment_id} stands at event {self.watch.experiment().event_seq}")
-            self.cluster.supervise()
-            self._note_replaced()
+            self.cluster.restart_ended()
             time.sleep(STEP_SECONDS)

@@ -21,10 +21,8 @@ NAMES = {
     "ContributionInfo": "Contribution",
     "EnrolmentCode": "Enrolment",
     "LedgerItem": "LedgerEntry",
-    "Metrics": "MetricSeriesList",
     "Point": "MetricPoint",
     "Poll": "NextAssignment",
-    "Series": "MetricSeries",
     "Summary": "MetricSummary",
 }
 Json = dict[str, Any]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from pydantic import Field
-from sqlalchemy.orm import Session
 
 from ferret_api.schemas import Failure, Page, Resource
 from ferret_core.protocol.states import RoundState
-from ferret_db.repositories import service
 from ferret_db.repositories.rounds import RoundSummary
 
 
@@ -36,10 +34,9 @@ class Round(Resource):
     error: Failure | None
 
     @classmethod
-    def of(cls, s: Session, summary: RoundSummary) -> Round:
+    def of(cls, summary: RoundSummary) -> Round:
         columns = {name: getattr(summary.round, name) for name in cls.model_fields if hasattr(summary.round, name)}
-        deadline_at = service.as_told(s, summary.round.deadline_at)
-        return cls.model_validate(columns | summary._asdict() | {"deadline_at": deadline_at})
+        return cls.model_validate(columns | summary._asdict())
 
 
 class RoundPage(Page[Round]):

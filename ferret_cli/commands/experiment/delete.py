@@ -11,7 +11,6 @@ def delete(
     id: options.Id,
     yes: options.Yes = False,
     url: options.Url = None,
-    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Delete a finished experiment with its rounds, curves, checkpoints and ledger, for good."""
@@ -19,7 +18,7 @@ def delete(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment(Service(url), id)
     if not yes:
         typer.confirm(f"Delete {run.id} ({run.experiment.name}) with all its results?", abort=True, err=True)
     run.delete()

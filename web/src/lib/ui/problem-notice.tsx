@@ -14,7 +14,6 @@ export interface Problem {
   detail: string
   requestId?: string | undefined
   errors: FieldError[]
-  errorsOmitted?: number | undefined
 }
 
 export function ProblemNotice({ problem, children }: { problem: Problem; children?: ReactNode }) {
@@ -29,7 +28,6 @@ export function ProblemNotice({ problem, children }: { problem: Problem; childre
               <code>{error.field}</code> {error.message}
             </li>
           ))}
-          {!!problem.errorsOmitted && <li>and {problem.errorsOmitted} more</li>}
         </ul>
       )}
       <p>
