@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ferret_core import demo
 from ferret_core.protocol.errors import FerretError
+
+if TYPE_CHECKING:
+    from transformers import LlamaConfig
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 CONTEXT = 2048
@@ -61,14 +64,12 @@ def _custom(name: str) -> Shape:
     return Shape(hidden, layers, 4 * hidden, heads, heads, 32_000)
 
 
-def _make(shape: Shape, path: Path) -> None:
-    """Written as a draft and renamed: a folder that exists is complete."""
+def config_of(shape: Shape) -> LlamaConfig:
+    """The configuration of a model of this shape, in bf16."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
-    from transformers.utils.logging import disable_progress_bar
+    from transformers import LlamaConfig
 
-    disable_progress_bar()
-    config = LlamaConfig(
+    return LlamaConfig(
         vocab_size=shape.vocabulary,
         hidden_size=shape.hidden,
         intermediate_size=shape.mlp,
@@ -79,6 +80,16 @@ def _make(shape: Shape, path: Path) -> None:
         tie_word_embeddings=False,
         dtype=torch.bfloat16,
     )
+
+
+def _make(shape: Shape, path: Path) -> None:
+    """Written as a draft and renamed: a folder that exists is complete."""
+    import torch
+    from transformers import LlamaForCausalLM
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    config = config_of(shape)
     draft = path.with_name(f".{path.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     with torch.random.fork_rng([]):

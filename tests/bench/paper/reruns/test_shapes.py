@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, LlamaForCausalLM
 
-from ferret_bench.paper.reruns.shapes import SHAPES, model_of
+from ferret_bench.paper.reruns.shapes import SHAPES, config_of, model_of
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
@@ -37,18 +37,8 @@ def test_the_same_shape_is_made_once(tmp_path):
     ],
 )
 def test_the_papers_models_have_their_sizes(name, parameters):
-    shape = SHAPES[name]
-    config = LlamaConfig(
-        vocab_size=shape.vocabulary,
-        hidden_size=shape.hidden,
-        intermediate_size=shape.mlp,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.kv_heads,
-        tie_word_embeddings=False,
-    )
     with torch.device("meta"):
-        model = LlamaForCausalLM(config)
+        model = LlamaForCausalLM(config_of(SHAPES[name]))
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
 
 
