@@ -65,15 +65,21 @@ tests:
 chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on PostgreSQL; at most an hour
 	$(BIN)/python -m tests.chaos.storm --leases 2 $(ARGS)
 
+SOURCES := ferret_core ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
-check: lock-check ## format, lint, types, import rules, committed openapi.json, the lock, documentation site
+check: lock-check ## format, lint, types, import rules, bandit, committed openapi.json, the lock, documentation site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/pyright --project tests
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(SOURCES)
 	$(BIN)/python -m ferret_api.openapi --check
 	$(BIN)/python docs/generator/build.py
+
+.PHONY: audit
+audit: setup ## known vulnerabilities of the locked dependencies; passes where the advisories cannot be reached
+	$(BIN)/python -m scripts.audit
 
 .PHONY: docs
 docs: setup ## build the documentation site into site/html; a link that leads nowhere is an error

@@ -59,6 +59,8 @@ def tell(error: FerretError) -> Exit:
     for field in error.errors:
         if str(field) not in error.detail:
             say(Text(f"  {field}"))
+    if error.omitted:
+        say(Text(f"  and {error.omitted} more"))
     if step := NEXT_STEPS.get(error.code):
         say(Text.assemble(("  next: ", "bold"), step))
     return error.problem.exit

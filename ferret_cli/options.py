@@ -15,6 +15,14 @@ Url = Annotated[
         show_default=False,
     ),
 ]
+InsecureHttp = Annotated[
+    bool,
+    typer.Option(
+        "--insecure-http",
+        envvar="FERRET_INSECURE_HTTP",
+        help="Allow plain http to another machine: whoever is on the way reads the token and can change the answers.",
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as one JSON document on stdout; messages go to stderr.")
 ]

@@ -1,4 +1,8 @@
-"""What goes where: results on stdout, everything said along the way on stderr."""
+"""What goes where: results on stdout, everything said along the way on stderr.
+
+Names, reasons and errors may be a participant's or a server's words: what a terminal would obey in them is left out, or
+in JSON written as an escape.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from ferret_core.protocol.metrics import Unit, metric
+from ferret_core.protocol.words import shown, shown_json, shown_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +22,8 @@ if TYPE_CHECKING:
 
 def say(*parts: Any) -> None:
     """A message for people, on stderr."""
-    stderr().print(*parts, soft_wrap=True, highlight=False, markup=False)
+    safe = (shown_lines(part) if isinstance(part, str) else part for part in parts)
+    stderr().print(*safe, soft_wrap=True, highlight=False, markup=False)
 
 
 def stderr() -> Console:
@@ -29,7 +35,7 @@ def stderr() -> Console:
 def emit(value: Any) -> None:
     """One JSON document on one line of stdout."""
     document = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-    print(json.dumps(document, ensure_ascii=False, default=str), flush=True)
+    print(shown_json(json.dumps(document, ensure_ascii=False, default=str)), flush=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -38,10 +44,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        shown.add_row(*(Text("–" if cell is None else str(cell)) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 10_000).print(shown)
+        grid.add_row(*(Text("–" if cell is None else shown(str(cell))) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 10_000).print(grid)
 
 
 def size(count: float) -> str:

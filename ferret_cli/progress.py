@@ -51,14 +51,12 @@ def round_lines(run: Run, events: Iterable[Event]) -> Iterator[RoundLine]:
 def measured(run: Run, event: Event) -> int | None:
     """The round of which ``event`` says that nothing more will be measured."""
     from ferret_core.federation import evaluation_due
-    from ferret_core.protocol.spec import ExperimentSpec
 
     if event.type == "round.evaluated":
         return event.round
     if event.type != "round.committed" or event.round is None:
         return None
-    spec = ExperimentSpec.model_validate(run.experiment.spec)
-    return None if evaluation_due(spec, event.round) else event.round
+    return None if evaluation_due(run.experiment.specification(), event.round) else event.round
 
 
 def line_of(run: Run, number: int) -> RoundLine:

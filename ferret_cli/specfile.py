@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from ferret_cli.output import say
-from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.revision import revise
 
@@ -83,13 +83,14 @@ def validated(tree: Tree, source: str) -> ExperimentSpec:
     try:
         return ExperimentSpec.model_validate(tree)
     except ValidationError as error:
-        raise _invalid(field_errors(error.errors(), model=ExperimentSpec), source) from error
+        raise _invalid(field_errors(error, model=ExperimentSpec), source) from error
 
 
-def _invalid(errors: Sequence[FieldError], source: str) -> FerretError:
-    if len(errors) == 1:
-        return FerretError("spec.invalid", f"{source}: {errors[0]}", errors)
-    return FerretError("spec.invalid", f"{source}: {len(errors)} values are missing or wrong", errors)
+def _invalid(errors: FieldErrors, source: str) -> FerretError:
+    count = len(errors.told) + errors.omitted
+    if count == 1:
+        return FerretError("spec.invalid", f"{source}: {errors.told[0]}", errors)
+    return FerretError("spec.invalid", f"{source}: {count} values are missing or wrong", errors)
 
 
 def read(file: Path) -> Tree:
@@ -155,7 +156,7 @@ def _require_variables(tree: Tree) -> None:
 
     _map_texts(tree, note)
     if missing:
-        raise _invalid(missing, "the specification")
+        raise _invalid(FieldErrors(missing), "the specification")
 
 
 def _absolute(tree: Tree, folders: Sequence[Path]) -> Tree:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ferret_core.storage import FileKind, open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
+from ferret_db.engine.records import Altered, altered
 from ferret_db.engine.verify import damaged
 from ferret_db.repositories import references
 from ferret_db.repositories.references import Reference
@@ -17,10 +18,11 @@ from ferret_db.settings import ServiceSettings
 
 
 class Checked(NamedTuple):
-    """How many files were read, and those of them that are damaged."""
+    """How many files were read, those of them that are damaged, and rows that files or ledger contradict."""
 
     files: int
     damaged: list[Reference]
+    altered: list[Altered]
 
     @property
     def missed(self) -> list[Reference]:
@@ -31,18 +33,19 @@ class Checked(NamedTuple):
 def check(settings: ServiceSettings, experiments: Sequence[str | None] = (None,)) -> Checked:
     """Reads all files that the database names, or those of the experiments."""
     migrate.check(settings.database_url)
-    database = Database(settings.database_url)
+    database, storage = Database(settings.database_url), open_storage(settings.storage_url)
     with database.read() as s:
         files = [file for id in experiments for file in references.of_all(s, id)]
+        rows = [row for id in experiments for row in altered(s, storage, id)]
     database.dispose()
-    return Checked(len({file.location for file in files}), damaged(open_storage(settings.storage_url), files))
+    return Checked(len({file.location for file in files}), damaged(storage, files), rows)
 
 
 def repair(settings: ServiceSettings, found: Checked) -> Checked:
     """Rebuilds what was found damaged as far as possible; what is found in the same experiments afterwards."""
     experiments = sorted({file.experiment_id for file in found.damaged})
     if not experiments:
-        return Checked(0, [])
+        return Checked(0, [], found.altered)
     # The workers' own code, with torch in it, in a process of its own.
     command = [sys.executable, "-P", "-m", "ferret_worker.repair", *experiments]
     subprocess.run(command, stdout=sys.stderr, check=False)

@@ -6,12 +6,13 @@ loads torch: options, their schemas and the check of a contribution need none of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from ferret_core import discovery
-from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_core import discovery, federation
+from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
     Raises ``spec.invalid`` with one field error for each wrong option of all three.
     """
     wrong: list[FieldError] = []
+    omitted = 0
     filled: dict[str, Choice] = {}
     for section, kind in _SECTIONS.items():
         choice: Choice = getattr(spec, section)
@@ -74,9 +76,47 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
             )
         except FerretError as error:
             wrong += error.errors
+            omitted += error.omitted
+    if not wrong:
+        wrong += _rule_errors(spec)
     if wrong:
-        raise FerretError.of_fields("spec.invalid", wrong)
-    return spec.model_copy(update=filled)
+        raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
+    quorum = federation.quorum_share(spec)
+    return spec.model_copy(update={**filled, "round": spec.round.model_copy(update={"quorum": quorum})})
+
+
+def _rule_errors(spec: ExperimentSpec) -> list[FieldError]:
+    """What keeps the round's rule from being taken of what the algorithm's participants send."""
+    rule = spec.robust.rule
+    if rule not in ("median", "trimmed_mean"):
+        return []
+    wrong: list[FieldError] = []
+    if not algorithm_config(spec.algorithm).comparable:
+        shared = " or algorithm.seeds = 'shared'" if spec.algorithm.name == "ferret" else ""
+        message = f"needs comparable coordinates, which {spec.algorithm.name} does not send here: use 'clip'{shared}"
+        wrong.append(FieldError(field="robust.rule", value=rule, message=message))
+    if spec.server.weights != "equal":
+        message = f"robust.rule = {rule!r} counts all participants the same: use 'equal', or robust.rule = 'clip'"
+        wrong.append(FieldError(field="server.weights", value=spec.server.weights, message=message))
+    return wrong
+
+
+def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
+    """The values of a resolved ``spec`` that name files or folders, with their fields; hub names are not among them."""
+    options = discovery.load(CONFIGS["datasets"], spec.dataset.name, "dataset.name").Config.model_json_schema()
+    found = [
+        (f"dataset.{name}", value)
+        for name, value in spec.dataset.options.items()
+        if isinstance(value, str) and _is_path(options["properties"].get(name, {}))
+    ]
+    source = spec.model.source
+    if source.startswith(("/", ".", "~")) or ".." in source.split("/") or source.count("/") > 1:
+        found.append(("model.source", source))
+    return found
+
+
+def _is_path(schema: Mapping[str, Any]) -> bool:
+    return any(choice.get("format") == "path" for choice in [schema, *schema.get("anyOf", [])])
 
 
 def algorithm_config(choice: Choice) -> FederatedConfig:
@@ -106,7 +146,7 @@ def _config(kind: str, section: str, choice: Choice) -> BaseModel:
     try:
         return module.Config.model_validate(choice.options)
     except ValidationError as error:
-        errors = field_errors(error.errors(), [section], module.Config)
+        errors = field_errors(error, [section], module.Config)
         raise FerretError.of_fields("spec.invalid", errors) from error
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ferret_core.protocol.metrics import METRICS
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ class LocalCost(NamedTuple):
 
     @classmethod
     def reported(cls, seconds: float, metrics: Mapping[str, float]) -> LocalCost:
-        """What a participant says of itself."""
-        return cls(seconds, metrics.get("sequences"))
+        """What a participant says of itself; without what it cannot have counted."""
+        sequences = metrics.get("sequences")
+        return cls(seconds, sequences if sequences is not None and METRICS["sequences"].holds(sequences) else None)
 
 
 def measured(work: Callable[[], LocalUpdate], device: torch.device) -> tuple[LocalUpdate, LocalCost]:

@@ -14,12 +14,12 @@ from ferret_core.protocol.errors import FerretError
 VARIABLE = "FERRET_FAILPOINT"
 
 NAMES = (
-    # a transaction (ferret_db/database.py): written but not committed; committed, its messages not sent; sent, but not
-    # noted as sent; noted
+    # a transaction (ferret_db/database.py): written but not committed; committed, its messages not noted as sent;
+    # noted, but not sent; sent
     "database.written",
     "database.committed",
+    "database.claimed",
     "database.sent",
-    "database.noted",
     # a file written durably (ferret_core/durable.py): an empty draft; all bytes in it; on disk; under its name; in its
     # folder on disk. In the storage (ferret_core/storage/file.py): found there before, and so not written; all files
     # of a folder but the last; removed
@@ -39,6 +39,9 @@ NAMES = (
     "coordinate.begun",
     "coordinate.prepared",
     "coordinate.started",
+    "coordinate.announced",
+    "coordinate.filled",
+    "coordinate.opened",
     "train.leased",
     "train.trained",
     "train.stored",

@@ -7,29 +7,56 @@ record carries the hash of the one before, so that none can be changed or droppe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from ferret_core.protocol.digest import DIGEST_HEX, digest_json
+from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
+from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import Strict
 
-LEDGER_VERSION = 1
+REASON_LENGTH = 1000
+Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
+LEDGER_VERSION = 2
+"""Version 1 has neither ``clipped`` nor ``refused``: a round in which nobody was is still written as one."""
 
 
 class LedgerRecord(Strict):
-    """One committed round. ``update`` is the digest of the blob that :meth:`Replica.advance` applies."""
+    """One committed round. ``update`` is the digest of the blob that :meth:`Replica.advance` applies.
 
-    version: int = Field(default=LEDGER_VERSION, ge=LEDGER_VERSION, le=LEDGER_VERSION)
-    experiment: str
-    spec: str = Field(description="Digest of the resolved specification")
-    round: int = Field(ge=1)
-    base_digest: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
-    digest: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
-    update: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
-    contributions: tuple[tuple[str, str], ...] = Field(description="(participant, contribution digest), in order")
-    previous: str = Field(description="Hash of the record before; empty for round 1")
+    Who was clipped or left out stands in it only if somebody was, so that older records keep their hashes.
+    """
+
+    version: int = Field(default=1, ge=1, le=LEDGER_VERSION)
+    experiment: ExperimentId
+    spec: Digest = Field(description="Digest of the resolved specification")
+    round: int = Field(ge=1, le=MAX_ROUNDS)
+    base_digest: Digest
+    digest: Digest
+    update: Digest
+    contributions: tuple[tuple[ParticipantName, Digest], ...] = Field(
+        description="(participant, contribution digest), in order"
+    )
+    previous: Digest | Literal[""] = Field(description="Hash of the record before; empty for round 1")
+    clipped: tuple[tuple[ParticipantName, float], ...] = Field(
+        default=(), description="(participant, factor its update was multiplied by), in order"
+    )
+    refused: tuple[tuple[ParticipantName, Digest, Reason], ...] = Field(
+        default=(), description="(participant, contribution digest, why it was left out), in order"
+    )
+
+    @model_validator(mode="after")
+    def _version_says_what_there_is(self) -> Self:
+        if (self.version == 1) == bool(self.clipped or self.refused):
+            raise ValueError(f"version = {self.version}: it is 2 where somebody was clipped or refused, and else 1")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_nobody(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        empty = {name for name in ("clipped", "refused") if not getattr(self, name)}
+        return {name: value for name, value in whole(self).items() if name not in empty}
 
     @property
     def hash(self) -> str:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from ferret_core.algorithms._base import Client
 from ferret_core.cost import LocalCost, measured
+from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Arrays
 from ferret_core.replica import Replica
 from ferret_core.sealed import Sealed, seal
 from ferret_core.training.loss import device_of
-from ferret_core.training.micro_batches import memory_checked
 
 
 class Part(NamedTuple):

@@ -5,25 +5,41 @@ Workers, participants and auditors all hold one. It is loaded once and advanced 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from torch import nn
 
 from ferret_core import catalog
-from ferret_core.algorithms._base import FederatedAlgorithm, State, Weighted
+from ferret_core.algorithms._base import NOTHING, Comparable, FederatedAlgorithm, State, Weighted
 from ferret_core.cost import numbers_in
-from ferret_core.ledger import LedgerEntry, LedgerRecord, broken
+from ferret_core.ledger import LedgerRecord, broken
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import LoadedModel, context_of, load
-from ferret_core.models.parameters import finite, shapes
-from ferret_core.protocol.digest import derive_seed, digest_bytes, digest_json
-from ferret_core.protocol.errors import FerretError
+from ferret_core.models.parameters import shapes, trainable
+from ferret_core.protocol.digest import derive_seed, digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
+from ferret_core.robust.centre import centre
 from ferret_core.sealed import Sealed
-from ferret_core.server_optimizer import ServerOptimizer
+from ferret_core.server_optimizer import Moments, ServerOptimizer
+
+Contributions = Iterable[Sealed]
+"""A round's, in participant order. They are gone through more than once: a list, or what reads them anew each time."""
+
+
+class Standing(NamedTuple):
+    """What a round moves in a replica, as it was before."""
+
+    weights: dict[str, torch.Tensor]
+    state: State
+    moments: Moments
+    round: int
+    numbers: int
+    digest: str
 
 
 class Replica:
@@ -53,7 +69,9 @@ class Replica:
     @classmethod
     def load(cls, spec: ExperimentSpec, folder: Path | None = None) -> Replica:
         """The base model of ``spec``, read from ``folder`` where another copy of it lies; ``model.invalid`` if none."""
-        return cls(spec, load(ModelSpec(source=str(folder), dtype=spec.model.dtype) if folder else spec.model))
+        if folder is None:
+            return cls(spec, load(spec.model))
+        return cls(spec, load(ModelSpec(source=str(folder), dtype=spec.model.dtype), anywhere=True))
 
     def advance(self, record: LedgerRecord, update: bytes) -> None:
         """Applies one committed round; ``ledger.broken`` when the result is not the recorded model."""
@@ -61,52 +79,64 @@ class Replica:
             raise broken(record, f"it does not start from this model (round {self.round}, {self.digest[:12]}…)")
         if digest_bytes(update) != record.update:
             raise broken(record, "the update's bytes are not those it names")
-        self._apply(update)
+        try:
+            self._apply(update)
+        except torch.OutOfMemoryError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            raise broken(record, f"its update cannot be applied ({type(error).__name__}: {error})") from error
         if self.digest != record.digest:
             raise broken(record, f"applying it gives {self.digest[:12]}…, recorded is {record.digest[:12]}…")
         self.head = record.hash
 
-    def aggregate(self, contributions: Iterable[Sealed]) -> bytes:
-        """The next round's update: the blob that lets every replica follow. ``contributions``: in participant order."""
-        weighted = (Weighted(self.optimizer.weight(sealed.meta), sealed.contribution) for sealed in contributions)
-        return encode(self.algorithm.aggregate(self.state, weighted), {"round": self.round + 1})
+    def aggregate(self, contributions: Contributions, factors: Mapping[str, float] = NOTHING) -> bytes:
+        """The next round's update: the blob that lets every replica follow.
 
-    def fold(self, experiment: str, contributions: Iterable[Sealed]) -> LedgerEntry:
-        """Aggregates ``contributions``, given in participant order, and moves to the next round.
-
-        Raises ``training.non_finite`` when the global model is no longer a number.
+        ``factors`` are those of the participants who were clipped, by name.
         """
-        base, folded = self.digest, list[tuple[str, str]]()
-
-        def noted() -> Iterable[Sealed]:
-            for sealed in contributions:
-                folded.append((sealed.meta.participant, sealed.digest))
-                yield sealed
-
-        update = self.aggregate(noted())
-        self._apply(update)
-        if not finite(self.model):
-            raise FerretError(
-                "training.non_finite",
-                f"round {self.round} makes the global model infinite: lower server.learning_rate or the "
-                "local learning rate",
+        robust, state = self.spec.robust, self.state
+        examples = [sealed.meta.examples for sealed in contributions]
+        if robust.rule in ("median", "trimmed_mean"):
+            assert isinstance(self.algorithm, Comparable)
+            rank = partial(self.algorithm.coordinates, state)
+            found = centre(robust, lambda: (rank(sealed.contribution) for sealed in contributions), len(examples))
+            result = self.algorithm.centred(next(iter(contributions)).contribution, found, len(examples))
+        else:
+            weights = self.optimizer.weights(examples, robust.examples)
+            result = self.algorithm.aggregate(
+                state,
+                (
+                    Weighted(weight, sealed.contribution, factors.get(sealed.meta.participant, 1.0))
+                    for weight, sealed in zip(weights, contributions, strict=True)
+                ),
             )
-        record = LedgerRecord(
-            experiment=experiment,
-            spec=digest_json(self.spec.model_dump(mode="json")),
-            round=self.round,
-            base_digest=base,
-            digest=self.digest,
-            update=digest_bytes(update),
-            contributions=tuple(folded),
-            previous=self.head,
-        )
-        self.head = record.hash
-        return LedgerEntry(record, self.head, update)
+        return encode(result, {"round": self.round + 1})
 
-    def _apply(self, update: bytes) -> None:
+    def standing(self) -> Standing:
+        """A copy of all that a round moves, for :meth:`restore`; the weights' lies in the host's memory."""
+        weights = {name: weight.detach().to("cpu", copy=True) for name, weight in trainable(self.model).items()}
+        return Standing(weights, self.state, self.optimizer.moments(), self.round, self.numbers, self.digest)
+
+    @torch.no_grad()
+    def restore(self, standing: Standing) -> None:
+        """Back to where the copy was taken, bit for bit."""
+        for name, weight in trainable(self.model).items():
+            weight.copy_(standing.weights[name])
+        self.optimizer.restore(standing.moments)
+        self.state, self.round, self.numbers = standing.state, standing.round, standing.numbers
+        self.digest = standing.digest
+
+    def move(self, update: bytes) -> None:
+        """Applies an update; the digest is then that of the model before, until :meth:`settle`."""
         result = decode(update)[0]
         self.round += 1
         self.numbers = numbers_in(result)
         self.state = self.optimizer.step(self.algorithm, self.model, self.state, result, self.round)
+
+    def settle(self) -> None:
+        """The model has come to rest: takes its digest."""
         self.digest = model_digest(self.model, self._frozen)
+
+    def _apply(self, update: bytes) -> None:
+        self.move(update)
+        self.settle()

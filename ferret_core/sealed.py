@@ -55,9 +55,10 @@ def unseal(blob: bytes, spec: ExperimentSpec, task: RoundTask, shapes: Shapes) -
     Raises ``contribution.malformed`` and ``contribution.non_finite``. Whether it starts from the round's own model is
     the round engine's question: a participant that does not can catch up and try again.
     """
-    contribution = Contribution.decode(blob)
+    config = catalog.algorithm_config(spec.algorithm)
+    contribution = Contribution.decode(blob, config.size(shapes).header)
     _check_identity(contribution.meta, task, spec)
-    catalog.algorithm_config(spec.algorithm).check(contribution, task, shapes)
+    config.check(contribution, task, shapes)
     return Sealed(blob, digest_bytes(blob), contribution)
 
 

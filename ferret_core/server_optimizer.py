@@ -16,7 +16,9 @@ replica keeps one or two fp32 tensors for each parameter. They start at 0 and fo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -27,9 +29,11 @@ from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected, apply_
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ServerSpec
-from ferret_core.protocol.wire import Arrays, ContributionMeta
+from ferret_core.protocol.wire import Arrays
+from ferret_core.robust.bounds import MEDIAN_OF, lower_median
 
 Tensors = dict[str, torch.Tensor]
+Moments = tuple[Tensors, Tensors]
 
 
 class ServerOptimizer:
@@ -41,9 +45,12 @@ class ServerOptimizer:
         self._mean: Tensors = {}
         self._square: Tensors = {}
 
-    def weight(self, meta: ContributionMeta) -> float:
-        """What a contribution counts in the mean."""
-        return float(meta.examples) if self.spec.weights == "examples" else 1.0
+    def weights(self, examples: Sequence[int], cap: float) -> list[float]:
+        """What each contribution counts in the mean; its number of examples up to ``cap`` times their median."""
+        if self.spec.weights == "equal":
+            return [1.0] * len(examples)
+        most = cap * lower_median(np.array(examples, np.float64)) if len(examples) >= MEDIAN_OF else math.inf
+        return [float(min(count, most)) for count in examples]
 
     def rate(self, round_number: int) -> float:
         """a_r: rises over the warm-up, then follows the schedule from the full rate towards 0 after the last round."""
@@ -58,6 +65,14 @@ class ServerOptimizer:
                 return full * left
             case "cosine":
                 return full * (1 - math.cos(math.pi * left)) / 2
+
+    def moments(self) -> Moments:
+        """Copies of what the next step builds on, for :meth:`restore`."""
+        return _copied(self._mean), _copied(self._square)
+
+    def restore(self, moments: Moments) -> None:
+        mean, square = moments
+        self._mean, self._square = _copied(mean), _copied(square)
 
     def step(
         self, algorithm: FederatedAlgorithm, model: nn.Module, state: State, result: Arrays, round_number: int
@@ -90,3 +105,7 @@ class ServerOptimizer:
         else:
             square.sub_((1 - spec.beta2) * delta.square() * torch.sign(square - delta.square()))
         return mean / (square.sqrt() + spec.tau)
+
+
+def _copied(tensors: Tensors) -> Tensors:
+    return {name: tensor.clone() for name, tensor in tensors.items()}

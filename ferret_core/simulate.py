@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,20 +13,26 @@ from ferret_core.algorithms._base import Client
 from ferret_core.cost import numbers_sent, round_cost
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.federated_data import FederatedData
+from ferret_core.fold import fold
 from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.participant import Part, contribute
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica import Replica
+from ferret_core.robust.bounds import out_of_bounds
+from ferret_core.robust.guard import Guard
 
-EXPERIMENT = "simulation"
+UNDONE = frozenset({"quorum.missed", "round.exploded"})
+"""Ends of an attempt at a round that leave the model where it was: another may follow."""
 
 
 class RoundResult(NamedTuple):
     """One round as it ended: ``metrics`` hold train_loss, eval_loss and rouge_l (percent) as far as they were taken.
 
-    ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant.
+    ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant, also
+    of those whose contribution was left out. ``clipped`` are the factors of those whose update was shortened.
     ``cost`` is :func:`ferret_core.cost.round_cost`'s, and all that differs when a simulation is repeated.
     """
 
@@ -38,6 +44,7 @@ class RoundResult(NamedTuple):
     accepted: list[str]
     rejected: dict[str, FerretError]
     cost: dict[str, float]
+    clipped: dict[str, float]
 
 
 class SimulationResult(NamedTuple):
@@ -53,10 +60,12 @@ def simulate(
     out: Path | None = None,
     on_round: Callable[[RoundResult], None] | None = None,
     on_update: Callable[[LedgerEntry], None] | None = None,
+    participate: Callable[[Replica, Client], Part] = contribute,
 ) -> SimulationResult:
     """Runs ``spec`` and writes the final checkpoint to the folder ``out``; raises what made it fail.
 
     ``on_update`` is given each round's update with its record: updates may be as large as the model and are not kept.
+    ``participate`` is a client's part in a round; another one can be hostile.
     """
     spec = catalog.resolve(spec)
     if spec.participants.edge:
@@ -68,7 +77,7 @@ def simulate(
     rounds: list[RoundResult] = []
     ledger: list[LedgerRecord] = []
     with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
-        simulation = _Simulation(replica, data, _Memories(Path(scratch)))
+        simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate)
         for number in range(spec.rounds + 1):
             rounds.append(simulation.round(number) if number else simulation.base())
             if simulation.last is not None:
@@ -79,7 +88,7 @@ def simulate(
                 on_round(rounds[-1])
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        checkpoint.write(replica, EXPERIMENT, out)
+        checkpoint.write(replica, SIMULATION, out)
     return SimulationResult(rounds, ledger, replica.digest)
 
 
@@ -114,19 +123,43 @@ class _Collected(NamedTuple):
 class _Simulation:
     """The run between two rounds; ``last`` is the last committed round's ledger entry."""
 
-    def __init__(self, replica: Replica, data: FederatedData, memories: _Memories) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        data: FederatedData,
+        memories: _Memories,
+        participate: Callable[[Replica, Client], Part],
+    ) -> None:
+        self._participate = participate
         self.replica = replica
         self.data = data
         self.memories = memories
         self.last: LedgerEntry | None = None
+        self._guard = Guard.over(data.test, replica.tokenizer, replica.context)
 
     def base(self) -> RoundResult:
-        return RoundResult(0, self.replica.digest, self._evaluated(), 0, 0, [], {}, {})
+        return RoundResult(0, self.replica.digest, self._evaluated(), 0, 0, [], {}, {}, {})
 
     def round(self, number: int) -> RoundResult:
-        asked, parts, rejected = self._collect(number)
+        """The first attempt at the round that reaches its quorum and leaves the model whole; its error if none does."""
         down = len(self.last.update) if self.last else 0
-        cost = self._fold([parts[name] for name in sorted(parts)])
+        attempts, rejected = self.replica.spec.round.attempts, dict[str, FerretError]()
+        for attempt in range(1, attempts + 1):
+            asked, parts, rejected = self._attempt(number, attempt, set(rejected))
+            try:
+                self._check_quorum(number, attempt, parts, rejected)
+                cost = self._fold([parts[name] for name in sorted(parts)])
+                break
+            except FerretError as error:
+                if error.code not in UNDONE or attempt == attempts:
+                    raise
+                rejected |= {name: out_of_bounds(why) for name, why in error.members.get("refused", {}).items()}
+        else:
+            raise AssertionError("a specification has at least one attempt")
+        record = self._last_record()
+        rejected |= {name: out_of_bounds(why) for name, _, why in record.refused}
+        up = sum(len(part.sealed.blob) for part in parts.values())
+        parts = {name: part for name, part in parts.items() if name not in rejected}
         self.memories.commit(parts)
         metrics = federation.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
         if federation.evaluation_due(self.replica.spec, number):
@@ -135,31 +168,27 @@ class _Simulation:
             number,
             self.replica.digest,
             metrics,
-            sum(len(part.sealed.blob) for part in parts.values()),
+            up,
             down * asked,
             sorted(parts),
             rejected,
             cost,
+            dict(record.clipped),
         )
 
-    def _collect(self, number: int) -> _Collected:
-        """The first attempt at the round that reaches its quorum; ``quorum.missed`` if none does."""
-        spec = self.replica.spec
-        needed = federation.sample_size(spec, spec.participants.simulated)
-        quorum = federation.quorum_size(spec.round.quorum, needed)
-        attempt = 1
-        while len((collected := self._attempt(number, attempt, needed)).parts) < quorum:
-            if attempt == spec.round.attempts:
-                reason = next((error.detail for error in collected.rejected.values()), None)
-                raise federation.quorum_missed(number, attempt, len(collected.parts), quorum, reason)
-            attempt += 1
-        return collected
+    def _check_quorum(
+        self, number: int, attempt: int, parts: Mapping[str, Part], rejected: Mapping[str, FerretError]
+    ) -> None:
+        if len(parts) < self._quorum:
+            reason = next((error.detail for error in rejected.values()), None)
+            raise federation.quorum_missed(number, attempt, len(parts), self._quorum, reason)
 
-    def _attempt(self, number: int, attempt: int, needed: int) -> _Collected:
+    def _attempt(self, number: int, attempt: int, sitting_out: Collection[str]) -> _Collected:
         """Asks the drawn clients in turn until as many as needed have contributed."""
-        spec = self.replica.spec
-        names = federation.sample(spec, number, federation.client_names(spec.participants.simulated), attempt)
-        tasks = federation.round_tasks(spec, EXPERIMENT, number, names, self.replica.digest, attempt=attempt)
+        spec, needed = self.replica.spec, self._needed
+        population = federation.client_names(spec.participants.simulated)
+        names = federation.sample(spec, number, population, attempt, sitting_out)
+        tasks = federation.round_tasks(spec, SIMULATION, number, names, self.replica.digest, attempt=attempt)
         collected = _Collected(len(tasks), {}, {})
         for task in tasks:
             if len(collected.parts) == needed:
@@ -172,7 +201,7 @@ class _Simulation:
 
     def _contribute(self, task: RoundTask) -> Part:
         name = task.participant
-        part = contribute(self.replica, Client(task, self.data.shard(name), self.memories.recall(name)))
+        part = self._participate(self.replica, Client(task, self.data.shard(name), self.memories.recall(name)))
         self.memories.keep(name, part.memory)
         return part._replace(memory={})
 
@@ -180,9 +209,22 @@ class _Simulation:
         """Moves the model on by the round; returns what the round cost."""
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
-        self.last = self.replica.fold(EXPERIMENT, (part.sealed for part in parts))
+        sealed = [part.sealed for part in parts]
+        self.last = fold(self.replica, SIMULATION, sealed, self._guard)
         seconds = time.perf_counter() - begin
         return round_cost([part.cost for part in parts], seconds, up, down)
+
+    @property
+    def _needed(self) -> int:
+        return federation.sample_size(self.replica.spec, self.replica.spec.participants.simulated)
+
+    @property
+    def _quorum(self) -> int:
+        return federation.quorum(self.replica.spec, self._needed)
+
+    def _last_record(self) -> LedgerRecord:
+        assert self.last is not None
+        return self.last.record
 
     def _evaluated(self) -> dict[str, float]:
         return evaluate(self.replica.model, self.replica.tokenizer, self.data.test, self.replica.spec.evaluation)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
+import sys
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from datetime import datetime
 from sqlite3 import Connection as SqliteConnection
@@ -32,12 +33,14 @@ BUSY_SECONDS = 30.0
 class Database:
     """One database, SQLite or PostgreSQL, shared by all threads of a process.
 
-    ``dispatch`` sends task messages; without one they wait in the outbox for a process that has it.
+    ``dispatch`` sends task messages; without one they wait in the outbox for a process that has it. At most ``places``
+    simulated experiments run at once, as far as this process starts them.
     """
 
-    def __init__(self, url: str, dispatch: Dispatch | None = None) -> None:
+    def __init__(self, url: str, dispatch: Dispatch | None = None, places: int = sys.maxsize) -> None:
         self._engine = new_engine(url)
         self._dispatch = dispatch
+        self._places = places
         self._writer = self._engine.execution_options(ferret_begin="BEGIN IMMEDIATE")
         self._hasty_writer = self._writer.execution_options(ferret_flush=False)
         self._reader = self._engine.execution_options(ferret_begin="BEGIN")
@@ -46,7 +49,7 @@ class Database:
 
     @contextmanager
     def begin(self, *, flush: bool = True) -> Generator[Session]:
-        """One write transaction, committed at exit; then its outbox messages are sent.
+        """One write transaction, committed at exit; then the tasks it calls for are sent, those whose turn it is.
 
         Without ``flush`` the commit does not wait for the disk. A process that dies loses nothing, a machine that does
         may lose the last such commits, and none that came before one with ``flush``: for what can be done again.
@@ -56,10 +59,10 @@ class Database:
             with s.begin():
                 yield s
                 failpoint("database.written")
-            messages = outbox.added(s)
+            touched = outbox.touched(s)
         failpoint("database.committed")
-        if messages and self._dispatch:
-            self._send(messages, self._dispatch)
+        if touched:
+            self.send(touched)
 
     def transact(self, work: Callable[[Session], R], *, flush: bool = True) -> R:
         """``work`` in one write transaction, and in another where the connection was lost or a deadlock ended it.
@@ -89,16 +92,31 @@ class Database:
         """Closes all connections."""
         self._engine.dispose()
 
-    def _send(self, messages: list[OutboxMessage], dispatch: Dispatch) -> None:
+    def send(self, experiments: Collection[str]) -> None:
+        """Hands what is due of these experiments to the broker, and what starts the next ones."""
+        if self._dispatch is None:
+            return
         try:
-            dispatch(messages)
-            failpoint("database.sent")
-            with Session(self._hasty_writer) as s, s.begin():
-                outbox.sent(s, [message.id for message in messages])
-            failpoint("database.noted")
+            with self.read() as s:
+                due = outbox.due(s, experiments, self._places)
+            if due:
+                self._send(experiments, self._dispatch)
         except Exception:
             # The change is committed: whatever happens now, the caller succeeded and the reconciler sends again.
-            logger.exception("%d task messages stay in the outbox and will be sent again", len(messages))
+            logger.exception("task messages could not be sent; they will be sent again")
+
+    def _send(self, experiments: Collection[str], dispatch: Dispatch) -> None:
+        with Session(self._hasty_writer, expire_on_commit=False) as s, s.begin():
+            messages = outbox.claim(s, experiments, self._places)
+        failpoint("database.claimed")
+        try:
+            if messages:
+                dispatch(messages)
+        except Exception:
+            with Session(self._hasty_writer) as s, s.begin():
+                outbox.unclaim(s, messages)
+            raise
+        failpoint("database.sent")
 
 
 def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:

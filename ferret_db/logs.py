@@ -15,7 +15,9 @@ import logging
 from typing import Literal
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from ferret_core.protocol.words import shown, shown_lines
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -56,4 +58,17 @@ def _rendering(format: LogFormat) -> list[Processor]:
     if format == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=True)]
     plain = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, pad_level=False, exception_formatter=plain)]
+    console = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, pad_level=False, exception_formatter=plain)
+
+    def safe_to_show(logger: WrappedLogger, method: str, event: EventDict) -> str:
+        """With its traceback, in which an exception may quote anybody."""
+        return shown_lines(console(logger, method, event))
+
+    return [_one_line_each, safe_to_show]
+
+
+def _one_line_each(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """What is quoted in an entry, such as a participant's reason, cannot pass for another entry."""
+    return {
+        name: shown(value) if isinstance(value, str) and name != "stack" else value for name, value in event.items()
+    }

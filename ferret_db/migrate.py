@@ -12,9 +12,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
 
 from ferret_core.protocol.errors import FerretError
+from ferret_db.damage import damaged, is_damage
 from ferret_db.database import Database, new_engine
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -62,6 +63,10 @@ def check(url: str) -> None:
         found = current(url)
     except OperationalError as error:
         raise FerretError("server.not_ready", f"{_shown(url)} cannot be reached: {error.orig}") from error
+    except DatabaseError as error:
+        if is_damage(error):
+            raise damaged(f"{_shown(url)}: {error.orig}") from error
+        raise
     if found != head():
         detail = f"{_shown(url)} is at revision {found or 'none'} and this version needs {head()}"
         raise FerretError("server.not_ready", f"{detail}; run `ferret migrate`")

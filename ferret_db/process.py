@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from ferret_core.private import keep_private
 from ferret_core.protocol.errors import Exit, FerretError
-from ferret_db import logs, migrate
+from ferret_db import descriptors, logs, migrate
 from ferret_db.settings import ServiceSettings
 
 
@@ -23,6 +24,8 @@ def run(serve: Callable[[], None]) -> int:
 
 
 def prepare(settings: ServiceSettings) -> None:
-    """Sets logging up and refuses to start on a database that is not at this version's schema."""
+    """Sets logging and limits up, closes the home to others, and refuses a database of another version's schema."""
     logs.configure(settings.log_level, settings.log_format)
+    descriptors.raise_limit()
+    keep_private(settings.home)
     migrate.check(settings.database_url)

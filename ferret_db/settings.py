@@ -10,10 +10,11 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from ferret_core import demo
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors
 from ferret_db.logs import LogFormat, LogLevel
 
@@ -23,6 +24,14 @@ FROM_FILE = "from_file"
 
 def _absolute(path: Path) -> Path:
     return path.expanduser().absolute()
+
+
+def _absolute_all(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    return tuple(map(_absolute, paths))
+
+
+def _split(value: object) -> object:
+    return [part for part in value.split(os.pathsep) if part] if isinstance(value, str) else value
 
 
 class _Files(PydanticBaseSettingsSource):
@@ -65,11 +74,29 @@ class ServiceSettings(BaseSettings):
         default_factory=lambda data: f"file://{data['home']}/storage",
         description="Where contributions and checkpoints are kept",
     )
+    roots: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), AfterValidator(_absolute_all)] = Field(
+        default_factory=lambda data: (data["home"], demo.model_path().parent),
+        description="Folders, separated by colons, under which data and models named in specifications may lie",
+    )
     lease_seconds: float = Field(
         default=60, gt=0, description="Seconds without a heartbeat after which work is considered lost and redone"
     )
+    running_experiments: int = Field(
+        default=4,
+        ge=1,
+        description="How many experiments without real participants run at once; others wait in order of submission",
+    )
     log_level: LogLevel = Field(default="info", description="Lowest level that is logged")
     log_format: LogFormat = Field(default="text", description="Lines for people, or one JSON document per line")
+
+    log_bytes: int = Field(
+        default=10 << 20,
+        ge=1024,
+        description="Size of a log under home at which ferret serve begins a new one, in bytes",
+    )
+    log_files: int = Field(
+        default=3, ge=1, description="Older logs of each process that are kept under home as .1, .2, …"
+    )
 
     @classmethod
     def read(cls, **given: Any) -> Self:
@@ -77,7 +104,7 @@ class ServiceSettings(BaseSettings):
         try:
             return cls(**given)
         except ValidationError as error:
-            errors = [_variable(cls, field) for field in field_errors(error.errors())]
+            errors = [_variable(cls, field) for field in field_errors(error).told]
             detail = "; ".join(f"{wrong.field}: {wrong.message}" for wrong in errors)
             raise FerretError("settings.invalid", detail, errors) from error
 

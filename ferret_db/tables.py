@@ -45,6 +45,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
         datetime: UtcDateTime(),
         dict[str, Any]: _DOCUMENT,
         dict[str, list[int]]: _DOCUMENT,
+        list[str]: _DOCUMENT,
         **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind)},
         TaskName: _stored(TaskName),
         Queue: _stored(Queue),
@@ -71,7 +72,10 @@ class Experiment(Base, kw_only=True):
     experiment it names may be gone."""
 
     __tablename__ = "experiments"
-    __table_args__ = (Index(None, "created_at", "id"), Index(None, "state"))
+    __table_args__ = (
+        Index(None, "created_at", "id"),
+        Index(None, "state", "real_participants", "created_at"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("exp"))
     name: Mapped[str]
@@ -86,6 +90,7 @@ class Experiment(Base, kw_only=True):
     rounds: Mapped[int]
     round: Mapped[int] = mapped_column(default=0)
     participants: Mapped[int]
+    real_participants: Mapped[int] = mapped_column(default=0)
     base_digest: Mapped[str | None] = mapped_column(default=None)
     digest: Mapped[str | None] = mapped_column(default=None)
     shapes: Mapped[dict[str, list[int]] | None] = mapped_column(default=None)
@@ -98,8 +103,12 @@ class Experiment(Base, kw_only=True):
 
 
 class Round(Base, kw_only=True):
-    """``bytes_up`` and ``bytes_down`` are sums over the round's participants. ``needed`` contributions close the round
-    early, where more were asked. ``seconds_left`` to the deadline are kept while the experiment is paused."""
+    """``deadline_at`` is in the service's own time (``repositories/service.py``), all else in the database's.
+
+    ``population`` names the real participants that a round is drawn from while it opens. ``bytes_up`` and
+    ``bytes_down`` are sums over the round's participants. ``needed`` contributions close the round early, where more
+    were asked. ``seconds_left`` to the deadline are kept while the experiment is paused.
+    """
 
     __tablename__ = "rounds"
     __table_args__ = (UniqueConstraint("experiment_id", "number", "attempt"), Index(None, "state"))
@@ -117,6 +126,7 @@ class Round(Base, kw_only=True):
     deadline_at: Mapped[datetime]
     seconds_left: Mapped[float | None] = mapped_column(default=None)
     needed: Mapped[int | None] = mapped_column(default=None)
+    population: Mapped[list[str] | None] = mapped_column(default=None)
     frozen_at: Mapped[datetime | None] = mapped_column(default=None)
     committed_at: Mapped[datetime | None] = mapped_column(default=None)
     evaluated_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -132,6 +142,7 @@ class Assignment(Base, kw_only=True):
     __table_args__ = (
         UniqueConstraint("round_id", "participant"),
         Index(None, "experiment_id", "round"),
+        Index(None, "round_id", "state", "id"),
         Index(None, "state"),
         Index(None, "participant_id"),
     )
@@ -159,7 +170,8 @@ class Contribution(Base, kw_only=True):
     """An accepted upload; a refused one is a :class:`Rejection`. The blob is stored under ``digest``.
 
     ``cost`` is a ``ferret_core.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until its next
-    round; real participants keep it themselves.
+    round; real participants keep it themselves. ``factor`` is what the round multiplied its update by, where that was
+    clipped.
     """
 
     __tablename__ = "contributions"
@@ -182,6 +194,7 @@ class Contribution(Base, kw_only=True):
     cost: Mapped[dict[str, Any] | None] = mapped_column(default=None)
     bytes_down: Mapped[int]
     memory_digest: Mapped[str | None] = mapped_column(default=None)
+    factor: Mapped[float | None] = mapped_column(default=None)
     idempotency_key: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
@@ -260,16 +273,25 @@ class Event(Base, kw_only=True):
 
 
 class OutboxMessage(Base, kw_only=True):
-    """A task message, stored with the change that calls for it and sent after the commit."""
+    """A call for a task, stored with the change that needs it: it waits, is at the broker since ``sent_at``, and in a
+    worker's hands since ``taken_at``. Made again after that, it waits again."""
 
     __tablename__ = "outbox"
-    __table_args__ = (Index(None, "sent_at"), Index(None, "argument", "task"))
+    __table_args__ = (
+        UniqueConstraint("task", "argument"),
+        Index(None, "experiment_id", "queue"),
+        Index(None, "sent_at"),
+        Index(None, "taken_at"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
     task: Mapped[TaskName]
     argument: Mapped[str]
+    queue: Mapped[Queue]
+    experiment_id: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     sent_at: Mapped[datetime | None] = mapped_column(init=False, default=None)
+    taken_at: Mapped[datetime | None] = mapped_column(init=False, default=None)
     attempts: Mapped[int] = mapped_column(init=False, default=0)
 
 
@@ -297,7 +319,8 @@ class TaskRun(Base, kw_only=True):
 
 
 class Worker(Base, kw_only=True):
-    """A worker process that said it is alive at ``seen_at``; ``subject`` is the id it works on."""
+    """A worker process that said it is alive at ``seen_at``; ``subject`` is the id it works on, and ``message_sent_at``
+    when the last message was sent that it took."""
 
     __tablename__ = "workers"
     __table_args__ = (Index(None, "queue", "seen_at"),)
@@ -309,8 +332,24 @@ class Worker(Base, kw_only=True):
     device: Mapped[str]
     task: Mapped[TaskName | None] = mapped_column(default=None)
     subject: Mapped[str | None] = mapped_column(default=None)
+    message_sent_at: Mapped[datetime | None] = mapped_column(default=None)
     started_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     seen_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class Service(Base, kw_only=True):
+    """The service as a whole, in one row, kept by the process that sweeps: ``holder``, whose tick number ``ticks`` was
+    at ``ticked_at``, when the service's own time was ``time_at``. The broker has been silent since
+    ``broker_silent_since``."""
+
+    __tablename__ = "service"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1)
+    holder: Mapped[str | None]
+    ticks: Mapped[int] = mapped_column(default=1)
+    ticked_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    time_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    broker_silent_since: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class Participant(Base, kw_only=True):
@@ -337,4 +376,16 @@ class Enrolment(Base, kw_only=True):
     code_hash: Mapped[str] = mapped_column(unique=True)
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class BrowserSession(Base, kw_only=True):
+    """A browser that is signed in, by the BLAKE3 hash of its cookie; ``issuer`` names the token that it showed."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (Index(None, "expires_at"),)
+
+    secret_hash: Mapped[str] = mapped_column(primary_key=True)
+    issuer: Mapped[str]
+    expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())

@@ -15,11 +15,11 @@ from ferret_sdk.transport import is_loopback
 
 DEFAULT_URL = "http://127.0.0.1:8765"
 SERVER_FILE = "server.json"
-TOKEN_FILE = "admin.token"  # noqa: S105 - a file's name, not a token
+TOKEN_FILE = "admin.token"  # noqa: S105 # nosec B105 - a file's name, not a token
 
 
 class ClientSettings(BaseSettings):
-    """``FERRET_URL``, ``FERRET_TOKEN`` or ``FERRET_TOKEN_FILE``, and ``FERRET_HOME``."""
+    """``FERRET_URL``, ``FERRET_TOKEN`` or ``FERRET_TOKEN_FILE``, ``FERRET_HOME`` and ``FERRET_INSECURE_HTTP``."""
 
     model_config = SettingsConfigDict(env_prefix="FERRET_", env_ignore_empty=True, extra="ignore")
 
@@ -27,6 +27,7 @@ class ClientSettings(BaseSettings):
     token: SecretStr | None = None
     token_file: Path | None = None
     home: Path = Path("~/.ferret")
+    insecure_http: bool = False
 
 
 class Address(NamedTuple):

@@ -9,6 +9,7 @@ from pathlib import Path
 from ferret_core.durable import put_in_place, room_for
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
+from ferret_sdk.places import inside
 from ferret_sdk.retry import PATIENT, Retry, Transient
 from ferret_sdk.transport import Transport
 
@@ -16,11 +17,12 @@ from ferret_sdk.transport import Transport
 def download(transport: Transport, path: str, target: Path, *, size: int, digest: str) -> None:
     """Fetches ``size`` bytes at ``path`` into ``target``; a part left by an earlier try is continued.
 
-    Raises ``storage.corrupt`` if the bytes do not have ``digest`` (BLAKE3), ``storage.full`` if they do not fit.
+    No more than ``size`` bytes and one chunk are read, however much the server sends. Raises ``storage.corrupt`` if the
+    bytes do not have ``digest`` (BLAKE3), ``storage.full`` if they do not fit.
     """
     if target.is_file() and target.stat().st_size == size and digest_file(target) == digest:
         return
-    part = target.with_name(f"{target.name}.part")
+    part = inside(target.parent, target.with_name(f"{target.name}.part"))
     with room_for(f"{target} ({size} bytes)"):
         _fetch(transport, path, part, size, digest)
         if digest_file(part) != digest:
@@ -56,10 +58,10 @@ def _append(transport: Transport, path: str, file: FileIO, size: int, digest: st
         if answer.status != 206:
             file.truncate(0)
         for chunk in answer.chunks:
-            file.write(chunk)
-            if _length(file) > size:
+            if _length(file) + len(chunk) > size:
                 file.truncate(0)
                 raise FerretError("storage.corrupt", f"{path} is longer than the {size} bytes announced")
+            file.write(chunk)
     if _length(file) < size:
         detail = f"{path} ended after {_length(file)} of {size} bytes; run the command again to continue"
         raise Transient(FerretError("server.unexpected", detail))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-
-from pydantic import ValidationError
 
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk import sse
@@ -44,10 +43,14 @@ def _resume(after: int) -> dict[str, str]:
 
 def _events(stream: Stream, after: int) -> Iterator[Event]:
     for message in sse.parse(stream.chunks):
-        try:
-            event = Event.model_validate_json(message.data)
-        except ValidationError as error:
-            raise FerretError("server.unexpected", f"the event cannot be read: {message.data[:200]}") from error
+        event = _event(message.data)
         if event.seq > after:
             after = event.seq
             yield event
+
+
+def _event(data: str) -> Event:
+    try:
+        return Event.read(json.loads(data))
+    except (ValueError, RecursionError) as error:
+        raise FerretError("server.unexpected", f"the event cannot be read: {data[:200]}") from error

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.spec import RoundTask
+from ferret_sdk.base_model import require_own_files, require_plain
 from ferret_sdk.retry import PATIENT
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Experiment
@@ -17,6 +18,11 @@ from ferret_sdk.transport import Transport
 
 if TYPE_CHECKING:
     from ferret_core.replica import Replica
+
+BYTES_PER_WEIGHT = 16
+"""An update holds at most some numbers of 4 bytes for each trained weight, such as a step and a control variate."""
+UPDATE_MARGIN = 64 << 20
+"""For what does not grow with the model: pools of seeds, names of tensors, sketches."""
 
 
 class Follower:
@@ -41,7 +47,7 @@ class Follower:
         Raises ``ledger.broken`` if an update does not give the recorded model, ``contribution.wrong_base`` if the
         task starts from a model that the ledger does not know.
         """
-        run = Run(self._transport, Experiment.model_validate(self._transport.get(self._path, PATIENT)))
+        run = Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
         # Kept again only if all goes well: whatever raises may leave the weights half moved.
         replica, self._replica = self._replica or load_base(run, self._folder), None
         self._catch_up(replica, run, task)
@@ -54,30 +60,46 @@ class Follower:
 
     def _catch_up(self, replica: Replica, run: Run, task: RoundTask) -> None:
         from ferret_core.follow import follow
+        from ferret_core.models.shapes import count
 
-        for record in follow(replica, entries(run, replica.round, task.round - 1)):
+        largest = UPDATE_MARGIN + BYTES_PER_WEIGHT * count(replica.shapes)
+        for record in follow(replica, entries(run, replica.round, task.round - 1, largest)):
             self._on_record(record)
         if replica.digest != task.base_digest:
             reason = f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
             raise FerretError.of_field("contribution.wrong_base", "base_digest", task.base_digest, reason)
 
 
-def entries(run: Run, after: int, last: int) -> Iterator[LedgerEntry]:
-    """The ledger's entries from round ``after`` + 1 to ``last``; each update is downloaded when its turn comes."""
+def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iterator[LedgerEntry]:
+    """The ledger's entries from round ``after`` + 1 to ``last``; each update is downloaded when its turn comes.
+
+    An update that is announced with more than ``largest`` bytes is ``server.unexpected``.
+    """
     for item in run.ledger(after=after):
-        record = LedgerRecord.model_validate(item.record)
+        record = item.parsed()
         if record.round > last:
             return
-        yield LedgerEntry(record, item.hash, run.update(record.round))
+        if largest is not None and item.update_size > largest:
+            message = f"is more than an update of this model can have ({largest} bytes)"
+            raise FerretError.of_field("server.unexpected", "update_size", item.update_size, message)
+        yield LedgerEntry(record, item.hash, run.update(record.round, item.update_size))
 
 
 def load_base(run: Run, folder: Path) -> Replica:
-    """Downloads the checkpoint of round 0 into ``folder`` as far as it is missing, and loads it."""
+    """Downloads the checkpoint of round 0 into ``folder`` as far as it is missing, and loads it.
+
+    The specification's model and datasets are the server's own and are not looked for here. Raises
+    ``server.unexpected`` for a specification that is none, and for files that no base model has.
+    """
     from ferret_core.replica import Replica
 
+    spec = run.experiment.specification()
+    files = run.checkpoint(0)
+    require_plain(files)
     folder.mkdir(parents=True, exist_ok=True)
-    run.fetch(run.checkpoint(0), folder)
-    replica = Replica.load(ExperimentSpec.model_validate(run.experiment.spec), folder)
+    run.fetch(files, folder)
+    require_own_files(folder)
+    replica = Replica.load(spec, folder)
     if replica.digest != run.experiment.base_digest:
         detail = f"the base model has digest {replica.digest}, announced was {run.experiment.base_digest}"
         raise FerretError("storage.corrupt", f"{detail}; delete {folder} and run the command again")

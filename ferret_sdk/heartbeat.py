@@ -10,6 +10,8 @@ from ferret_sdk.retry import AWAY
 from ferret_sdk.schemas import Lease
 from ferret_sdk.transport import Transport
 
+SHORTEST_PAUSE = 0.1
+
 
 class Heartbeat:
     """Extends the lease every third of its length inside a ``with`` block.
@@ -39,7 +41,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         path = f"/participant/assignments/{self._lease.id}/heartbeat"
-        while not self._stop.wait(self._lease.lease_seconds / 3):
+        while not self._stop.wait(max(self._lease.lease_seconds / 3, SHORTEST_PAUSE)):
             try:
                 self._transport.post(path, {"fence": self._lease.fence})
             except FerretError as error:

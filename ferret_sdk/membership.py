@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+from pydantic import ValidationError
 
 from ferret_core.durable import write_durably
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName
+from ferret_core.protocol.spec import Strict
+from ferret_sdk.places import Places, all_of
+from ferret_sdk.schemas import Enrolled, Token
+
+log = logging.getLogger(__name__)
 
 
-class Membership(NamedTuple):
+class Membership(Strict):
     """A participant's place in one experiment. ``code`` is the digest of the enrolment code it came from."""
 
     url: str
-    experiment: str
-    participant: str
-    name: str
-    token: str
-    code: str
+    experiment: ExperimentId
+    participant: ParticipantId
+    name: ParticipantName
+    token: Token
+    code: Digest
+
+    @classmethod
+    def of(cls, url: str, enrolled: Enrolled, code: str) -> Membership:
+        """The place that the server at ``url`` gave for the enrolment code ``code``."""
+        return cls(
+            url=url,
+            experiment=enrolled.experiment,
+            participant=enrolled.participant,
+            name=enrolled.name,
+            token=enrolled.token,
+            code=digest_bytes(code.encode()),
+        )
 
 
-def folder(home: Path, experiment: str) -> Path:
-    """Where a participant keeps what belongs to ``experiment``."""
-    return home / "participants" / experiment
-
-
-def save(home: Path, membership: Membership) -> Path:
+def save(home: Path, member: Membership) -> Path:
     """Writes the file so that only its owner can read it and it is never half there."""
-    place = folder(home, membership.experiment)
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = place / f"{membership.participant}.json"
-    write_durably(path, json.dumps(membership._asdict(), indent=2).encode())
+    path = Places(home, member.experiment, member.participant).membership
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_durably(path, member.model_dump_json(indent=2).encode())
     return path
 
 
@@ -43,5 +56,8 @@ def find(home: Path, url: str, code: str) -> Membership | None:
 
 
 def _all(home: Path) -> Iterator[Membership]:
-    for path in sorted((home / "participants").glob("*/*.json")):
-        yield Membership(**json.loads(path.read_text()))
+    for path in sorted(all_of(home).glob("*/*.json")):
+        try:
+            yield Membership.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            log.warning("%s is not read: it is no membership of this version", path)

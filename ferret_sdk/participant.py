@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ferret_core.failpoints import failpoint
-from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
 from ferret_core.protocol.states import ExperimentState
@@ -19,8 +18,9 @@ from ferret_sdk.follower import Follower
 from ferret_sdk.heartbeat import Heartbeat
 from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
+from ferret_sdk.places import Places
 from ferret_sdk.retry import AWAY, PATIENT
-from ferret_sdk.schemas import Lease, Poll
+from ferret_sdk.schemas import Enrolled, Lease, Poll
 from ferret_sdk.spool import Spool, Upload
 from ferret_sdk.transport import Transport
 
@@ -33,10 +33,15 @@ log = logging.getLogger(__name__)
 
 OUTAGE_SECONDS = 900.0
 OUTAGE_PAUSE = 5.0
+SHORTEST_PAUSE = 0.01
+LONGEST_PAUSE = 300.0
+"""Between two questions for work, whatever the server asks for, in seconds."""
 # The round went on without us: nothing to report, ask for the next assignment.
 OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
 # The server rebuilds a damaged file: the same assignment comes again when its lease has run out.
 DAMAGED = frozenset({"storage.corrupt", "storage.missing"})
+MOST_DAMAGED = 5
+"""Assignments in a row that end with a damaged file before it is no longer believed that the server rebuilds it."""
 # Statuses after which the same upload is never taken.
 FINAL = frozenset({404, 409, 410, 413, 422})
 
@@ -60,40 +65,44 @@ class Participant:
         participant = Participant.enrol("https://ferret.example.org", code, "clinic-7")
         participant.run(Path("records.jsonl"))
 
-    It asks for work, follows the global model by the ledger, and runs the same code as a simulated client.
+    It asks for work, follows the global model by the ledger, and runs the same code as a simulated client. The server
+    is not trusted: nothing it says leads to a file outside ``home``, and an answer that is not as it must be ends the
+    participation with ``server.unexpected``.
     """
 
-    def __init__(self, member: Membership, home: Path) -> None:
+    def __init__(self, member: Membership, home: Path, *, insecure_http: bool = False) -> None:
         self.member = member
-        self._transport = Transport(member.url, member.token)
-        folder = membership.folder(home, member.experiment)
-        self._memory = Memory(folder / f"{member.participant}-memory", member.name)
-        self._spool = Spool(folder / f"{member.participant}-upload")
-        self._follower = Follower(self._transport, member.experiment, folder / "base", self._memory.follow)
+        self._transport = Transport(
+            member.url, member.token, insecure_http=insecure_http or ClientSettings().insecure_http
+        )
+        places = Places(home, member.experiment, member.participant)
+        self._memory = Memory(places.memory, member.name)
+        self._spool = Spool(places.upload)
+        self._follower = Follower(self._transport, member.experiment, places.base, self._memory.follow)
+        self._damaged = 0
         self._examples: list[Example] = []
         self._shard: Shard | None = None
 
     @classmethod
-    def enrol(cls, url: str, code: str, name: str, home: Path | None = None) -> Participant:
+    def enrol(
+        cls, url: str, code: str, name: str, home: Path | None = None, *, insecure_http: bool = False
+    ) -> Participant:
         """Turns a one-time code into a token, kept under ``home`` (``FERRET_HOME``) for its owner only.
 
-        A code that was turned into a token here before gives that participant again. Raises ``enrolment.invalid``.
+        A code that was turned into a token here before gives that participant again. Raises ``enrolment.invalid``,
+        and ``request.invalid`` for plain http to another machine without ``insecure_http``.
         """
-        home = (home or ClientSettings().home).expanduser()
+        settings = ClientSettings()
+        home = (home or settings.home).expanduser()
+        insecure_http = insecure_http or settings.insecure_http
         base = split(url).url
+        transport = Transport(base, insecure_http=insecure_http)
         member = membership.find(home, base, code)
         if member is None:
-            answer = Transport(base).post("/participants", {"code": code, "name": name}).json()
-            member = Membership(
-                url=base,
-                experiment=answer["experiment"],
-                participant=answer["participant"],
-                name=answer["name"],
-                token=answer["token"],
-                code=digest_bytes(code.encode()),
-            )
+            answer = transport.post("/participants", {"code": code, "name": name}).json()
+            member = Membership.of(base, Enrolled.read(answer), code)
             membership.save(home, member)
-        return cls(member, home)
+        return cls(member, home, insecure_http=insecure_http)
 
     def run(self, examples: Path, on_round: Callable[[RoundReport], None] | None = None) -> ExperimentState:
         """Takes part until the experiment is finished and returns how it ended; a paused one is waited for.
@@ -107,7 +116,7 @@ class Participant:
         while not (poll := self._poll()).experiment_state.finished:
             report = self._work(poll.assignment)
             if report is None:
-                time.sleep(poll.retry_after_seconds)
+                time.sleep(min(max(poll.retry_after_seconds, SHORTEST_PAUSE), LONGEST_PAUSE))
             elif on_round is not None:
                 on_round(report)
         self._spool.clear()
@@ -118,12 +127,24 @@ class Participant:
         deadline = time.monotonic() + OUTAGE_SECONDS
         while True:
             try:
-                return Poll.model_validate(self._transport.get("/participant/assignment"))
+                poll = Poll.read(self._transport.get("/participant/assignment"))
+                self._require_own(poll.assignment)
+                return poll
             except FerretError as error:
                 if error.code not in AWAY or time.monotonic() > deadline:
                     raise
                 log.warning("%s; asking again in %.0f seconds", error.detail, OUTAGE_PAUSE)
                 time.sleep(OUTAGE_PAUSE)
+
+    def _require_own(self, lease: Lease | None) -> None:
+        """Refuses work of another experiment or participant: ``server.unexpected``."""
+        if lease is None:
+            return
+        asked = {"task.experiment": lease.task.experiment, "task.participant": lease.task.participant}
+        own = {"task.experiment": self.member.experiment, "task.participant": self.member.name}
+        for field, value in asked.items():
+            if value != own[field]:
+                raise FerretError.of_field("server.unexpected", field, value, f"this participant has {own[field]!r}")
 
     def _work(self, lease: Lease | None) -> RoundReport | None:
         """Does what there is to do now; None if that is to wait."""
@@ -151,6 +172,9 @@ class Participant:
         except FerretError as error:
             if error.code not in OVERTAKEN | AWAY | DAMAGED:
                 self._report(lease, error)
+            self._damaged = self._damaged + 1 if error.code in DAMAGED else 0
+            if error.code == "server.unexpected" or self._damaged == MOST_DAMAGED:
+                raise
             return RoundReport(lease.task.round, error=error)
         except Exception as error:
             self._report(lease, FerretError("internal", f"{type(error).__name__}: {error}"))

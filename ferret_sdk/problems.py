@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from pydantic import ValidationError
 
-from ferret_core.protocol.errors import PROBLEMS, FerretError, FieldError
+from ferret_core.protocol.errors import LONGEST_DETAIL, MOST_ERRORS, PROBLEMS, FerretError, FieldError, FieldErrors
 
 # For an answer whose code this version does not know, or that a proxy gave instead of Ferret.
 _BY_STATUS = {
@@ -27,28 +27,52 @@ _BY_STATUS = {
 
 
 def error_of(status: int, body: bytes, url: str) -> FerretError:
-    """The error in a problem document (RFC 9457), or one by status if the body is none."""
+    """The error in a problem document (RFC 9457), or one by status if the body is none.
+
+    Of what the server says at most :data:`LONGEST_DETAIL` characters and :data:`MOST_ERRORS` fields are kept.
+    """
     document = _object(body)
     code = document.get("code")
     fallback = _BY_STATUS.get(status, "internal" if document else "server.unexpected")
-    detail = str(document.get("detail") or document.get("title") or f"{url} answered with status {status}")
-    if code not in PROBLEMS and code is not None:
-        detail = f"{detail} ({code})"
+    detail = _text(document.get("detail") or document.get("title") or f"{url} answered with status {status}")
+    if code is not None and not _known(code):
+        detail = f"{detail} ({_text(code)[:100]})"
     if status >= 500 and document.get("request_id"):
-        detail = f"{detail} (request {document['request_id']}; the server's log says more)"
-    return FerretError(code if code in PROBLEMS else fallback, detail, _field_errors(document.get("errors")))
+        detail = f"{detail} (request {_text(document['request_id'])[:100]}; the server's log says more)"
+    errors = FieldErrors(_field_errors(document.get("errors")), _count(document.get("errors_omitted")))
+    return FerretError(code if _known(code) else fallback, detail, errors)
+
+
+def recorded(document: dict[str, Any], prefix: str) -> FerretError:
+    """The error that an experiment ended with, as the server recorded it; ``prefix`` begins its detail."""
+    code = document.get("code")
+    detail = f"{prefix}: {_text(document.get('detail') or 'no reason was recorded')}"
+    return FerretError(code if _known(code) else "internal", detail, _field_errors(document.get("errors")))
+
+
+def _known(code: Any) -> TypeGuard[str]:
+    return isinstance(code, str) and code in PROBLEMS
+
+
+def _text(value: Any) -> str:
+    return value[:LONGEST_DETAIL] if isinstance(value, str) else f"a {type(value).__name__} where a text belongs"
 
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
         value: object = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
 def _field_errors(value: Any) -> list[FieldError]:
+    entries = cast(list[Any], value)[:MOST_ERRORS] if isinstance(value, list) else []
     try:
-        return [FieldError.model_validate(entry) for entry in value or []]
-    except (TypeError, ValidationError):
+        return [FieldError.model_validate(entry) for entry in entries]
+    except ValidationError:
         return []

@@ -61,6 +61,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
     try:
         seconds = float(text) if text.isdigit() else (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):  # no number and no date, a date without a zone or out of range
         return None
     return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)

@@ -8,17 +8,34 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ferret_core.protocol.errors import PROBLEMS, FerretError, FieldError
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.download import download, require_empty
 from ferret_sdk.events import follow
 from ferret_sdk.pages import items
-from ferret_sdk.retry import PATIENT
-from ferret_sdk.schemas import Artifact, ContributionInfo, Event, Experiment, LedgerItem, Point, Rejection, Round
-from ferret_sdk.transport import Transport
+from ferret_sdk.places import checkpoint_file, require_room
+from ferret_sdk.problems import recorded
+from ferret_sdk.retry import ATTEMPTS, PATIENT
+from ferret_sdk.schemas import (
+    Artifact,
+    ContributionInfo,
+    Event,
+    Experiment,
+    Item,
+    LedgerItem,
+    Metrics,
+    Page,
+    Point,
+    Rejection,
+    Round,
+)
+from ferret_sdk.transport import MAX_ANSWER_BYTES, Transport
 
 POLL_SECONDS = 1.0
 LEDGER_PAGE = 200
+LEDGER_PAGE_BYTES = MAX_ANSWER_BYTES // 4
+NAMED_BYTES = 150
+"""What one participant takes in a ledger record, at most."""
 
 
 class Run:
@@ -42,7 +59,7 @@ class Run:
 
     def refresh(self) -> Run:
         """Asks the server again."""
-        self.experiment = Experiment.model_validate(self._transport.get(self._path, PATIENT))
+        self.experiment = Experiment.read(self._transport.get(self._path, PATIENT))
         return self
 
     def wait(self, timeout: float | None = None) -> Run:
@@ -68,7 +85,7 @@ class Run:
         if self.state is ExperimentState.CANCELLED:
             raise FerretError("experiment.conflict", f"{self.id} was cancelled in round {self.experiment.round}")
         if self.state is ExperimentState.FAILED:
-            raise _recorded(self.id, self.experiment.error or {})
+            raise recorded(self.experiment.error or {}, f"{self.id} failed")
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Events as they happen, each once, until the last; a broken connection is resumed."""
@@ -76,34 +93,28 @@ class Run:
 
     def past_events(self, after: int = 0) -> list[Event]:
         """The next events that have already happened, oldest first, without waiting for more; [] at the end."""
-        page = self._transport.get(f"{self._path}/events", after=after)
-        return [Event.model_validate(item) for item in page["items"]]
+        return self._list(f"{self._path}/events", Event, after=after)
 
     def rounds(self) -> Iterator[Round]:
-        return (Round.model_validate(item) for item in items(self._transport, f"{self._path}/rounds"))
+        return items(self._transport, f"{self._path}/rounds", Round)
 
     def round(self, number: int) -> Round:
-        return Round.model_validate(self._transport.get(f"{self._path}/rounds/{number}"))
+        return Round.read(self._transport.get(f"{self._path}/rounds/{number}"))
 
     def contributions(self, round: int | None = None) -> Iterator[ContributionInfo]:
-        found = items(self._transport, f"{self._path}/contributions", round=round)
-        return (ContributionInfo.model_validate(item) for item in found)
+        return items(self._transport, f"{self._path}/contributions", ContributionInfo, round=round)
 
     def metrics(self) -> dict[str, list[Point]]:
         """The points of every metric by its name, in the order of rounds."""
-        answer = self._transport.get(f"{self._path}/metrics")
-        return {
-            series["name"]: [Point.model_validate(point) for point in series["points"]] for series in answer["series"]
-        }
+        answer = Metrics.read(self._transport.get(f"{self._path}/metrics"))
+        return {series.name: series.points for series in answer.series}
 
     def artifacts(self) -> list[Artifact]:
-        answer = self._transport.get(f"{self._path}/artifacts")
-        return [Artifact.model_validate(item) for item in answer["items"]]
+        return self._list(f"{self._path}/artifacts", Artifact)
 
     def rejections(self, round: int | None = None) -> Iterator[Rejection]:
         """The uploads that were refused, by round, participant and reason."""
-        found = items(self._transport, f"{self._path}/rejections", round=round)
-        return (Rejection.model_validate(item) for item in found)
+        return items(self._transport, f"{self._path}/rejections", Rejection, round=round)
 
     def pause(self) -> Run:
         """Pauses, even within a round; accepted contributions are kept. Pausing a paused experiment changes nothing."""
@@ -128,7 +139,7 @@ class Run:
         ``ferret_core.revision.revise(run.experiment.spec, changes).dropped`` says which."""
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers)
-        return Run(self._transport, Experiment.model_validate(answer.json()))
+        return Run(self._transport, Experiment.read(answer.json()))
 
     def archive(self) -> Run:
         """Archives a finished experiment: it is kept, but no longer listed."""
@@ -146,25 +157,35 @@ class Run:
             if error.code != "experiment.not_found":
                 raise
 
+    def _list(self, path: str, kind: type[Item], attempts: int = ATTEMPTS, **query: Any) -> list[Item]:
+        """The items of a list that is not paged by a cursor."""
+        page = Page.read(self._transport.get(path, attempts, **query))
+        return [kind.read(item) for item in page.items]
+
     def _move(self, verb: str, body: dict[str, int] | None = None) -> Run:
         """Asks for one of the transitions that count once, however often they are asked for."""
         answer = self._transport.post(f"{self._path}:{verb}", body, repeatable=True)
-        self.experiment = Experiment.model_validate(answer.json())
+        self.experiment = Experiment.read(answer.json())
         return self
 
     def ledger(self, after: int = 0) -> Iterator[LedgerItem]:
         """The records of the rounds after ``after``, in order."""
-        while True:
-            answer = self._transport.get(f"{self._path}/ledger", PATIENT, after=after, limit=LEDGER_PAGE)
-            page = [LedgerItem.model_validate(item) for item in answer["items"]]
+        fitting = LEDGER_PAGE_BYTES // (NAMED_BYTES * max(1, self.experiment.participants))
+        limit = min(LEDGER_PAGE, max(1, fitting))
+        while page := self._list(f"{self._path}/ledger", LedgerItem, PATIENT, after=after, limit=limit):
             yield from page
-            if not page:
-                return
-            after = int(page[-1].record["round"])
+            after = page[-1].parsed().round
 
-    def update(self, round: int) -> bytes:
-        """The blob that moves the global model through ``round``; the ledger record holds its digest."""
-        return self._transport.request("GET", f"{self._path}/updates/{round}", attempts=PATIENT).body
+    def update(self, round: int, size: int | None = None) -> bytes:
+        """The blob that moves the global model through ``round``; the ledger record holds its digest.
+
+        ``size`` is the number of bytes that the ledger announces, which is asked for where it is not given; a longer
+        answer is ``server.unexpected``.
+        """
+        if size is None:
+            size = next((item.update_size for item in self.ledger(after=round - 1)), MAX_ANSWER_BYTES)
+        path = f"{self._path}/updates/{round}"
+        return self._transport.request("GET", path, attempts=PATIENT, at_most=size).body
 
     def export(self, folder: Path, round: int | None = None) -> Path:
         """Downloads the checkpoint of ``round`` (the latest by default) into the new or empty ``folder``.
@@ -183,10 +204,15 @@ class Run:
         return folder
 
     def fetch(self, files: list[Artifact], folder: Path) -> None:
-        """Downloads the files into ``folder``; those already there with their digest are left alone."""
-        for file in files:
-            path = f"{self._path}/artifacts/{file.id}"
-            download(self._transport, path, folder / _plain(file.name), size=file.size, digest=file.digest)
+        """Downloads the files into the existing ``folder``; those already there with their digest are left alone.
+
+        Raises ``server.unexpected`` for names that no checkpoint has, and ``storage.full`` before anything is asked
+        for, if not all of it fits.
+        """
+        places = [(file, checkpoint_file(folder, file.name)) for file in files]
+        require_room(folder, sum(file.size for file, target in places if not target.is_file()))
+        for file, target in places:
+            download(self._transport, f"{self._path}/artifacts/{file.id}", target, size=file.size, digest=file.digest)
 
     def checkpoint(self, round: int | None = None) -> list[Artifact]:
         """The files of the checkpoint of ``round``, the latest by default; ``artifact.not_found`` if there is none."""
@@ -199,17 +225,3 @@ class Run:
             )
             raise FerretError("artifact.not_found", f"{self.id} has no checkpoint of round {wanted}: {rounds}")
         return [artifact for artifact in found if artifact.round == wanted]
-
-
-def _plain(name: str) -> str:
-    """The name, unless it would lead out of the folder it is written to."""
-    if name in {"", ".", ".."} or "/" in name or "\\" in name:
-        raise FerretError.of_field("server.unexpected", "artifact.name", name, "is not a plain file name")
-    return name
-
-
-def _recorded(experiment: str, document: dict[str, Any]) -> FerretError:
-    code = document.get("code")
-    detail = f"{experiment} failed: {document.get('detail') or 'no reason was recorded'}"
-    errors = [FieldError.model_validate(error) for error in document.get("errors") or []]
-    return FerretError(code if code in PROBLEMS else "internal", detail, errors)

@@ -1,23 +1,70 @@
 """The documents of the REST API as the SDK reads them.
 
-Members that a newer server adds are kept, so ``model_dump`` gives back everything the server said.
+Members that a newer server adds are kept, so ``model_dump`` gives back everything the server said. Nothing of an answer
+is used before it was read here: what becomes a path, an address or a header must be spelt as one, numbers that are
+waited or reserved for are bounded, and names are safe to show.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ferret_core.protocol.spec import RoundTask
+from ferret_core.ledger import LedgerRecord
+from ferret_core.protocol.errors import FerretError, field_errors
+from ferret_core.protocol.ids import ArtifactId, AssignmentId, Digest, ExperimentId, ParticipantId, ParticipantName
+from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.words import Line, Words
 
 FINAL_EVENTS = frozenset(f"experiment.{state}" for state in ExperimentState if state.finished)
+LONGEST_LEASE = 31 * 24 * 3600
+
+RoundNumber = Annotated[int, Field(ge=0, le=MAX_ROUNDS)]
+Bytes = Annotated[int, Field(ge=0, lt=2**63)]
+Token = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,512}$")]
+Item = TypeVar("Item", bound="Answered")
+_Strict = TypeVar("_Strict", bound=Strict)
 
 
-class Document(BaseModel):
+def checked(kind: type[_Strict], value: Any) -> _Strict:
+    """``value`` of a server's answer as a ``kind``; ``server.unexpected`` names the fields that are none of it."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise _unexpected(kind, error) from error
+
+
+def _unexpected(kind: type[BaseModel], error: ValidationError) -> FerretError:
+    return FerretError.of_fields("server.unexpected", field_errors(error, [kind.__name__.lower()]))
+
+
+class Answered(BaseModel):
+    """Something that a server answers."""
+
     model_config = ConfigDict(frozen=True, extra="allow")
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """The answer, checked; ``server.unexpected`` names what is not as it must be."""
+        try:
+            return cls.model_validate(value)
+        except ValidationError as error:
+            raise _unexpected(cls, error) from error
+
+
+class Page(Answered):
+    """A part of a list."""
+
+    items: list[Any]
+    next_cursor: str | None = None
+
+
+class Document(Answered):
+    """An answer that ``openapi.json`` describes."""
 
 
 class Summary(Document):
@@ -31,31 +78,31 @@ class Summary(Document):
 class Stall(Document):
     """Why an experiment cannot make progress, and in ``detail`` what to do."""
 
-    code: str
-    detail: str
+    code: Line
+    detail: Words
     since: datetime
 
 
 class Experiment(Document):
     """``round`` is the last committed one; ``bytes_up`` and ``bytes_down`` are sums over all participants so far."""
 
-    id: str
-    name: str
+    id: ExperimentId
+    name: Line
     state: ExperimentState
     stalled: Stall | None = None
-    algorithm: str
-    dataset: str
-    rounds: int
-    round: int
-    participants: int
+    algorithm: Line
+    dataset: Line
+    rounds: RoundNumber
+    round: RoundNumber
+    participants: int = Field(ge=0, lt=2**31)
     spec: dict[str, Any]
     error: dict[str, Any] | None = None
-    base_digest: str | None = None
-    digest: str | None = None
-    metrics: dict[str, Summary] = {}
+    base_digest: Digest | None = None
+    digest: Digest | None = None
+    metrics: dict[Line, Summary] = {}
     bytes_up: int = 0
     bytes_down: int = 0
-    cloned_from: str | None = None
+    cloned_from: ExperimentId | None = None
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -66,6 +113,10 @@ class Experiment(Document):
         """The state as people read it: ``stalled`` where the experiment cannot make progress."""
         return "stalled" if self.stalled else self.state.value
 
+    def specification(self) -> ExperimentSpec:
+        """The specification, checked; ``server.unexpected`` if it is none."""
+        return checked(ExperimentSpec, self.spec)
+
 
 class Round(Document):
     """One round; the byte counts are sums over its participants."""
@@ -73,8 +124,8 @@ class Round(Document):
     number: int
     attempt: int
     state: RoundState
-    base_digest: str
-    digest: str | None = None
+    base_digest: Digest
+    digest: Digest | None = None
     participants: int
     needed: int | None = None
     accepted: int
@@ -88,12 +139,12 @@ class Round(Document):
 class ContributionInfo(Document):
     """One participant's part in one round: leased and rejected ones show too."""
 
-    participant: str
+    participant: Line
     kind: ParticipantKind
     round: int
     attempt: int = 1
     state: AssignmentState
-    digest: str | None = None
+    digest: Digest | None = None
     size: int | None = None
     seconds: float | None = None
     error: dict[str, Any] | None = None
@@ -102,10 +153,10 @@ class ContributionInfo(Document):
 class Rejection(Document):
     """Uploads of one participant in one round that were refused for one reason: how many, and the last's detail."""
 
-    participant: str
+    participant: Line
     round: int
-    code: str
-    detail: str
+    code: Line
+    detail: Words
     count: int
 
 
@@ -118,31 +169,46 @@ class Point(Document):
     bytes_up: int = 0
 
 
-class Artifact(Document):
-    """A file of a checkpoint; ``digest`` is the BLAKE3 of its bytes."""
+class Series(Document):
+    """One metric over the rounds, in order."""
 
-    id: str
+    name: Line
+    points: list[Point]
+
+
+class Metrics(Document):
+    series: list[Series]
+
+
+class Artifact(Document):
+    """A file of a checkpoint of ``size`` bytes; ``digest`` is their BLAKE3."""
+
+    id: ArtifactId
     kind: str
-    round: int
+    round: RoundNumber
     name: str
-    size: int
-    digest: str
+    size: Bytes
+    digest: Digest
 
 
 class LedgerItem(Document):
     """One ledger record as JSON, its link in the hash chain, and the bytes of the update it names."""
 
     record: dict[str, Any]
-    hash: str
-    update_size: int
+    hash: Digest
+    update_size: Bytes
+
+    def parsed(self) -> LedgerRecord:
+        """The record, checked; ``server.unexpected`` if it is none."""
+        return checked(LedgerRecord, self.record)
 
 
 class Event(Document):
     """Something that happened; ``seq`` counts up by one within an experiment."""
 
-    seq: int
-    type: str
-    round: int | None = None
+    seq: int = Field(ge=0, lt=2**63)
+    type: Line
+    round: RoundNumber | None = None
     data: dict[str, Any] = {}
     time: datetime
 
@@ -154,33 +220,42 @@ class Event(Document):
 class CatalogEntry(Document):
     """An algorithm, dataset or model that can be chosen; ``schema`` is the JSON Schema of its options."""
 
-    name: str
-    title: str = ""
-    description: str = ""
+    name: Line
+    title: Line = ""
+    description: Words = ""
 
 
 class Info(Document):
-    name: str
-    version: str
-    instance: str
-    database: str
-    storage: str
+    name: Line
+    version: Line
+    instance: Line
+    database: Line
+    storage: Line
 
 
 class EnrolmentCode(Document):
     """A one-time code, and the command that a participant runs with it."""
 
-    code: str
+    code: Line
     expires_at: datetime
-    command: str
+    command: Line
+
+
+class Enrolled(Document):
+    """A participant's place in an experiment, and the token that proves it."""
+
+    participant: ParticipantId
+    name: ParticipantName
+    experiment: ExperimentId
+    token: Token
 
 
 class Lease(Document):
     """An assignment held until its lease ends; results must carry ``fence``."""
 
-    id: str
-    fence: int
-    lease_seconds: float
+    id: AssignmentId
+    fence: int = Field(ge=0, lt=2**31)
+    lease_seconds: float = Field(gt=0, le=LONGEST_LEASE)
     task: RoundTask
 
 
@@ -188,5 +263,5 @@ class Poll(Document):
     """The answer to a participant that asks for work."""
 
     experiment_state: ExperimentState
-    retry_after_seconds: float
+    retry_after_seconds: float = Field(ge=0, allow_inf_nan=False)
     assignment: Lease | None = None

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_sdk.address import resolve
+from ferret_sdk.address import ClientSettings, resolve
 from ferret_sdk.pages import items
 from ferret_sdk.run import Run
-from ferret_sdk.schemas import CatalogEntry, EnrolmentCode, Experiment, Info
+from ferret_sdk.schemas import CatalogEntry, EnrolmentCode, Experiment, Info, Page
 from ferret_sdk.transport import Transport
 
 Kind = Literal["algorithms", "datasets", "models"]
@@ -24,16 +24,19 @@ class Service:
 
     Without arguments: ``FERRET_URL`` and ``FERRET_TOKEN`` (or ``FERRET_TOKEN_FILE``), else the server that
     ``ferret serve`` runs in this machine's ``FERRET_HOME``. All methods raise :class:`FerretError` with the
-    server's own code, and ``server.unreachable`` when there is none.
+    server's own code, and ``server.unreachable`` when there is none. Plain http to another machine needs
+    ``insecure_http`` or ``FERRET_INSECURE_HTTP=1``.
     """
 
-    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+    def __init__(self, url: str | None = None, token: str | None = None, *, insecure_http: bool = False) -> None:
         address = resolve(url, token)
         self.url = address.url
-        self.transport = Transport(address.url, address.token)
+        self.transport = Transport(
+            address.url, address.token, insecure_http=insecure_http or ClientSettings().insecure_http
+        )
 
     def info(self) -> Info:
-        return Info.model_validate(self.transport.get("/info"))
+        return Info.read(self.transport.get("/info"))
 
     def submit(self, spec: ExperimentSpec | dict[str, Any], key: str | None = None) -> Run:
         """Queues an experiment. Repeating the call with the same ``key`` creates no second experiment; without a
@@ -41,10 +44,10 @@ class Service:
         body = spec.model_dump(mode="json") if isinstance(spec, ExperimentSpec) else spec
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         answer = self.transport.post("/experiments", body, headers=headers)
-        return Run(self.transport, Experiment.model_validate(answer.json()))
+        return Run(self.transport, Experiment.read(answer.json()))
 
     def experiment(self, id: str) -> Run:
-        return Run(self.transport, Experiment.model_validate(self.transport.get(f"/experiments/{id}")))
+        return Run(self.transport, Experiment.read(self.transport.get(f"/experiments/{id}")))
 
     def experiments(
         self,
@@ -57,14 +60,14 @@ class Service:
     ) -> Iterator[Run]:
         """Experiments, newest first, fetched page by page as they are asked for; only archived ones, or all others."""
         query = {"algorithm": algorithm, "dataset": dataset, "name": name, "archived": archived or None}
-        found = items(self.transport, "/experiments", state=list(state), **query)
-        return (Run(self.transport, Experiment.model_validate(item)) for item in found)
+        found = items(self.transport, "/experiments", Experiment, state=list(state), **query)
+        return (Run(self.transport, experiment) for experiment in found)
 
     def catalog(self, kind: Kind) -> list[CatalogEntry]:
         """What this server can run: each entry with the JSON Schema of its options."""
-        return [CatalogEntry.model_validate(item) for item in self.transport.get(f"/catalog/{kind}")["items"]]
+        return [CatalogEntry.read(item) for item in Page.read(self.transport.get(f"/catalog/{kind}")).items]
 
     def enrolment(self, id: str, seconds: int = 86_400) -> EnrolmentCode:
         """A one-time code with which a participant joins the experiment within ``seconds``."""
         answer = self.transport.post(f"/experiments/{id}/enrolments", {"expires_seconds": seconds})
-        return EnrolmentCode.model_validate(answer.json())
+        return EnrolmentCode.read(answer.json())

@@ -7,6 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ferret_core.protocol.errors import FerretError
+
+MAX_EVENT = 1 << 20
+"""The longest event that is read, in characters; Ferret's have some hundreds."""
 # Not str.splitlines: JSON text may hold characters that it takes for line ends.
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -20,18 +24,23 @@ class Message(NamedTuple):
 
 
 def parse(chunks: Iterable[bytes]) -> Iterator[Message]:
-    """Complete events only: what a broken connection cut off in the middle is dropped, as the standard demands."""
-    event, identity, data = "message", "", list[str]()
+    """Complete events only: what a broken connection cut off in the middle is dropped, as the standard demands.
+
+    Raises ``server.unexpected`` for an event or line of more than :data:`MAX_EVENT` characters.
+    """
+    event, identity, data, length = "message", "", list[str](), 0
     for line in _lines(chunks):
         if not line:
             if data:
                 yield Message(identity, event, "\n".join(data))
-            event, data = "message", []
+            event, data, length = "message", [], 0
             continue
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "data":
             data.append(value)
+            length += len(value) + 1
+            _bound(length)
         elif field == "event":
             event = value
         elif field == "id":
@@ -48,3 +57,9 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
         *lines, rest = _LINE_END.split(rest[:-1] if held else rest)
         rest += "\r" if held else ""
         yield from lines
+        _bound(len(rest))
+
+
+def _bound(length: int) -> None:
+    if length > MAX_EVENT:
+        raise FerretError("server.unexpected", f"the server sent an event of more than {MAX_EVENT} characters")

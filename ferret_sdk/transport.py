@@ -19,8 +19,14 @@ from ferret_sdk.retry import ATTEMPTS, Retry, Transient, retry_after
 
 PREFIX = "/api/v1"
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
-RETRIED = frozenset({429, 502, 503, 504})
+RETRIED = frozenset({408, 429, 502, 503, 504})
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+
+
+MAX_ANSWER_BYTES = 64 << 20
+"""The longest answer that is read into memory, unless the caller expects another length."""
+MAX_PROBLEM_BYTES = 64 << 10
+"""What is read of a refusal."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Answer:
         """The body's JSON value; ``server.unexpected`` if it is none."""
         try:
             return json.loads(self.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             detail = f"{self.url} answered with something that is not JSON: is this the address of a Ferret server?"
             raise FerretError("server.unexpected", detail) from error
 
@@ -52,14 +58,22 @@ class Transport:
 
     Retry policy: a request is repeated only if repeating it cannot do harm, which holds for GET, PUT and DELETE,
     for a POST with an ``Idempotency-Key`` and for those marked ``repeatable``. It is repeated when the connection
-    fails, breaks or times out, and on 429, 502, 503 and 504; :class:`ferret_sdk.retry.Retry` says how often and when.
+    fails, breaks or times out, and on 408, 429, 502, 503 and 504; :class:`ferret_sdk.retry.Retry` says how often and
+    when.
     Everything else is final and raised as the :class:`FerretError` the server meant; a server that cannot be
     reached is ``server.unreachable``.
+
+    The server is not trusted with more than its own answers: redirects are not followed, answers are not
+    decompressed, and none is read beyond its bound. Plain http to another machine is refused (``request.invalid``)
+    unless ``insecure_http`` is set: anybody on the way could read the token and change the answers.
     """
 
-    def __init__(self, url: str, token: str | None = None) -> None:
+    def __init__(self, url: str, token: str | None = None, *, insecure_http: bool = False) -> None:
         self.url = url.rstrip("/")
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if not (insecure_http or is_loopback(self.url) or urlsplit(self.url).scheme == "https"):
+            message = "is not encrypted: use https://…, or allow it with --insecure-http on a network you trust"
+            raise FerretError.of_field("request.invalid", "url", self.url, message)
+        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
         # A proxy for the outside world must not stand between a laptop and its own server.
         self._client = httpx.Client(headers=headers, timeout=TIMEOUT, trust_env=not is_loopback(self.url))
         # The connections end with the last Service, Run or Participant that uses them.
@@ -85,15 +99,19 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         repeatable: bool = False,
         attempts: int = ATTEMPTS,
+        at_most: int = MAX_ANSWER_BYTES,
     ) -> Answer:
-        """One request under the retry policy; raises what the server refused with."""
+        """One request under the retry policy; raises what the server refused with.
+
+        An answer of more than ``at_most`` bytes is ``server.unexpected``.
+        """
         headers = dict(headers or {})
         repeatable = repeatable or method in REPEATABLE or "Idempotency-Key" in headers
         retry = Retry(attempts if repeatable else 1)
         while True:
             try:
                 with self._exchange(method, path, query, content, headers) as answer:
-                    return Answer(str(answer.url), answer.read())
+                    return Answer(str(answer.url), _read(answer, at_most))
             except Transient as failure:
                 retry.wait(failure)
 
@@ -101,7 +119,7 @@ class Transport:
     def stream(self, path: str, headers: Mapping[str, str] | None = None) -> Generator[Stream]:
         """One GET, tried once, whose body is read as it comes; a break raises :class:`Transient` in the block."""
         with self._exchange("GET", path, None, None, dict(headers or {})) as answer:
-            yield Stream(answer.status_code, answer.iter_bytes())
+            yield Stream(answer.status_code, answer.iter_raw())
 
     @contextmanager
     def _exchange(
@@ -118,8 +136,11 @@ class Transport:
 
     def _refuse(self, answer: httpx.Response) -> None:
         if answer.is_success:
+            _refuse_compressed(answer)
             return
-        error = error_of(answer.status_code, answer.read(), str(answer.url))
+        if answer.has_redirect_location:
+            raise FerretError("server.unexpected", _redirected(answer))
+        error = error_of(answer.status_code, _beginning(answer, MAX_PROBLEM_BYTES), str(answer.url))
         if answer.status_code in RETRIED:
             raise Transient(error, retry_after(answer.headers))
         raise error
@@ -129,6 +150,37 @@ class Transport:
         return FerretError(
             "server.unreachable", f"{self.url} does not answer ({reason}); check the address, and that the server runs"
         )
+
+
+def _read(answer: httpx.Response, at_most: int) -> bytes:
+    """The whole body, if it has at most ``at_most`` bytes."""
+    body = _beginning(answer, at_most + 1)
+    if len(body) > at_most:
+        raise FerretError("server.unexpected", f"{answer.url} answered with more than {at_most} bytes")
+    return body
+
+
+def _beginning(answer: httpx.Response, count: int) -> bytes:
+    """At most the first ``count`` bytes of the body; the rest is not waited for."""
+    body = bytearray()
+    for chunk in answer.iter_raw():
+        body += chunk
+        if len(body) >= count:
+            break
+    return bytes(body[:count])
+
+
+def _refuse_compressed(answer: httpx.Response) -> None:
+    """A few compressed bytes can stand for any number of bytes, and none were asked for."""
+    encoding = answer.headers.get("content-encoding", "identity")
+    if encoding != "identity":
+        message = "was not asked for; check the proxy in front of the server"
+        raise FerretError.of_field("server.unexpected", "Content-Encoding", encoding[:200], message)
+
+
+def _redirected(answer: httpx.Response) -> str:
+    where = answer.headers["location"][:500]
+    return f"{answer.url} redirects to {where}: no redirect is followed; if you trust that address, give it yourself"
 
 
 def is_loopback(url: str) -> bool:

@@ -6,6 +6,7 @@ import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read by huggingface_hub when it is imported
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("FERRET_ROOTS", "/")  # tests have their files anywhere
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch, here and in the processes that tests start
 
 import copy

@@ -13,14 +13,17 @@ import yaml
 
 from ferret_api.settings import ApiSettings
 from ferret_cli.main import app
+from ferret_db.settings import FROM_FILE
 from ferret_worker.settings import WorkerSettings
-from scripts import lock
+from scripts import lock, secrets
 
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
-SETTINGS = {f"FERRET_{name.upper()}" for name in (*ApiSettings.model_fields, *WorkerSettings.model_fields)}
+FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
+SETTINGS = {f"FERRET_{name.upper()}" for name in FIELDS}
+FROM_FILES = {f"FERRET_{name.upper()}_FILE" for name, field in FIELDS.items() if FROM_FILE in field.metadata}
 
 
 @pytest.mark.heavy
@@ -39,7 +42,7 @@ def test_it_follows_the_compose_specification() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_variable_is_a_setting(name: str) -> None:
-    assert set(OURS[name]["environment"]) <= SETTINGS
+    assert set(OURS[name]["environment"]) <= SETTINGS | FROM_FILES
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -75,9 +78,68 @@ def test_nothing_starts_before_what_it_needs() -> None:
                 assert (condition, COMPOSE["services"][needed]["restart"]) == ("service_completed_successfully", "no")
 
 
+@pytest.mark.parametrize("name", COMPOSE["services"])
+def test_every_container_is_confined(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+    limits = service["deploy"]["resources"]["limits"]
+    assert {"memory", "pids"} <= set(limits)
+    assert any(mount.startswith("/tmp:") for mount in service["tmpfs"])
+    assert "user" in service or "build" in service, "the image of Ferret has a user of its own"
+    assert re.search(r"^USER (?!root)", DOCKERFILE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", sorted({*COMPOSE["services"]} - {"migrate"}))
+def test_every_service_that_stays_has_a_health_check(name: str) -> None:
+    assert COMPOSE["services"][name]["healthcheck"]["test"]
+
+
+def test_a_worker_is_checked_by_the_file_that_it_touches() -> None:
+    for name, service in OURS.items():
+        if service["command"][0] == "worker":
+            assert service["environment"]["FERRET_HEARTBEAT"] in service["healthcheck"]["test"][-1], name
+
+
+def test_only_the_api_is_reached_from_outside_and_that_from_this_machine() -> None:
+    assert {name for name, service in COMPOSE["services"].items() if "ports" in service} == {"api"}
+    assert all(port.startswith("127.0.0.1:") for port in COMPOSE["services"]["api"]["ports"])
+    assert COMPOSE["networks"]["backend"] == {"internal": True}
+    assert all(COMPOSE["services"][name]["networks"] == ["backend"] for name in ("postgres", "redis"))
+
+
+def test_images_of_others_have_an_exact_version_and_may_have_a_digest() -> None:
+    for name in ("postgres", "redis"):
+        assert re.fullmatch(
+            r"\$\{FERRET_\w+_IMAGE:-\w+:\d+\.\d+(\.\d+)?(@sha256:[0-9a-f]{64})?\}", COMPOSE["services"][name]["image"]
+        )
+
+
+def test_redis_and_postgresql_ask_for_the_passwords_that_ferret_knows(tmp_path: Path) -> None:
+    assert secrets.main(tmp_path / "secrets") == 0
+    made = {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
+    assert {name: secret["file"] for name, secret in COMPOSE["secrets"].items()} == {
+        name: f"./secrets/{name}" for name in made
+    }
+    assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
+    assert f":{made['postgres_password']}@postgres:5432/" in made["database_url"]
+    assert f":{made['redis_password']}@redis:6379/" in made["broker_url"]
+    assert secrets.main(tmp_path / "secrets") == 1, "the databases know the first passwords"
+    assert {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()} == made
+
+
+def test_every_secret_that_a_service_reads_is_mounted_there() -> None:
+    for name, service in COMPOSE["services"].items():
+        read = set(re.findall(r"/run/secrets/(\w+)", str(service)))
+        assert read == set(service.get("secrets", ())), name
+
+
 def test_no_secret_stands_in_the_file_and_every_volume_is_declared() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
-    assert re.findall(r"(?:PASSWORD|TOKEN): (?!\$\{)", text) == []
+    assert re.findall(r"(?:PASSWORD|TOKEN): ", text) == []
+    assert "secrets/" in (ROOT / ".gitignore").read_text().splitlines()
     mounted = {volume.split(":")[0] for service in COMPOSE["services"].values() for volume in service["volumes"]}
     assert mounted == set(COMPOSE["volumes"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable
@@ -110,3 +111,15 @@ def test_every_example_is_a_valid_experiment(path: Path, monkeypatch: pytest.Mon
 def test_the_readmes_specification_is_the_example() -> None:
     (shown,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert tomllib.loads(shown) == tomllib.loads((ROOT / "examples/quickstart.toml").read_text())
+
+
+def test_the_guide_to_tls_agrees_with_the_service() -> None:
+    guide = (ROOT / "docs/tls.md").read_text()
+    mebibytes = ApiSettings.model_fields["max_upload_bytes"].default >> 20
+    assert f"client_max_body_size {mebibytes}m;" in guide
+    assert f"max_size {mebibytes}MiB" in guide
+    assert guide.count(f"127.0.0.1:{ApiSettings.model_fields['port'].default}") == 3
+    (streamed,) = re.findall(r"location ~ (\S+) \{", guide)
+    paths = json.loads((ROOT / "openapi.json").read_text())["paths"]
+    streams = [path for path in paths if re.search(streamed, path)]
+    assert streams == ["/api/v1/experiments/{experiment_id}/events/stream"]

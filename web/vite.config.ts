@@ -17,7 +17,8 @@ export default defineConfig({
   },
   server: {
     fs: { allow: ['..'] }, // the catalog of metrics lies in ferret_core
-    proxy: { '/api': FERRET_URL },
+    // The server compares the page's origin with the host that is asked.
+    proxy: { '/api': { target: FERRET_URL, changeOrigin: false } },
   },
   test: {
     include: ['src/**/*.test.{ts,tsx}'],

@@ -29,16 +29,8 @@ class AdminToken(NamedTuple):
         """Name of the session cookie."""
         return f"ferret_{self.fingerprint}"
 
-    @property
-    def session(self) -> str:
-        """Value of the session cookie: follows from the token, but is none."""
-        return digest_bytes(f"ferret session {self.value}".encode())
-
     def is_token(self, candidate: str) -> bool:
         return hmac.compare_digest(candidate.encode(), self.value.encode())
-
-    def is_session(self, candidate: str) -> bool:
-        return hmac.compare_digest(candidate.encode(), self.session.encode())
 
 
 def load(settings: ApiSettings) -> AdminToken:

@@ -10,25 +10,33 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
 
 from ferret_api import errors, openapi_document
+from ferret_api.admission import Admission
 from ferret_api.artifacts.endpoints import router as artifacts
+from ferret_api.body_limit import BodyLimit
 from ferret_api.catalog.endpoints import router as catalog
 from ferret_api.context import Context
 from ferret_api.contributions.endpoints import router as contributions
 from ferret_api.events.endpoints import router as events
+from ferret_api.events.feeds import Feeds
 from ferret_api.experiments.endpoints import router as experiments
+from ferret_api.hosts import KnownHosts
 from ferret_api.ledger.endpoints import router as ledger
 from ferret_api.lifecycle.endpoints import router as lifecycle
 from ferret_api.metrics.endpoints import router as metrics
-from ferret_api.middleware import BodyLimit, RequestScope
+from ferret_api.middleware import RequestScope
 from ferret_api.participants.endpoints import router as participants
+from ferret_api.recent import Recent
 from ferret_api.rejections.endpoints import router as rejections
 from ferret_api.rounds.endpoints import router as rounds
 from ferret_api.schemas import PREFIX
 from ferret_api.settings import ApiSettings
 from ferret_api.spa import dashboard
+from ferret_api.system import readiness
 from ferret_api.system.endpoints import api_router, root_router
 from ferret_api.system.prometheus import RequestFigures, RequestMeter
 from ferret_core import __version__
+
+READINESS_SECONDS = 1.0
 
 ROUTERS: tuple[APIRouter, ...] = (
     root_router,
@@ -71,7 +79,9 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
         middleware=[
             Middleware(RequestScope),
             Middleware(RequestMeter, figures=figures),
-            Middleware(BodyLimit, json_bytes=settings.max_request_bytes, upload_bytes=settings.max_upload_bytes),
+            Middleware(KnownHosts, settings=settings),
+            Middleware(Admission),
+            Middleware(BodyLimit, settings=settings),
         ],
     )
     app.state.requests = figures
@@ -86,6 +96,8 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         app.state.context = opened = context or Context.open(settings)
+        app.state.feeds = Feeds.of(opened)
+        app.state.readiness = Recent(lambda: readiness.look(opened), READINESS_SECONDS)
         yield
         opened.close()
 

@@ -14,9 +14,10 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.base import SecurityBase
 
 from ferret_api.context import Context, ContextDep
+from ferret_api.same_origin import is_same_origin
 from ferret_api.schemas import ExperimentId
 from ferret_core.protocol.errors import FerretError
-from ferret_db.repositories import participants
+from ferret_db.repositories import participants, sessions
 
 
 class SessionCookie(SecurityBase):
@@ -90,14 +91,24 @@ def _is_admin(
     request: Request, context: Context, bearer: HTTPAuthorizationCredentials | None, session: str | None
 ) -> bool:
     if bearer is not None:
-        return context.admin.is_token(bearer.credentials)
-    return session is not None and context.admin.is_session(session) and _same_origin(request)
+        if found := context.admin.is_token(bearer.credentials):
+            context.limits.recognise(bearer.credentials)
+        return found
+    return session is not None and _is_signed_in(request, context, session)
 
 
-def _same_origin(request: Request) -> bool:
-    """Whether a cookie may speak: SameSite ignores ports, so another server on this host could forge a write."""
-    safe = request.method in {"GET", "HEAD"}
-    return safe or request.headers.get("sec-fetch-site", "same-origin") in {"same-origin", "none"}
+def _is_signed_in(request: Request, context: Context, session: str) -> bool:
+    with context.database.read() as s:
+        if not sessions.holds(s, session, context.admin.fingerprint):
+            return False
+    if not is_same_origin(request, context.settings.public_url):
+        raise FerretError(
+            "auth.cross_site",
+            f"Origin = {request.headers.get('origin')!r} is not Host = {request.headers.get('host')!r}: use the "
+            "dashboard of this service; a proxy in front must pass the Host on, or be FERRET_PUBLIC_URL",
+        )
+    context.limits.recognise(session)
+    return True
 
 
 def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> Identity:
@@ -110,4 +121,6 @@ def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> 
                 "auth.invalid",
                 "this server does not know the token; use the one in FERRET_HOME/admin.token on the server",
             )
-        return Identity(found.id, found.name, found.experiment_id)
+    context.limits.recognise(bearer.credentials)
+    context.limits.admit_participant(found.id)
+    return Identity(found.id, found.name, found.experiment_id)

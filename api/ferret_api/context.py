@@ -11,7 +11,9 @@ from fastapi import Depends, Request
 from ferret_api import admin_token
 from ferret_api.admin_token import AdminToken
 from ferret_api.broker import Broker
+from ferret_api.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
+from ferret_api.upload_gate import UploadGate
 from ferret_core.storage import Storage, open_storage
 from ferret_db.database import Database
 
@@ -25,6 +27,8 @@ class Context:
     broker: Broker
     database: Database
     storage: Storage
+    limits: RateLimits
+    uploads: UploadGate = field(default_factory=UploadGate)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -34,8 +38,9 @@ class Context:
             settings=settings,
             admin=admin_token.load(settings),
             broker=broker,
-            database=Database(settings.database_url, dispatch=broker.send),
+            database=Database(settings.database_url, broker.send, settings.running_experiments),
             storage=open_storage(settings.storage_url),
+            limits=RateLimits(settings),
         )
 
     def close(self) -> None:

@@ -12,9 +12,11 @@ from fastapi.exceptions import RequestValidationError
 from pydantic_core import ErrorDetails
 from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from ferret_api.schemas import PREFIX
-from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_api.too_many import TooMany
+from ferret_core.protocol.errors import MOST_ERRORS, FerretError, FieldError, FieldErrors, described
 from ferret_core.protocol.spec import ExperimentSpec
 
 logger = logging.getLogger(__name__)
@@ -29,7 +31,8 @@ _CODES = {
     413: "request.too_large",
     416: "range.invalid",
 }
-_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}}
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "5"}, 503: {"Retry-After": "5"}}
 
 
 def problem(request: Request, error: FerretError, headers: Mapping[str, str] | None = None) -> Response:
@@ -41,11 +44,12 @@ def problem(request: Request, error: FerretError, headers: Mapping[str, str] | N
         "request_id": request.state.request_id,
     }
     status = error.problem.status
+    wait = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else {}
     return Response(
         json.dumps(document, allow_nan=False),
         status_code=status,
         media_type=MEDIA_TYPE,
-        headers={**_HEADERS.get(status, {}), **(headers or {})},
+        headers={**_HEADERS.get(status, {}), **wait, **(headers or {})},
     )
 
 
@@ -67,12 +71,14 @@ async def _ferret_error(request: Request, error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
+    # Nothing that grows with the request: this runs on the event loop.
+    found, omitted = error.errors()[:MOST_ERRORS], len(error.errors()) - MOST_ERRORS
     submitted = getattr(request.scope["route"], "operation_id", None) == SUBMIT and found[0]["loc"][0] == "body"
     # Without FastAPI's first word ("body", "query", …), a field is named as its sender knows it.
     named = [{**raw, "loc": raw["loc"][1:] or raw["loc"]} for raw in found]
-    fields = field_errors(cast(list[ErrorDetails], named), model=ExperimentSpec if submitted else None)
-    errors = [_not_json(raw) or field for raw, field in zip(found, fields, strict=True)]
+    fields = described(cast(list[ErrorDetails], named), model=ExperimentSpec if submitted else None).told
+    told = [_not_json(raw) or field for raw, field in zip(found, fields, strict=True)]
+    errors = FieldErrors(told, max(0, omitted))
     return problem(request, FerretError.of_fields("spec.invalid" if submitted else "request.invalid", errors))
 
 
@@ -88,8 +94,20 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code < 400:
         return Response(status_code=error.status_code, headers=error.headers)
+    if error.status_code == 405:
+        error.headers = {**(error.headers or {}), "Allow": ", ".join(_allowed(request))}
     code = _CODES.get(error.status_code, "internal")
     return problem(request, FerretError(code, _detail(request, error)), error.headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods of all routes at the address; the router itself names those of the first."""
+    routes: list[BaseRoute] = request.app.router.routes
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
 
 
 def _detail(request: Request, error: HTTPException) -> str:

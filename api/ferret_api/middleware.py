@@ -1,4 +1,4 @@
-"""What happens to every request before routing: an id, security headers, a limit on the body. Pure ASGI."""
+"""What happens to every request before routing: an id, security headers. Pure ASGI."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import logging
 import re
 import secrets
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -67,36 +66,3 @@ class RequestScope:
 def _request_id(request: Request) -> str:
     given = request.headers.get(REQUEST_ID, "")
     return given if _ACCEPTED_ID.fullmatch(given) else secrets.token_hex(8)
-
-
-class BodyLimit:
-    """Counts a body's bytes as they arrive. A PUT carries a contribution; everything else is JSON."""
-
-    def __init__(self, app: ASGIApp, json_bytes: int, upload_bytes: int) -> None:
-        self.app = app
-        self.json_bytes = json_bytes
-        self.upload_bytes = upload_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        limit = self.upload_bytes if scope["method"] == "PUT" else self.json_bytes
-        declared = Headers(scope=scope).get("content-length", "")
-        received = 0
-
-        async def receive_counted() -> Message:
-            nonlocal received
-            if declared.isdecimal() and int(declared) > limit:
-                raise _too_large(limit)
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > limit:
-                raise _too_large(limit)
-            return message
-
-        await self.app(scope, receive_counted, send)
-
-
-def _too_large(limit: int) -> HTTPException:
-    return HTTPException(413, f"the body is larger than {limit} bytes; the operator can raise the limit")

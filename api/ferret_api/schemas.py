@@ -58,6 +58,7 @@ class Failure(Resource):
     status: int
     detail: str
     errors: list[FieldError]
+    errors_omitted: int = Field(default=0, description="How many more fields are wrong than `errors` tells of")
 
 
 class Problem(Resource):
@@ -70,7 +71,10 @@ class Problem(Resource):
     instance: str = Field(description="Path of the request")
     code: str = Field(description="Stable name of the problem, e.g. `experiment.not_found`")
     request_id: str = Field(description="The request's id, also in the header `X-Request-ID` and in the server's log")
-    errors: list[FieldError] = Field(description="The offending fields, if the problem is about fields")
+    errors: list[FieldError] = Field(
+        description="The first 20 of the offending fields, if the problem is about fields; long values are cut"
+    )
+    errors_omitted: int = Field(description="How many more fields are wrong than `errors` tells of")
     current_round: int | None = Field(
         default=None, description="With `round.closed`: the current round, null if there will be no more"
     )

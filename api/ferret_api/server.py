@@ -1,20 +1,31 @@
-"""Uvicorn, stopped promptly: event streams end before it waits for open requests."""
+"""Uvicorn with limits on connections, stopped promptly: event streams end before it waits for open requests."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import socket
+from functools import partial
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
 
 from ferret_api.app import create_app
+from ferret_api.connections.limits import Limits
+from ferret_api.connections.listener import Listener
+from ferret_api.connections.protocol import DeadlineProtocol
+from ferret_api.connections.register import Connections
 from ferret_api.context import Context
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
+from ferret_db import descriptors
 
 logger = logging.getLogger(__name__)
+
+BACKLOG = 2048
+TICKS_PER_SECOND = 10  # of uvicorn's main loop
 
 
 class Server(uvicorn.Server):
@@ -23,15 +34,28 @@ class Server(uvicorn.Server):
     def __init__(self, app: FastAPI, context: Context) -> None:
         self.context = context
         settings = context.settings
+        self.connections = Connections(Limits.of(settings, descriptors.limit()))
         config = uvicorn.Config(
             app,
             log_config=None,
+            loop="asyncio",  # which accepts by the listener's own method
+            http=cast(type[asyncio.Protocol], partial(DeadlineProtocol, connections=self.connections)),
             ws="none",
             access_log=settings.log_level == "debug",
             server_header=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=settings.keep_alive_seconds,
             timeout_graceful_shutdown=settings.shutdown_seconds,
         )
         super().__init__(config)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup([Listener(listening, self.connections) for listening in sockets or []])
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_PER_SECOND == 0:
+            self.connections.sweep()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Uvicorn tells the application only after every request has ended, which a stream never does by itself.
@@ -41,18 +65,25 @@ class Server(uvicorn.Server):
 
 def serve(settings: ApiSettings) -> None:
     """Serves until a signal; raises what keeps it from starting, e.g. ``port.in_use`` or ``settings.invalid``."""
-    with listen(settings.host, settings.port) as listener:
+    with _listener(settings) as listener:
         context = Context.open(settings)
         host, port = listener.getsockname()[:2]
         logger.info("Ferret's API listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
         Server(create_app(settings, context), context).run([listener])
 
 
+def _listener(settings: ApiSettings) -> socket.socket:
+    """The one that ``ferret serve`` has opened, or one of our own."""
+    if settings.listen_fd is not None:
+        return socket.socket(fileno=settings.listen_fd)
+    return listen(settings.host, settings.port)
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes any free one."""
     try:
         return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=2048
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
         )
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

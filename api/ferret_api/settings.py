@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ferret_db.settings import FROM_FILE, ServiceSettings
+
+
+def _origin(url: str | None) -> str | None:
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be an address such as https://ferret.example.org")
+    return url.rstrip("/")
 
 
 class ApiSettings(ServiceSettings):
@@ -14,6 +24,9 @@ class ApiSettings(ServiceSettings):
 
     host: str = Field(default="127.0.0.1", description="Address to listen on; 0.0.0.0 for every interface")
     port: int = Field(default=8765, ge=0, le=65535, description="Port to listen on; 0 for any free one")
+    listen_fd: int | None = Field(
+        default=None, ge=3, description="Descriptor of a listening socket to take over, instead of host and port"
+    )
     admin_token: Annotated[str | None, FROM_FILE] = Field(
         default=None,
         min_length=16,
@@ -22,8 +35,63 @@ class ApiSettings(ServiceSettings):
     )
     max_request_bytes: int = Field(default=1 << 20, ge=1024, description="Largest JSON body accepted, in bytes")
     max_upload_bytes: int = Field(default=256 << 20, ge=1024, description="Largest contribution accepted, in bytes")
+    public_url: Annotated[str | None, AfterValidator(_origin)] = Field(
+        default=None,
+        description="Address under which participants and browsers reach the service, e.g. https://ferret.example.org",
+    )
+    allowed_hosts: str = Field(
+        default="",
+        description="Further names the service answers to, separated by commas; * for any. Addresses, localhost, "
+        "this machine's name and that of FERRET_PUBLIC_URL always are",
+    )
+    session_seconds: int = Field(
+        default=7 * 24 * 3600, ge=60, le=366 * 24 * 3600, description="Seconds until a browser has to sign in again"
+    )
+    failures_per_minute: int = Field(
+        default=100, ge=1, description="Wrong tokens and codes from one address within a minute, before it has to wait"
+    )
+    stranger_requests_per_minute: int = Field(
+        default=6_000,
+        ge=1,
+        description="Requests without a token known to be good from one address within a minute",
+    )
+    participant_requests_per_minute: int = Field(
+        default=6_000, ge=1, description="Requests of one participant within a minute"
+    )
     poll_seconds: float = Field(
         default=2, gt=0, description="Seconds that an idle participant is told to wait before it asks again"
     )
-    stream_poll_seconds: float = Field(default=0.5, gt=0, description="Seconds between two looks for new events")
+    max_connections: int = Field(
+        default=4096,
+        ge=1,
+        description="Most connections at a time; fewer where the system allows too few open files",
+    )
+    max_connections_per_address: int = Field(
+        default=0,
+        ge=0,
+        description="Most connections from one address (IPv6: one /64); 0: half of all. "
+        "Behind a reverse proxy, whose address all of them have, as many as FERRET_MAX_CONNECTIONS",
+    )
+    header_seconds: float = Field(
+        default=10, gt=0, description="Seconds until a request's headers must be complete, from its connection on"
+    )
+    body_seconds: float = Field(
+        default=30,
+        gt=0,
+        description="Seconds that a body may take, and a client to read its answer, beyond those that "
+        "FERRET_BODY_BYTES_PER_SECOND gives it",
+    )
+    body_bytes_per_second: int = Field(
+        default=16384, ge=1, description="Slowest rate of a body, and of a client that reads its answer"
+    )
+    keep_alive_seconds: int = Field(
+        default=10, ge=1, description="Seconds after which a connection without a further request is closed"
+    )
+    stream_poll_seconds: float = Field(
+        default=0.5, gt=0, description="Seconds between two looks for new events of an experiment"
+    )
+    max_streams: int = Field(default=0, ge=0, description="Most event streams at a time; 0: half of the connections")
+    max_streams_per_token: int = Field(
+        default=1024, ge=1, description="Most event streams at a time with one token or session"
+    )
     shutdown_seconds: int = Field(default=5, ge=1, description="Seconds given to running requests when the API stops")

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 STATIC = Path(__file__).with_name("static")
 INDEX = "index.html"
+ASSETS = "assets"
 _MISSING = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Ferret</title>
 <h1>Ferret is running, but its dashboard is not built</h1>
@@ -31,10 +32,10 @@ class SinglePageApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope)
-        # Client-side routes have no file extension.
-        response = await self.files.get_response(path if Path(path).suffix else INDEX, scope)
         # Hashed names never change their content; everything else may with the next release.
-        kept = path.startswith("assets/")
+        kept = path.partition("/")[0] == ASSETS
+        # Client-side routes have no file extension, and are no assets.
+        response = await self.files.get_response(path if kept or Path(path).suffix else INDEX, scope)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
         await response(scope, receive, send)
 

@@ -29,6 +29,7 @@ def join(
     name: Annotated[
         str | None, typer.Option("--name", help="Your name in the experiment; default: this machine's name.")
     ] = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Take part in an experiment with your own data, until it ends."""
@@ -38,9 +39,11 @@ def join(
 
     require_training()
 
-    from ferret_cli.joining import take_part
+    from ferret_cli.joining import begin, take_part
     from ferret_sdk.participant import Participant, read_examples
 
+    begin()
     # A code works once: it is not spent before the data are known to be readable.
     read_examples(data)
-    take_part(Participant.enrol(url, code, name or socket.gethostname()), data, json)
+    participant = Participant.enrol(url, code, name or socket.gethostname(), insecure_http=insecure_http)
+    take_part(participant, data, json)

@@ -12,10 +12,12 @@ def migrate(json: options.Json = False) -> None:
 
     require_server()
 
-    from ferret_db import migrate
+    from ferret_db import intact, migrate
     from ferret_db.settings import ServiceSettings
 
-    migrate.upgrade(ServiceSettings.read().database_url)
+    settings = ServiceSettings.read()
+    intact.require(settings)
+    migrate.upgrade(settings.database_url)
     say(f"the database is at revision {migrate.head()}")
     if json:
         emit({"revision": migrate.head()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,15 @@ def serve(
     home: options.Home = options.DEFAULT_HOME,
     host: Annotated[str, typer.Option("--host", envvar="FERRET_HOST", help="Address to listen on.")] = "127.0.0.1",
     port: options.Port = options.DEFAULT_PORT,
+    roots: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            help="Folder under which experiments may name data and models, beside the current one; repeatable. "
+            "More in FERRET_ROOTS.",
+            file_okay=False,
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Number of training workers.")] = 1,
 ) -> None:
     """Run the whole service on this machine: broker, API, training workers and the aggregation worker.
@@ -26,7 +36,9 @@ def serve(
 
     from ferret_cli.stack.stack import Plan, running
 
-    plan = Plan(home.expanduser().resolve(), host, port, workers)
+    plan = Plan(
+        home.expanduser().resolve(), host, port, workers, tuple(root.expanduser().resolve() for root in roots or ())
+    )
     try:
         with running(plan, say) as stack:
             print(stack.address, flush=True)

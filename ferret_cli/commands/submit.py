@@ -16,6 +16,7 @@ def submit(
     key: options.Key = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the rounds until the experiment ends.")] = False,
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Submit the experiment in FILE.
@@ -29,7 +30,7 @@ def submit(
     from ferret_sdk.service import Service
     from ferret_sdk.transport import is_loopback
 
-    service = Service(url)
+    service = Service(url, insecure_http=insecure_http)
     spec = specfile.load(file, assignments or (), unset or (), absolute_paths=is_loopback(service.url))
     run = service.submit(spec, key)
     say(f"{run.id} is {run.state.value}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
 from ferret_cli.output import say
 from ferret_cli.progress import HEADER, line_of, measured
+from ferret_cli.stack import parts
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.stack import Stack
 from ferret_core.protocol.errors import FerretError
@@ -29,7 +29,7 @@ def play(stack: Stack, spec: ExperimentSpec, data: Path) -> Run:
     say(HEADER)
     told = 0
     while not run.state.finished:
-        stack.supervisor.restart_crashed()
+        stack.supervisor.supervise()
         try:
             told = _tell(run, told)
         except FerretError as error:
@@ -54,7 +54,6 @@ def _tell(run: Run, told: int) -> int:
 def _participant(stack: Stack, code: str, examples: Path) -> Child:
     """``ferret join`` as anyone would run it; the code goes by the environment, where other users cannot see it."""
     home = stack.plan.home
-    arguments = ["join", stack.plan.url, "--data", str(examples), "--name", PARTICIPANT]
+    arguments = [stack.plan.url, "--data", str(examples), "--name", PARTICIPANT]
     environment = {"FERRET_CODE": code, "FERRET_HOME": str(home / PARTICIPANT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-P", "-m", "ferret_cli", *arguments]
-    return Child(PARTICIPANT, command, home / "logs" / f"{PARTICIPANT}.log", environment, layer=2, may_end=True)
+    return parts.participant(home, PARTICIPANT, arguments, environment)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.ports import free_port
+from ferret_cli.stack.probe import PING, Answer
 from ferret_core.protocol.errors import FerretError
 
 PROGRAMS = ("redis-server", "valkey-server")
@@ -56,5 +57,6 @@ def prepare(home: Path) -> Broker:
     config.write_text(
         f'bind 127.0.0.1\nport {port}\nrequirepass {password}\ndir "{folder}"\nappendonly yes\nsave ""\ndaemonize no\n'
     )
-    child = Child("broker", [str(program), str(config)], home / "logs" / "broker.log")
+    command, log = [str(program), str(config)], home / "logs" / "broker.log"
+    child = Child("broker", command, log, probe=Answer("127.0.0.1", port, PING))
     return Broker(child, f"redis://:{password}@127.0.0.1:{port}/0")

@@ -11,17 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ferret_cli.stack.log import Log, Rotation
+from ferret_cli.stack.probe import Probe
+
 PR_SET_PDEATHSIG = 1
 _libc: ctypes.CDLL | None = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 @dataclass
 class Child:
-    """A command under a name; its stdout and stderr go to ``log``. Start it from the main thread.
+    """A command under a name; its stdout and stderr go to ``log``, by ``rotation``. Start it from the main thread.
 
     It has a session of its own, so that Ctrl-C in the terminal reaches the supervisor alone, which stops the children
     in order. On Linux the kernel kills it when the supervisor dies. A child of a
-    higher ``layer`` uses those of the lower ones. ``may_end``: exit code 0 is its proper end.
+    higher ``layer`` uses those of the lower ones. ``may_end``: exit code 0 is its proper end. ``probe`` tells whether
+    it still works. It inherits the open files ``descriptors``.
     """
 
     name: str
@@ -30,22 +34,29 @@ class Child:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     layer: int = 0
     may_end: bool = False
+    probe: Probe | None = None
+    descriptors: tuple[int, ...] = ()
+    rotation: Rotation = field(default_factory=Rotation.configured)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
-    _log_start: int = field(default=0, init=False)
+    _log: Log = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._log = Log(self.log, self.rotation)
 
     def start(self) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as log:
-            self._log_start = log.tell()
-            self._process = subprocess.Popen(
-                self.command,
-                env={**os.environ, **self.environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=_die_with(os.getpid()),
-            )
+        self._process = subprocess.Popen(
+            self.command,
+            env={**os.environ, **self.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=self.descriptors,
+            preexec_fn=_die_with(os.getpid()),
+        )
+        assert self._process.stdout is not None
+        self._log.follow(self._process.stdout)
 
     @property
     def crashed(self) -> bool:
@@ -65,10 +76,7 @@ class Child:
 
     def last_lines(self, count: int = 15) -> str:
         """The end of what this start of the child has said."""
-        with self.log.open("rb") as log:
-            log.seek(self._log_start)
-            lines = log.read().decode(errors="replace").splitlines()
-        return "\n".join(f"  | {line}" for line in lines[-count:])
+        return "\n".join(f"  | {line}" for line in self._log.last_lines(count))
 
     def terminate(self) -> None:
         """Asks it to end."""

@@ -1,38 +1,43 @@
-"""Ports: which are free, asked before anything is started."""
+"""Ports: taken before anything is started, and which are free."""
 
 from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from ferret_core.protocol.errors import FerretError
 
+BACKLOG = 2048
 
-def require_free(host: str, port: int) -> None:
-    """``port.in_use`` if something listens there already."""
-    if not is_free(host, port):
-        choose = (
-            f"stop the program that uses it, or choose another port with --port {port + 1} or FERRET_PORT={port + 1}"
-        )
-        raise FerretError.of_field("port.in_use", "port", port, f"{host}:{port} is taken; {choose}")
+
+@contextmanager
+def listening(host: str, port: int) -> Generator[socket.socket]:
+    """A socket that listens there during the block, for the API to inherit; ``port.in_use`` if another one does.
+
+    The kernel lets one listen: whoever has asked whether a port is free does not have it yet.
+    """
+    with _opened(host) as listener:
+        if not _listens(listener, host, port):
+            choose = f"choose another port with --port {port + 1} or FERRET_PORT={port + 1}"
+            raise FerretError.of_field(
+                "port.in_use", "port", port, f"{host}:{port} is taken; stop the program that uses it, or {choose}"
+            )
+        yield listener
 
 
 def is_free(host: str, port: int) -> bool:
     """Whether a server could listen there now; ``request.invalid`` if the address is not this machine's."""
-    try:
-        _bind(host, port)
-    except OSError as error:
-        if error.errno in {errno.EADDRINUSE, errno.EACCES}:
-            return False
-        raise FerretError.of_field(
-            "request.invalid", "host", host, f"cannot be listened on: {error.strerror}"
-        ) from error
-    return True
+    with _opened(host) as probe:
+        return _listens(probe, host, port)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
     """A port that nothing listens on."""
-    return _bind(host, 0)
+    with _opened(host) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
 
 
 def this_or_free(port: int) -> int:
@@ -40,10 +45,22 @@ def this_or_free(port: int) -> int:
     return port if is_free("127.0.0.1", port) else free_port()
 
 
-def _bind(host: str, port: int) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        # As the servers do: a port in TIME_WAIT is free, one with a listener is not.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((host, port))
-        return int(probe.getsockname()[1])
+def _opened(host: str) -> socket.socket:
+    opened = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    # A port in TIME_WAIT is free, one with a listener is not.
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return opened
+
+
+def _listens(opened: socket.socket, host: str, port: int) -> bool:
+    """Makes it listen, and says whether it could."""
+    try:
+        opened.bind((host, port))
+        opened.listen(BACKLOG)
+    except OSError as error:
+        if error.errno in {errno.EADDRINUSE, errno.EACCES}:
+            return False
+        raise FerretError.of_field(
+            "request.invalid", "host", host, f"cannot be listened on: {error.strerror}"
+        ) from error
+    return True

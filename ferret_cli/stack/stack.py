@@ -4,37 +4,43 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
 from types import FrameType
 from urllib.parse import quote
 
-from ferret_cli.stack import broker, ports
+from ferret_cli.stack import broker, parts, ports
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.home import admin_token, announced, locked
 from ferret_cli.stack.readiness import wait_until_ready
-from ferret_cli.stack.supervisor import Supervisor
+from ferret_cli.stack.supervisor import Supervisor, silent_after
+from ferret_core import demo
+from ferret_core.private import keep_private
 
 WATCH_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a stack keeps its state, where it listens, and how many training workers it has."""
+    """Where a stack keeps its state, where it listens, how many training workers it has, and what it reads.
+
+    ``roots``: folders of data and models, beside those that are read in any case.
+    """
 
     home: Path
     host: str = "127.0.0.1"
     port: int = 8765
     workers: int = 1
+    roots: tuple[Path, ...] = ()
 
     @property
     def reachable_host(self) -> str:
         """An address under which this machine reaches the API: listening everywhere is no address."""
-        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 # nosec B104 - compared, not bound
 
     @property
     def url(self) -> str:
@@ -56,9 +62,9 @@ class Stack:
         return f"{self.plan.url}/#token={quote(self.token, safe='')}"
 
     def keep_running(self) -> None:
-        """Restarts what crashes until a signal raises KeyboardInterrupt."""
+        """Replaces what crashes or hangs until a signal raises KeyboardInterrupt."""
         while True:
-            self.supervisor.restart_crashed()
+            self.supervisor.supervise()
             time.sleep(WATCH_SECONDS)
 
 
@@ -68,13 +74,18 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
 
     Raises ``home.in_use`` or ``port.in_use`` before anything is started or changed.
     """
+    from ferret_db import intact, migrate
+    from ferret_db.settings import ServiceSettings
+
     _listen_for_signals()
-    with locked(plan.home):
-        ports.require_free(plan.host, plan.port)
-        _migrate(plan)
-        supervisor = Supervisor(say)
+    with locked(plan.home), ports.listening(plan.host, plan.port) as listener:
+        settings = ServiceSettings.read(home=plan.home)
+        keep_private(plan.home)
+        intact.require(settings)
+        migrate.upgrade(settings.database_url)
+        supervisor = Supervisor(say, silent=silent_after(settings.lease_seconds))
         try:
-            for child in _children(plan):
+            for child in _children(plan, listener):
                 supervisor.start(child)
             wait_until_ready(plan.reachable_host, plan.port, supervisor.require_running)
             with announced(plan.home, plan.url):
@@ -84,20 +95,14 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
             supervisor.stop()
 
 
-def _migrate(plan: Plan) -> None:
-    from ferret_db import migrate
-    from ferret_db.settings import ServiceSettings
-
-    migrate.upgrade(ServiceSettings.read(home=plan.home).database_url)
-
-
-def _children(plan: Plan) -> list[Child]:
+def _children(plan: Plan, listener: socket) -> list[Child]:
     """Broker (unless one is configured), API, training workers, aggregation worker: the order of starting."""
     environment = {
         "FERRET_HOME": str(plan.home),
         "FERRET_HOST": plan.host,
         "FERRET_PORT": str(plan.port),
         "FERRET_THREADS": os.environ.get("FERRET_THREADS") or str(_threads(plan.workers)),
+        "FERRET_ROOTS": os.pathsep.join(str(root) for root in _roots(plan)),
         "PYTHONUNBUFFERED": "1",
     }
     children: list[Child] = []
@@ -106,16 +111,19 @@ def _children(plan: Plan) -> list[Child]:
         environment["FERRET_BROKER_URL"] = own.url
         children.append(own.child)
     train = {"train" if number == 1 else f"train-{number}": "train" for number in range(1, plan.workers + 1)}
-    children.append(_python(plan, "api", ["ferret_api"], environment, layer=1))
+    children.append(parts.api(plan.home, plan.reachable_host, plan.port, environment, listener))
     for name, queue in {**train, "aggregate": "aggregate"}.items():
-        children.append(_python(plan, name, ["ferret_worker", queue], environment, layer=2))
+        children.append(parts.worker(plan.home, name, queue, environment))
     return children
 
 
-def _python(plan: Plan, name: str, module: list[str], environment: dict[str, str], layer: int) -> Child:
-    # -P: no folder of the working directory is imported.
-    command = [sys.executable, "-P", "-m", *module]
-    return Child(name, command, plan.home / "logs" / f"{name}.log", environment, layer)
+def _roots(plan: Plan) -> list[Path]:
+    """The plan's, and what is set; where nothing is: home, the demo, and the folder that this was started in."""
+    if given := os.environ.get("FERRET_ROOTS"):
+        return [*plan.roots, *map(Path, filter(None, given.split(os.pathsep)))]
+    here = Path.cwd()
+    own = [] if here == Path(here.anchor) else [here]  # a service manager starts it in /, which is everything
+    return [*plan.roots, plan.home, demo.model_path().parent, *own]
 
 
 def _threads(workers: int) -> int:

@@ -17,23 +17,42 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 HEALTHY_SECONDS = 60.0
 STEP_SECONDS = 0.05
+START_SECONDS = 60.0
+"""A child that has given no sign of life yet is given so long for its first, which comes before torch is loaded."""
+SILENT_SECONDS = 30.0
+HUNG_GRACE_SECONDS = 2.0
+"""Between SIGTERM and SIGKILL for one that hangs."""
+
+
+def silent_after(lease_seconds: float) -> float:
+    """Seconds without a sign of life after which a child hangs: 30, or half a lease where leases are short, so that
+    its work is done again within two."""
+    return min(SILENT_SECONDS, lease_seconds / 2)
 
 
 @dataclass
 class _Watched:
     child: Child
-    started: float = 0.0
+    started: float
+    alive_at: float | None = None
     crashes: int = 0
+    kill_at: float | None = None
     restart_at: float | None = None
 
 
 class Supervisor:
-    """Children in the order they were started. Use it from the main thread, and :meth:`stop` it in the end."""
+    """Children in the order they were started. Use it from the main thread, and :meth:`stop` it in the end.
 
-    def __init__(self, say: Callable[[str], None], pause: float = FIRST_PAUSE) -> None:
+    A child that has ended is started again after ``pause`` seconds, doubled each time to 30 at most. One that has
+    given no sign of life for ``silent`` seconds is ended first.
+    """
+
+    def __init__(self, say: Callable[[str], None], pause: float = FIRST_PAUSE, silent: float = SILENT_SECONDS) -> None:
         self._say = say
         self._pause = pause
+        self._silent = silent
         self._watched: list[_Watched] = []
+        self._looked = time.monotonic()
         self._hurry = False
 
     def start(self, child: Child) -> None:
@@ -49,22 +68,47 @@ class Supervisor:
                 detail = f"{child.name} ended with {_ending(child)} at start; {child.log} says:\n{said}"
                 raise FerretError("internal", detail)
 
-    def restart_crashed(self) -> None:
-        """Starts children that have ended again, after 1, 2, 4, … 30 seconds, and says so."""
+    def supervise(self) -> None:
+        """Looks at every child once: call it several times a second."""
         now = time.monotonic()
+        away, self._looked = now - self._looked, now
         for watched in self._watched:
+            if away > self._silent / 2:  # nobody looked: the supervisor itself was stopped, or was busy
+                watched.alive_at = watched.alive_at and now
             if watched.restart_at is not None:
                 if now >= watched.restart_at:
                     watched.child.start()
-                    watched.started, watched.restart_at = now, None
+                    watched.started, watched.alive_at, watched.restart_at = now, None, None
             elif watched.child.crashed:
                 self._plan(watched, now)
+            elif watched.kill_at is not None:
+                if now >= watched.kill_at:
+                    watched.child.kill()
+            elif self._hangs(watched, now):
+                self._end_hung(watched, now)
+
+    def _hangs(self, watched: _Watched, now: float) -> bool:
+        probe = watched.child.probe
+        if probe is None or watched.child.exit_code is not None:
+            return False
+        if probe():
+            watched.alive_at = now
+        if watched.alive_at is None:
+            return now - watched.started > START_SECONDS
+        return now - watched.alive_at > self._silent
+
+    def _end_hung(self, watched: _Watched, now: float) -> None:
+        quiet = now - (watched.alive_at or watched.started)
+        self._say(f"{watched.child.name} hangs: no sign of life for {quiet:.0f} s; ending it")
+        watched.child.terminate()
+        watched.kill_at = now + HUNG_GRACE_SECONDS
 
     def _plan(self, watched: _Watched, now: float) -> None:
         watched.crashes = 1 if now - watched.started > HEALTHY_SECONDS else watched.crashes + 1
         pause = min(self._pause * 2 ** (watched.crashes - 1), LONGEST_PAUSE)
-        watched.restart_at = now + pause
+        watched.restart_at, watched.kill_at = now + pause, None
         child = watched.child
+        _reset(child)
         self._say(f"{child.name} ended with {_ending(child)}; starting it again in {pause:.0f} s; {child.log} says:")
         self._say(child.last_lines(5))
 
@@ -74,6 +118,8 @@ class Supervisor:
         try:
             for _, layer in groupby(reversed(self._watched), lambda watched: watched.child.layer):
                 self._end([watched.child for watched in layer])
+            for watched in self._watched:
+                _reset(watched.child)
         finally:
             for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
                 signal.signal(number, handler)
@@ -89,6 +135,11 @@ class Supervisor:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._hurry = True
+
+
+def _reset(child: Child) -> None:
+    if child.probe is not None:
+        child.probe.reset()
 
 
 def _ending(child: Child) -> str:

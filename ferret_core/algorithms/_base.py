@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from torch import nn
 
@@ -77,10 +77,19 @@ class LocalUpdate(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """A contribution and its weight in the mean, above 0; the weights of a round need not sum to 1."""
+    """A contribution and its weight in the mean, above 0; the weights of a round need not sum to 1.
+
+    ``factor`` is what its update is multiplied by, below 1 where it was clipped; its weight in the denominator stays.
+    """
 
     weight: float
     contribution: Contribution
+    factor: float = 1.0
+
+    @property
+    def pull(self) -> float:
+        """Its weight in the mean's numerator."""
+        return self.weight * self.factor
 
 
 class FederatedAlgorithm(Protocol):
@@ -113,6 +122,22 @@ class FederatedAlgorithm(Protocol):
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         """Moves ``model`` in place by ``rate`` times the round's update, deterministically; returns the next state."""
+        ...
+
+
+@runtime_checkable
+class Comparable(Protocol):
+    """An algorithm whose participants' numbers stand for the same directions, so that they can be ranked one by one.
+
+    Its ``Config`` says so: ``comparable`` is true.
+    """
+
+    def coordinates(self, state: State, contribution: Contribution) -> Arrays:
+        """The numbers, fp32, by name; of the same shapes for all participants of a round."""
+        ...
+
+    def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
+        """The round's result, as ``aggregate`` gives it, had all ``count`` participants sent ``centre``."""
         ...
 
 

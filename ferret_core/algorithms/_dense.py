@@ -30,6 +30,12 @@ class AveragedUpdates(WholeModel):
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         return average(contributions)
 
+    def coordinates(self, state: State, contribution: Contribution) -> Arrays:
+        return contribution.arrays
+
+    def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
+        return {**centre, "rounding": rounding_of(first)}
+
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         apply_dense(model, result["update"], rate, int(result["rounding"][0]))
         return state
@@ -58,16 +64,16 @@ def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
 def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",)) -> dict[str, Array]:
     """The weighted mean of each of the vectors ``names``, streamed; and ``rounding``, which nobody chooses."""
     received = iter(contributions)
-    weight, first = next(received)
-    mean = {name: np.float32(weight) * first.arrays[name] for name in names}
-    total = weight
-    for weight, contribution in received:
+    first = next(received)
+    mean = {name: np.float32(first.pull) * first.contribution.arrays[name] for name in names}
+    total = first.weight
+    for sent in received:
         for name in mean:
-            mean[name] += np.float32(weight) * contribution.arrays[name]
-        total += weight
+            mean[name] += np.float32(sent.pull) * sent.contribution.arrays[name]
+        total += sent.weight
     for vector in mean.values():
         vector /= np.float32(total)
-    return {**mean, "rounding": rounding_of(first)}
+    return {**mean, "rounding": rounding_of(first.contribution)}
 
 
 def rounding_of(received: Contribution) -> Array:

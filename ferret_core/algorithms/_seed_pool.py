@@ -69,8 +69,8 @@ def gather(odds: Array, contributions: Iterable[Weighted], clip: float = math.in
     slopes, magnitudes = np.zeros(len(odds)), np.zeros(len(odds))
     counts = np.zeros(len(odds), dtype=np.int32)
     total, rounding = 0.0, np.empty(0)
-    for weight, contribution in contributions:
-        found = contribution.arrays["slopes"].astype(np.float64)
+    for weight, contribution, factor in contributions:
+        found = factor * contribution.arrays["slopes"].astype(np.float64)
         drawn = draw(odds, contribution.meta.seed or 0, len(found))
         np.add.at(slopes, drawn, weight * found)
         np.add.at(magnitudes, drawn, np.minimum(np.abs(found), clip))

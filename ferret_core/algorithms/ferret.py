@@ -71,6 +71,14 @@ class Algorithm(WholeModel):
             return _sum_of(received, self.config.coordinates, state["whole"].tolist())
         return _side_by_side(received)
 
+    def coordinates(self, state: State, contribution: Contribution) -> Arrays:
+        """Under a shared seed, where all K_l are equal."""
+        gamma = torch.cat(_coordinates(contribution, self.config.coordinates, state["whole"].tolist()))
+        return {"coordinates": gamma.numpy()}
+
+    def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
+        return _as_one(Weighted(1.0, first), centre["coordinates"])
+
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         kind = "float32" if self.config.seeds == "shared" else self.config.coordinates
         terms = _terms(result, kind, state["whole"].tolist(), rate)
@@ -83,7 +91,7 @@ def _side_by_side(received: Sequence[Weighted]) -> Arrays:
     """Every participant's coordinates, still quantised, one after the other with their lengths."""
     result = _identity(received)
     for name in received[0].contribution.arrays:
-        parts = [sent.arrays[name] for _, sent in received]
+        parts = [sent.contribution.arrays[name] for sent in received]
         result[name] = np.concatenate(parts)
         result[f"{name}.lengths"] = np.array([len(part) for part in parts], dtype=np.int32)
     return result
@@ -91,21 +99,33 @@ def _side_by_side(received: Sequence[Weighted]) -> Arrays:
 
 def _sum_of(received: Sequence[Weighted], kind: Kind, whole: Sequence[int]) -> Arrays:
     """A shared seed and equal K_l: one mean coordinate vector stands for all participants."""
-    total = sum(weight * torch.cat(_coordinates(sent, kind, whole)) for weight, sent in received)
-    total /= sum(weight for weight, _ in received)
-    coordinates = torch.as_tensor(total).numpy()
+    total = sum(sent.pull * torch.cat(_coordinates(sent.contribution, kind, whole)) for sent in received)
+    total /= sum(sent.weight for sent in received)
+    return _as_one(received[0], torch.as_tensor(total).numpy())
+
+
+def _as_one(first: Weighted, coordinates: Array) -> Arrays:
+    """One coordinate vector that stands for all participants."""
     lengths = np.array([len(coordinates)], dtype=np.int32)
-    return {**_identity(received[:1]), "coordinates": coordinates, "coordinates.lengths": lengths}
+    return {
+        **_identity([first._replace(factor=1.0)]),
+        "coordinates": coordinates,
+        "coordinates.lengths": lengths,
+    }
 
 
 def _identity(received: Sequence[Weighted]) -> dict[str, Array]:
-    """Whose columns the coordinates stand for, and what they weigh."""
+    """Whose columns the coordinates stand for, what they weigh, and by how much some are clipped, if any is."""
+    metas = [sent.contribution.meta for sent in received]
+    clipped = any(sent.factor != 1 for sent in received)
+    factors = {"factors": np.array([sent.factor for sent in received], dtype=np.float32)} if clipped else {}
     return {
-        "seeds": np.array([sent.meta.seed for _, sent in received], dtype=np.uint64),
-        "shares": np.array([sent.meta.share for _, sent in received], dtype=np.int32),
-        "K": np.array([sent.meta.K for _, sent in received], dtype=np.int32),
-        "weights": np.array([weight for weight, _ in received], dtype=np.float32),
+        "seeds": np.array([meta.seed for meta in metas], dtype=np.uint64),
+        "shares": np.array([meta.share for meta in metas], dtype=np.int32),
+        "K": np.array([meta.K for meta in metas], dtype=np.int32),
+        "weights": np.array([sent.weight for sent in received], dtype=np.float32),
         "rounding": rounding_of(received[0].contribution),
+        **factors,
     }
 
 
@@ -118,7 +138,8 @@ def _terms(result: Arrays, kind: Kind, whole: Sequence[int], rate: float) -> lis
     lengths = {name: np.cumsum(result[f"{name}.lengths"])[:-1] for name in result if f"{name}.lengths" in result}
     parts = {name: np.split(result[name], cuts) for name, cuts in lengths.items()}
     weights = result["weights"].tolist()
-    steps = [rate * weight / sum(weights) for weight in weights]
+    factors = result["factors"].tolist() if "factors" in result else [1.0] * len(weights)
+    steps = [rate * weight * factor / sum(weights) for weight, factor in zip(weights, factors, strict=True)]
     rows = zip(result["seeds"].tolist(), result["K"].tolist(), result["shares"].tolist(), steps, strict=True)
     return [
         Projected(seed, [step * gamma for gamma in quantize.dequantize(_of(parts, i), kind, K, whole)], share)

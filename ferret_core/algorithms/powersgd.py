@@ -76,9 +76,8 @@ class Algorithm(WholeModel):
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         """All participants' factors, fp32 (N, …), the weights in Q; and the mean of what was sent whole."""
         received = list(contributions)
-        total = sum(weight for weight, _ in received)
-        shares = [np.float32(weight / total) for weight, _ in received]
-        weighted = list(zip(shares, (contribution.arrays for _, contribution in received), strict=True))
+        total = sum(sent.weight for sent in received)
+        weighted = [(np.float32(sent.pull / total), sent.contribution.arrays) for sent in received]
         return {
             "P": np.stack([arrays["P"] for _, arrays in weighted]),
             "Q": np.stack([share * arrays["Q"] for share, arrays in weighted]),

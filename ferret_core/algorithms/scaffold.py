@@ -27,10 +27,10 @@ import torch
 from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
-from ferret_core.algorithms._dense import apply_dense, average, dense_update
+from ferret_core.algorithms._dense import apply_dense, average, dense_update, rounding_of
 from ferret_core.algorithms.configs.scaffold import SENT, Config
 from ferret_core.models.parameters import trainable, working_copy
-from ferret_core.protocol.wire import Array, Arrays
+from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
@@ -67,6 +67,13 @@ class Algorithm(WholeModel):
         result = average(counted(), SENT)
         result["control"] *= np.float32(received)
         return result
+
+    def coordinates(self, state: State, contribution: Contribution) -> Arrays:
+        return contribution.arrays
+
+    def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
+        control = np.float32(count) * centre["control"]
+        return {"update": centre["update"], "control": control, "rounding": rounding_of(first)}
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         apply_dense(model, result["update"], rate, int(result["rounding"][0]))

@@ -63,14 +63,14 @@ class Algorithm(WholeModel):
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         received = iter(contributions)
-        weight, first = next(received)
-        votes, total = np.float32(weight) * _votes(first), weight
-        scales = weight * _scales_of(first)
-        for weight, contribution in received:
-            votes += np.float32(weight) * _votes(contribution)
-            scales += weight * _scales_of(contribution)
-            total += weight
-        result = {"signs": np.packbits(votes < 0), "rounding": rounding_of(first)}
+        first = next(received)
+        votes, total = np.float32(first.pull) * _votes(first.contribution), first.weight
+        scales = first.pull * _scales_of(first.contribution)
+        for sent in received:
+            votes += np.float32(sent.pull) * _votes(sent.contribution)
+            scales += sent.pull * _scales_of(sent.contribution)
+            total += sent.weight
+        result = {"signs": np.packbits(votes < 0), "rounding": rounding_of(first.contribution)}
         if (votes == 0).any():
             result["tied"] = np.packbits(votes == 0)
         if self.config.scale == "mean":

@@ -65,12 +65,12 @@ class Algorithm(WholeModel):
         d = int(state["parameters"][0])
         K = self.config.entries(d)
         received = list(contributions)
-        indices = np.concatenate([unpack_indices(sent.arrays, K, d) for _, sent in received])
+        indices = np.concatenate([unpack_indices(sent.contribution.arrays, K, d) for sent in received])
         values = np.concatenate(
-            [weight * self.config.values(sent.arrays, K).astype(np.float64) for weight, sent in received]
+            [sent.pull * self.config.values(sent.contribution.arrays, K).astype(np.float64) for sent in received]
         )
         union, places = np.unique(indices, return_inverse=True)
-        mean = np.bincount(places, values) / sum(weight for weight, _ in received)
+        mean = np.bincount(places, values) / sum(sent.weight for sent in received)
         rounding = rounding_of(received[0].contribution)
         return {**pack_indices(union, d), "values": mean.astype(np.float32), "rounding": rounding}
 

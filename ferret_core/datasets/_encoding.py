@@ -35,11 +35,10 @@ def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, ma
     responses = _ids([example.output for example in examples], tokenizer)
     encoded: list[Encoded] = []
     truncated = 0
-    for example, prompt, response in zip(examples, prompts, responses, strict=True):
+    for prompt, response in zip(prompts, responses, strict=True):
         if not response + end:
-            raise FerretError.of_field(
-                "dataset.invalid", "output", example.output, "gives no token: the tokenizer has no end-of-text token"
-            )
+            message = "an answer gives no token, and the tokenizer has no end-of-text token: leave out empty answers"
+            raise FerretError("dataset.invalid", message)
         kept = (response + end)[: max_tokens - 1]
         encoded.append(Encoded(_cut(begin, prompt, max_tokens - len(kept)), kept))
         truncated += len(begin + prompt + response + end) > max_tokens

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ferret_core.datasets._record import Record, record_of
+from ferret_core.files import MAX_FILE_BYTES, MAX_LINES
 from ferret_core.protocol.errors import FerretError
 
 OPTION = "dataset.hub"
@@ -42,13 +44,20 @@ def read_parquet(repository: str, revision: str | None, filename: str) -> Iterat
         from pyarrow import parquet
     path = download(repository, revision, filename)
     try:
-        rows = parquet.read_table(path).to_pylist()
+        with parquet.ParquetFile(path) as file:
+            _check_size(repository, filename, file.metadata)
+            rows = file.read().to_pylist()
     except arrow.ArrowException as error:
-        raise _invalid(
-            repository, f"{path} is not a complete Parquet file ({error}): delete it and try again"
-        ) from error
+        raise _invalid(repository, f"{path} is not a complete Parquet file: delete it and try again") from error
     place = f"{repository}/{filename}"
     return (record_of(row, OPTION, place, f"row {number}") for number, row in enumerate(rows, start=1))
+
+
+def _check_size(repository: str, filename: str, found: Any) -> None:
+    """Raises unless what the file says of itself is within bounds; ``found``: pyarrow's FileMetaData."""
+    unpacked = sum(found.row_group(group).total_byte_size for group in range(found.num_row_groups))
+    if found.num_rows > MAX_LINES or unpacked > MAX_FILE_BYTES:
+        raise _invalid(repository, f"{filename} has {found.num_rows} rows of {unpacked} bytes: more than are read")
 
 
 @contextmanager

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO, cast
+from collections.abc import Iterator
+from typing import cast
 
+from ferret_core.datasets._files import opened
 from ferret_core.datasets._record import Record, invalid, kind_of, record_of
 
 
@@ -19,8 +16,8 @@ def read_lines(path: str, option: str) -> Iterator[Record]:
     Raises ``dataset.invalid`` that names file and line, or says that there is nothing.
     """
     empty = True
-    with _open(path, option) as stream:
-        for number, raw in enumerate(stream, start=1):
+    with opened(path, option) as file:
+        for number, raw in enumerate(file.lines(), start=1):
             if raw.strip():
                 empty = False
                 yield record_of(_parse(raw, option, path, number), option, path, f"line {number}")
@@ -47,18 +44,8 @@ def read_list(path: str, option: str) -> Iterator[Record]:
 
 
 def _document(path: str, option: str) -> object:
-    with _open(path, option) as stream:
-        return _parse(stream.read(), option, path)
-
-
-@contextmanager
-def _open(path: str, option: str) -> Generator[BinaryIO]:
-    try:
-        with cast(BinaryIO, gzip.open(path)) if path.endswith(".gz") else Path(path).open("rb") as stream:
-            yield stream
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise invalid(option, path, f"cannot be read ({reason}): give the path of a readable file") from error
+    with opened(path, option) as file:
+        return _parse(file.whole(), option, path)
 
 
 def _parse(raw: bytes, option: str, path: str, line: int = 1) -> object:
@@ -74,5 +61,6 @@ def _parse(raw: bytes, option: str, path: str, line: int = 1) -> object:
         where = f"{error.msg} at column {error.colno}"
         message = f"line {line + error.lineno - 1} is not valid JSON ({where}): fix or remove the line"
         raise invalid(option, path, message) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a thousand brackets
-        raise invalid(option, path, f"line {line} cannot be read as JSON ({error}): fix or remove the line") from error
+    except (ValueError, RecursionError) as error:
+        why = "nested too deeply" if isinstance(error, RecursionError) else "a number with too many digits"
+        raise invalid(option, path, f"line {line} cannot be read as JSON ({why}): fix or remove the line") from error

@@ -65,8 +65,10 @@ class Record:
 
     def _value(self, field: str) -> object:
         if field not in self.fields:
-            known = ", ".join(repr(name) for name in list(self.fields)[:10]) or "no fields"
-            raise self.invalid(field, f"is missing (there are {known}): add it, or name another field")
+            # Not which others there are: their names are part of the file, which another may own.
+            raise self.invalid(
+                field, f"is missing (the object has {len(self.fields)} others): add it, or name another field"
+            )
         return self.fields[field]
 
     def _text(self, field: str, value: object) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from ferret_core.datasets._files import opened
 from ferret_core.datasets._hub import OPTION, download_all
 from ferret_core.datasets._json import read_lines, read_object
 from ferret_core.datasets._record import Record, invalid
 
 Split = Literal["train", "test"]
+
+_NAME = re.compile(r"task\d+\w*")
 
 
 class Instance(NamedTuple):
@@ -34,6 +38,8 @@ def from_release(folder: Path, split: Split, names: str | None) -> Iterator[Task
     option = f"dataset.{split}_tasks" if names else "dataset.tasks"
     for number, name in _listed(path, option):
         file = folder / "tasks" / f"{name}.json"
+        if not _NAME.fullmatch(name):
+            raise invalid(option, path, f"line {number} is not the name of a task: correct or remove the line")
         if not file.is_file():
             message = f"line {number} names {name!r}, but there is no {file}: correct or remove the line"
             raise invalid(option, path, message)
@@ -49,7 +55,7 @@ def from_file(path: str, split: Split, names: str | None) -> Iterator[Task]:
     found = {task.name: task for task in map(_named, read_lines(path, "dataset.tasks")) if task.name in listed}
     for name, number in listed.items():
         if name not in found:
-            message = f"line {number} names {name!r}, which is not in {path}: correct or remove the line"
+            message = f"line {number} names {_told(name)}, which is not in {path}: correct or remove the line"
             raise invalid(f"dataset.{split}_tasks", names, message)
         yield found[name]
 
@@ -69,19 +75,30 @@ def from_hub(repository: str, revision: str | None, split: Split) -> Iterator[Ta
 
 def _listed(path: str, option: str) -> Sequence[tuple[int, str]]:
     """Every name in the list with its line; ``dataset.invalid`` if there is none, or one stands there twice."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise invalid(option, path, f"cannot be read ({reason}): give the path of a list of tasks") from error
+    with opened(path, option) as file:
+        lines = [_decoded(raw, number, path, option) for number, raw in enumerate(file.lines(), start=1)]
     names = [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
     if not names:
         raise invalid(option, path, "names no task: write one name per line")
     first: dict[str, int] = {}
     for number, name in names:
         if first.setdefault(name, number) != number:
-            raise invalid(option, path, f"line {number} names {name!r} again, after line {first[name]}: remove one")
+            raise invalid(
+                option, path, f"line {number} names {_told(name)} again, after line {first[name]}: remove one"
+            )
     return names
+
+
+def _told(name: str) -> str:
+    """A task's name; whatever else may stand in a file is not repeated."""
+    return repr(name) if _NAME.fullmatch(name) else "what is no task"
+
+
+def _decoded(raw: bytes, number: int, path: str, option: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise invalid(option, path, f"line {number} is not UTF-8: save the list as UTF-8") from error
 
 
 def _named(line: Record) -> Task:

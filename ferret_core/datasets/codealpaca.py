@@ -25,6 +25,7 @@ from pydantic import Field
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._json import read_lines, read_list
 from ferret_core.datasets._record import Record, invalid
+from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 
@@ -32,10 +33,19 @@ from ferret_core.protocol.spec import Strict
 class Config(Strict):
     """The file, the languages that are kept, and what is held out."""
 
-    path: str = Field(min_length=1, description="Official rosetta_alpaca.json, or JSON Lines; plain or .gz")
-    language: str = Field(default="input", min_length=1, description="Field that names the programming language")
-    languages: int = Field(default=9, ge=1, description="Keep the examples in this many of the most frequent languages")
-    exclude: tuple[str, ...] = Field(default=("X86-64 Assembly",), description="Languages to leave out first")
+    path: limits.Path = Field(description="Official rosetta_alpaca.json, or JSON Lines; plain or .gz")
+    language: limits.Label = Field(
+        default="input", min_length=1, description="Field that names the programming language"
+    )
+    languages: int = Field(
+        default=9,
+        ge=1,
+        le=limits.MAX_LABELS,
+        description="Keep the examples in this many of the most frequent languages",
+    )
+    exclude: tuple[limits.Label, ...] = Field(
+        default=("X86-64 Assembly",), max_length=1000, description="Languages to leave out first"
+    )
     test_share: float = Field(default=0.1, gt=0, lt=1, description="Share of the examples that is held out")
     seed: int = Field(default=0, ge=0, lt=2**63, description="Fixes which examples are held out")
 
@@ -72,10 +82,12 @@ class Dataset:
         counts = Counter(example.label for example in examples)
         for language in config.exclude:
             if language not in counts:
-                raise self._unknown("exclude", language, f"no example has this language; there are {_names(counts)}")
+                raise self._unknown(
+                    "exclude", language, f"no example has this language; the file has {len(counts)} others"
+                )
             del counts[language]
         if len(counts) < config.languages:
-            raise self._unknown("languages", config.languages, f"{len(counts)} are left: {_names(counts)}")
+            raise self._unknown("languages", config.languages, f"only {len(counts)} are left")
         # Ties go by name, not by what comes first in the file.
         ranked = sorted(counts, key=lambda language: (-counts[language], language))
         kept = set(ranked[: config.languages])
@@ -94,7 +106,3 @@ class Dataset:
 
     def _unknown(self, option: str, value: object, message: str) -> FerretError:
         return FerretError.of_field("dataset.invalid", f"dataset.{option}", value, message)
-
-
-def _names(counts: Counter[str]) -> str:
-    return ", ".join(sorted(counts)[:20]) or "none"

@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._hub import OPTION, download
 from ferret_core.datasets._json import read_lines
+from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 
@@ -28,12 +29,14 @@ FILE = "databricks-dolly-15k.jsonl"
 class Config(Strict):
     """A local file, or a hub repository, and the category to evaluate on."""
 
-    path: str | None = Field(default=None, min_length=1, description="Official JSON Lines file, plain or .gz")
-    hub: str = Field(
-        default="databricks/databricks-dolly-15k", min_length=1, description="Hub repository, used without path"
+    path: limits.Path | None = Field(default=None, description="Official JSON Lines file, plain or .gz")
+    hub: limits.HubName = Field(
+        default="databricks/databricks-dolly-15k", description="Hub repository, used without path"
     )
-    revision: str | None = Field(default=None, min_length=1, description="Commit or tag of the hub repository")
-    held_out: str = Field(default="summarization", description="Category to evaluate on; the others are trained on")
+    revision: limits.Revision | None = Field(default=None, description="Commit or tag of the hub repository")
+    held_out: limits.Label = Field(
+        default="summarization", description="Category to evaluate on; the others are trained on"
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -60,7 +63,7 @@ class Dataset:
         examples, held_out = self._read(), self.config.held_out
         categories = sorted({example.label for example in examples})
         if held_out not in categories:
-            message = f"unknown category; the file has {', '.join(categories)}"
+            message = f"no example has this category; the file has {len(categories)} others"
             raise FerretError.of_field("dataset.invalid", "dataset.held_out", held_out, message)
         if len(categories) == 1:
             message = "is the only category, so none is left to train on: give the whole file"

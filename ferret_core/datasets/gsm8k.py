@@ -15,16 +15,17 @@ from pydantic import Field, model_validator
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._hub import read_parquet
 from ferret_core.datasets._json import read_lines
+from ferret_core.protocol import limits
 from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
     """Two local files, or a hub repository: files win."""
 
-    train: str | None = Field(default=None, min_length=1, description="Official training file, plain or .gz")
-    test: str | None = Field(default=None, min_length=1, description="Official test file, plain or .gz")
-    hub: str = Field(default="openai/gsm8k", min_length=1, description="Hub repository, used without local files")
-    revision: str | None = Field(default=None, min_length=1, description="Commit or tag of the hub repository")
+    train: limits.Path | None = Field(default=None, description="Official training file, plain or .gz")
+    test: limits.Path | None = Field(default=None, description="Official test file, plain or .gz")
+    hub: limits.HubName = Field(default="openai/gsm8k", description="Hub repository, used without local files")
+    revision: limits.Revision | None = Field(default=None, description="Commit or tag of the hub repository")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

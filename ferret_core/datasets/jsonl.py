@@ -17,6 +17,7 @@ from pydantic import Field
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._json import read_lines
 from ferret_core.datasets._record import invalid
+from ferret_core.protocol import limits
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
@@ -25,21 +26,25 @@ from ferret_core.protocol.spec import Strict
 class Config(Strict):
     """Where the examples are, and what their fields are called."""
 
-    train: str = Field(min_length=1, description="JSON Lines file to train on, plain or .gz")
-    test: str | None = Field(default=None, min_length=1, description="JSON Lines file of held-out examples")
+    train: limits.Path = Field(description="JSON Lines file to train on, plain or .gz")
+    test: limits.Path | None = Field(default=None, description="JSON Lines file of held-out examples")
     test_share: float = Field(
         default=0.1, ge=0, lt=1, description="Share of train to hold out if there is no test file; 0 holds out nothing"
     )
-    instruction: str = Field(default="instruction", min_length=1, description="Field of the instruction")
-    input: str = Field(default="input", min_length=1, description="Field of the input; lines may lack it")
-    output: str = Field(
+    instruction: limits.Label = Field(default="instruction", min_length=1, description="Field of the instruction")
+    input: limits.Label = Field(default="input", min_length=1, description="Field of the input; lines may lack it")
+    output: limits.Label = Field(
         default="output", min_length=1, description="Field of the answer, or of a list of accepted ones"
     )
-    label: str = Field(
+    label: limits.Label = Field(
         default="label", min_length=1, description="Field of the label, by which skewed partitions split"
     )
-    train_limit: int | None = Field(default=None, ge=1, description="Use only the first n training examples")
-    test_limit: int | None = Field(default=None, ge=1, description="Use only the first n held-out examples")
+    train_limit: int | None = Field(
+        default=None, ge=1, le=limits.MAX_EXAMPLES, description="Use only the first n training examples"
+    )
+    test_limit: int | None = Field(
+        default=None, ge=1, le=limits.MAX_EXAMPLES, description="Use only the first n held-out examples"
+    )
 
 
 class Dataset:

@@ -35,7 +35,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.datasets._base import Example
+from ferret_core.datasets._files import require_allowed
 from ferret_core.datasets._tasks import Instance, Split, Task, from_file, from_hub, from_release
+from ferret_core.protocol import limits
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
@@ -44,28 +46,38 @@ from ferret_core.protocol.spec import Strict
 class Config(Strict):
     """Where the tasks are, and which of their instances are taken."""
 
-    tasks: str | None = Field(
-        default=None, min_length=1, description="Folder of an official release, or a JSON Lines file of tasks"
+    tasks: limits.Path | None = Field(
+        default=None, description="Folder of an official release, or a JSON Lines file of tasks"
     )
-    train_tasks: str | None = Field(default=None, min_length=1, description="List of training tasks, one name per line")
-    test_tasks: str | None = Field(default=None, min_length=1, description="List of test tasks, one name per line")
-    hub: str = Field(
-        default="Muennighoff/natural-instructions", min_length=1, description="Hub repository, used without tasks"
+    train_tasks: limits.Path | None = Field(default=None, description="List of training tasks, one name per line")
+    test_tasks: limits.Path | None = Field(default=None, description="List of test tasks, one name per line")
+    hub: limits.HubName = Field(
+        default="Muennighoff/natural-instructions", description="Hub repository, used without tasks"
     )
-    revision: str | None = Field(default=None, min_length=1, description="Commit or tag of the hub repository")
+    revision: limits.Revision | None = Field(default=None, description="Commit or tag of the hub repository")
     max_characters: int | None = Field(
-        default=1024, ge=1, description="Leave out instances whose input has this many characters or more"
+        default=1024,
+        ge=1,
+        le=limits.MAX_ELEMENTS,
+        description="Leave out instances whose input has this many characters or more",
     )
-    min_instances: int = Field(default=20, ge=1, description="Leave out training tasks with fewer instances")
+    min_instances: int = Field(
+        default=20, ge=1, le=limits.MAX_EXAMPLES, description="Leave out training tasks with fewer instances"
+    )
     train_share: float = Field(default=0.2, gt=0, le=1, description="Share of a training task's instances to draw")
     test_share: float = Field(default=0.02, gt=0, le=1, description="Share of a test task's instances to draw")
     test_at_least: int = Field(
-        default=20, ge=1, description="Draw at least this many instances of each test task, if it has them"
+        default=20,
+        ge=1,
+        le=limits.MAX_EXAMPLES,
+        description="Draw at least this many instances of each test task, if it has them",
     )
     train_limit: int | None = Field(
-        default=None, ge=1, description="Draw at most this many instances of each training task"
+        default=None, ge=1, le=limits.MAX_EXAMPLES, description="Draw at most this many instances of each training task"
     )
-    test_limit: int | None = Field(default=None, ge=1, description="Draw at most this many instances of each test task")
+    test_limit: int | None = Field(
+        default=None, ge=1, le=limits.MAX_EXAMPLES, description="Draw at most this many instances of each test task"
+    )
     references: Literal["first", "all"] = Field(
         default="first", description="Which of several right answers a score compares with"
     )
@@ -111,6 +123,7 @@ class Dataset:
         config = self.config
         if config.tasks is None:
             return from_hub(config.hub, config.revision, split)
+        require_allowed(config.tasks, "dataset.tasks")
         names = config.train_tasks if split == "train" else config.test_tasks
         if Path(config.tasks).is_dir():
             return from_release(Path(config.tasks), split, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -70,6 +71,13 @@ def _to_train(tensor: torch.Tensor, half: bool, in_place: bool) -> torch.Tensor:
     if half and tensor.dtype in HALF:
         return tensor.data.float()
     return tensor.data if in_place else tensor.data.clone()
+
+
+@torch.no_grad()
+def weights_norm(model: nn.Module) -> float:
+    """The L2 norm of all trainable weights, in fp64."""
+    norms = [float(torch.linalg.vector_norm(weight, dtype=torch.float64)) for weight in trainable(model).values()]
+    return math.hypot(*norms)
 
 
 @torch.no_grad()

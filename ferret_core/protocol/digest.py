@@ -8,8 +8,6 @@ from typing import Any
 
 from blake3 import blake3
 
-DIGEST_HEX = 64
-
 
 def digest_bytes(data: bytes) -> str:
     """BLAKE3-256 of the bytes, 64 lower-case hexadecimal digits."""

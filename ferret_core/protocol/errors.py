@@ -6,13 +6,26 @@ for it everywhere, and messages that name the field, the offending value and the
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from enum import IntEnum
+from reprlib import Repr
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails
+
+from ferret_core.protocol.words import Line, shown_lines
+
+MOST_ERRORS = 20
+"""Field errors that one problem tells of; of all others it gives the number."""
+LONGEST_DETAIL = 4_000
+"""Characters."""
+LONGEST_SUMMARY = 1_000
+LONGEST_MESSAGE = 1_000
+LONGEST_VALUE = 200
 
 
 class Exit(IntEnum):
@@ -39,12 +52,17 @@ class Problem(NamedTuple):
 PROBLEMS: dict[str, Problem] = {
     "spec.invalid": Problem("The experiment specification is not valid", 422, Exit.USAGE),
     "request.invalid": Problem("The request is not valid", 422, Exit.USAGE),
+    "request.too_many": Problem("There are too many requests", 429, Exit.UNREACHABLE),
     "request.too_large": Problem("The request body is too large", 413, Exit.FAILURE),
+    "request.timeout": Problem("The request took too long to arrive", 408, Exit.UNREACHABLE),
     "auth.missing": Problem("A token is needed", 401, Exit.AUTH),
     "auth.invalid": Problem("The token is not valid", 401, Exit.AUTH),
+    "auth.cross_site": Problem("The request comes from another site", 403, Exit.AUTH),
+    "host.unknown": Problem("The server does not answer to this name", 421, Exit.FAILURE),
     "auth.forbidden": Problem("This token may not do that", 403, Exit.AUTH),
     "enrolment.invalid": Problem("The enrolment code is unknown, used or expired", 403, Exit.AUTH),
     "experiment.not_found": Problem("No such experiment", 404, Exit.NOT_FOUND),
+    "stream.refused": Problem("Too many event streams are open", 429, Exit.UNREACHABLE),
     "round.not_found": Problem("No such round", 404, Exit.NOT_FOUND),
     "artifact.not_found": Problem("No such artifact", 404, Exit.NOT_FOUND),
     "assignment.not_found": Problem("No such assignment", 404, Exit.NOT_FOUND),
@@ -60,17 +78,23 @@ PROBLEMS: dict[str, Problem] = {
     "round.closed": Problem("The round no longer takes contributions", 410, Exit.CONFLICT),
     "contribution.malformed": Problem("The contribution cannot be decoded", 422, Exit.FAILURE),
     "contribution.non_finite": Problem("The contribution holds values that are not finite", 422, Exit.FAILURE),
+    "contribution.out_of_bounds": Problem("The contribution is out of the round's bounds", 422, Exit.FAILURE),
     "range.invalid": Problem("The requested range is outside the file", 416, Exit.FAILURE),
     "model.invalid": Problem("The model cannot be loaded", 422, Exit.FAILURE),
     "projection.invalid": Problem("The update cannot be projected as asked", 422, Exit.FAILURE),
     "dataset.invalid": Problem("The dataset cannot be read", 422, Exit.FAILURE),
     "partition.invalid": Problem("The dataset cannot be split as asked", 422, Exit.FAILURE),
     "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),
+    "round.exploded": Problem("The round would have broken the global model", 422, Exit.FAILURE),
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
     "task.dead": Problem("A task failed too often and is not tried again", 500, Exit.FAILURE),
+    "broker.missing": Problem("The broker that carries task messages does not answer", 503, Exit.UNREACHABLE),
+    "task.too_long": Problem("A task took longer than is allowed", 422, Exit.FAILURE),
     "worker.stopping": Problem("The worker is stopping and returns its work", 503, Exit.FAILURE),
     "memory.exhausted": Problem("The device does not have enough memory", 507, Exit.FAILURE),
     "backup.invalid": Problem("The backup cannot be used", 422, Exit.FAILURE),
+    "database.damaged": Problem("The database cannot be read", 500, Exit.FAILURE),
+    "database.lost": Problem("The database is empty or missing", 500, Exit.FAILURE),
     "ledger.broken": Problem("The ledger does not lead to the recorded model", 500, Exit.FAILURE),
     "storage.corrupt": Problem("A stored file does not match its digest", 500, Exit.FAILURE),
     "storage.missing": Problem("A stored file is missing", 500, Exit.FAILURE),
@@ -82,6 +106,7 @@ PROBLEMS: dict[str, Problem] = {
     "setup.missing": Problem("Something that Ferret needs is not installed", 500, Exit.FAILURE),
     "server.unreachable": Problem("The server cannot be reached", 503, Exit.UNREACHABLE),
     "server.not_ready": Problem("The server is not ready", 503, Exit.UNREACHABLE),
+    "server.busy": Problem("The server has no room for another connection", 503, Exit.UNREACHABLE),
     "server.unexpected": Problem("The server sent a response that Ferret does not understand", 502, Exit.UNREACHABLE),
     "experiment.timeout": Problem("The experiment did not finish in the time given", 504, Exit.FAILURE),
     "internal": Problem("Something went wrong inside Ferret", 500, Exit.FAILURE),
@@ -89,45 +114,83 @@ PROBLEMS: dict[str, Problem] = {
 
 
 class FieldError(BaseModel):
-    """One offending value: where it stands, what it is, and what would be right."""
+    """One offending value: where it stands, what it is, and what would be right. Long texts are cut.
+
+    Parts of it come from whoever made the mistake, and end in answers, logs and the database.
+    """
 
     model_config = ConfigDict(frozen=True)
 
-    field: str
-    message: str
+    field: Line
+    message: Line
     value: Any = None
+
+    @field_validator("field")
+    @classmethod
+    def _short_field(cls, field: str) -> str:
+        return cut(field, LONGEST_VALUE)
+
+    @field_validator("message")
+    @classmethod
+    def _short_message(cls, message: str) -> str:
+        return cut(message, LONGEST_MESSAGE)
+
+    @field_validator("value")
+    @classmethod
+    def _short_value(cls, value: Any) -> Any:
+        return _plain(value)
 
     def __str__(self) -> str:
         given = "" if self.value is None else f" = {self.value!r}"
         return f"{self.field}{given}: {self.message}"
 
 
+class FieldErrors(NamedTuple):
+    """The first few of the wrong values, and how many more there are."""
+
+    told: list[FieldError]
+    omitted: int = 0
+
+
 class FerretError(Exception):
     """The one exception of Ferret: raised anywhere, rendered the same everywhere.
 
     ``code`` must stand in :data:`PROBLEMS`; ``detail`` is a sentence that names the value and the next step;
-    ``members`` are further members of the problem document (RFC 9457, section 3.2).
+    ``members`` are further members of the problem document (RFC 9457, section 3.2). At most :data:`MOST_ERRORS` of the
+    ``errors`` are kept; ``omitted`` counts the others. What is said often quotes a participant, a server or a library:
+    it is made safe to show here, for terminals, logs and pages alike.
     """
 
     def __init__(
-        self, code: str, detail: str, errors: Sequence[FieldError] = (), members: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        detail: str,
+        errors: Sequence[FieldError] | FieldErrors = (),
+        members: Mapping[str, Any] | None = None,
     ) -> None:
+        told, omitted = errors if isinstance(errors, FieldErrors) else (errors, 0)
+        detail = cut(shown_lines(detail), LONGEST_DETAIL)
         super().__init__(detail)
         self.code = code
         self.detail = detail
-        self.errors = tuple(errors)
+        self.errors = tuple(told[:MOST_ERRORS])
+        self.omitted = omitted + len(told) - len(self.errors)
         self.members = dict(members or {})
         self.problem = PROBLEMS[code]
 
     @classmethod
     def of_field(cls, code: str, field: str, value: Any, message: str) -> FerretError:
         """An error about exactly one field."""
-        return cls(code, f"{field} = {value!r}: {message}", [FieldError(field=field, value=value, message=message)])
+        error = FieldError(field=field, value=value, message=message)
+        return cls(code, f"{error.field} = {_excerpt(value)}: {error.message}", [error])
 
     @classmethod
-    def of_fields(cls, code: str, errors: Sequence[FieldError]) -> FerretError:
+    def of_fields(cls, code: str, errors: Sequence[FieldError] | FieldErrors) -> FerretError:
         """One error about several fields."""
-        return cls(code, "; ".join(map(str, errors)), errors)
+        told, omitted = errors if isinstance(errors, FieldErrors) else (errors, 0)
+        omitted += max(0, len(told) - MOST_ERRORS)
+        more = [f"and {omitted} more"] if omitted else []
+        return cls(code, "; ".join([*map(str, told[:MOST_ERRORS]), *more]), errors)
 
     def to_json(self) -> dict[str, Any]:
         """``code``, ``title``, ``status``, ``detail``, ``errors`` and what else there is of a problem document."""
@@ -138,24 +201,46 @@ class FerretError(Exception):
             "status": self.problem.status,
             "detail": self.detail,
             "errors": [error.model_dump(mode="json") for error in self.errors],
+            "errors_omitted": self.omitted,
         }
+
+    def summary(self) -> dict[str, Any]:
+        """:meth:`to_json` in about :data:`LONGEST_SUMMARY` characters, for what is kept once for each participant."""
+        whole = self.to_json()
+        if len(json.dumps(whole)) <= LONGEST_SUMMARY:
+            return whole
+        omitted = len(self.errors) + self.omitted
+        return {**whole, "detail": cut(self.detail, LONGEST_SUMMARY // 2), "errors": [], "errors_omitted": omitted}
 
 
 def field_errors(
-    details: Sequence[ErrorDetails], prefix: Sequence[str] = (), model: type[BaseModel] | None = None
-) -> list[FieldError]:
-    """Pydantic's error list as ours: dotted field, value as given, message.
+    error: ValidationError, prefix: Sequence[str] = (), model: type[BaseModel] | None = None
+) -> FieldErrors:
+    """What Pydantic found, as ours: dotted field, value as given, message.
 
     With the ``model`` that was validated, an unknown field is told with the known ones that it may stand for.
     """
-    return [
+    return described(error.errors(include_url=False), prefix, model)
+
+
+def described(
+    details: Sequence[ErrorDetails], prefix: Sequence[str] = (), model: type[BaseModel] | None = None
+) -> FieldErrors:
+    """As :func:`field_errors`, from the list that ``ValidationError.errors`` gives."""
+    told = [
         FieldError(
             field=".".join(str(part) for part in (*prefix, *detail["loc"])),
             message=_message(detail, model),
             value=None if detail["type"] == "missing" else _plain(detail.get("input")),
         )
-        for detail in details
+        for detail in details[:MOST_ERRORS]
     ]
+    return FieldErrors(told, len(details) - len(told))
+
+
+def cut(text: str, length: int) -> str:
+    """The text, or its beginning where it is longer than ``length`` characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
@@ -171,7 +256,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
 
 
 def _alternatives(name: str, known: Sequence[str]) -> str:
-    if close := get_close_matches(name, known, n=1):
+    if close := get_close_matches(name[:LONGEST_VALUE], known, n=1):
         return f"did you mean {close[0]}?"
     return f"choose from {', '.join(known)}" if known else "leave it out"
 
@@ -185,4 +270,28 @@ def _fields_beside(location: Sequence[int | str], model: type[BaseModel] | None)
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)[:200]
+    """What JSON can hold of the value: numbers and short texts as they are, of all else the beginning."""
+    match value:
+        case None | bool():
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case int() if value.bit_length() <= 64:
+            return value
+        case str():
+            return cut(value, LONGEST_VALUE)
+        case _:
+            return _excerpt(value)
+
+
+def _excerpt(value: Any) -> str:
+    """How Python writes the value, or the beginning of it: work and length do not grow with the value."""
+    if isinstance(value, int) and value.bit_length() > 512:
+        return f"a number of {value.bit_length()} bits"
+    return cut(_writer.repr(value), LONGEST_VALUE)
+
+
+_writer = Repr()
+_writer.maxlevel = 3
+_writer.maxtuple = _writer.maxlist = _writer.maxset = _writer.maxdict = MOST_ERRORS
+_writer.maxother = _writer.maxlong = _writer.maxstring = LONGEST_VALUE

@@ -5,6 +5,7 @@ The unit decides how a value is written for people.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,7 @@ Source = Literal["participant", "evaluation", "cost"]
 class Metric(BaseModel):
     """``source``: reported by participants, measured by an evaluation, or counted as the cost of a round.
 
+    A participant's figure outside ``lower`` … ``upper`` is no measurement, and is left out.
     ``better`` is None where no round can be better than another: what an algorithm sends is given by its options.
     """
 
@@ -26,6 +28,13 @@ class Metric(BaseModel):
     unit: Unit
     source: Source
     better: Literal["high", "low"] | None
+    lower: float | None = None
+    upper: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether ``value`` is one that can be measured."""
+        low, high = self.lower, self.upper
+        return math.isfinite(value) and (low is None or low <= value) and (high is None or value <= high)
 
     def best(self, least: float, greatest: float) -> float | None:
         """Which of a metric's extremes is its best value, if either is."""

@@ -6,11 +6,21 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
+from ferret_core.protocol.limits import (
+    MAX_EXAMPLES,
+    MAX_REAL,
+    MAX_ROUNDS,
+    MAX_SECONDS,
+    MAX_SEQUENCES,
+    Revision,
+    Source,
+)
+from ferret_core.protocol.words import Line
+
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
 Precision = Literal["float32", "bfloat16"]
-
-MAX_ROUNDS = 1_000_000
 
 
 class Strict(BaseModel):
@@ -37,8 +47,8 @@ class Choice(BaseModel):
 class ModelSpec(Strict):
     """The base model: a folder in Hugging Face layout, or a hub name with its revision."""
 
-    source: str = Field(min_length=1, description="Folder of a Hugging Face causal language model, or a hub name")
-    revision: str | None = Field(default=None, description="Commit or tag, if source is a hub name")
+    source: Source = Field(description="Folder of a Hugging Face causal language model, or a hub name")
+    revision: Revision | None = Field(default=None, description="Commit or tag, if source is a hub name")
     dtype: Dtype = Field(
         default="float32", description="Type of the global model's weights; 16-bit types round each step stochastically"
     )
@@ -61,9 +71,15 @@ class ParticipantsSpec(Strict):
 class RoundSpec(Strict):
     """When a round closes: once enough participants have reported, or at the deadline if a quorum has."""
 
-    deadline_seconds: float = Field(default=3600, gt=0, description="Seconds until an open round closes")
-    quorum: float = Field(
-        default=1.0, gt=0, le=1, description="Share of the assignments that must report for the round to count"
+    deadline_seconds: float = Field(
+        default=3600, gt=0, le=MAX_SECONDS, description="Seconds until an open round closes"
+    )
+    quorum: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Share of the assignments that must report for the round to count; if unset, 0.5 with real "
+        "participants and 1 without",
     )
     over_selection: float = Field(
         default=0.0,
@@ -74,6 +90,7 @@ class RoundSpec(Strict):
     attempts: int = Field(
         default=3,
         ge=1,
+        le=1000,
         description="Attempts at a round before a missed quorum fails the experiment",
     )
 
@@ -87,15 +104,21 @@ class ServerSpec(Strict):
     optimizer: Literal["sgd", "adam", "yogi"] = Field(
         default="sgd", description="sgd applies the mean update; adam and yogi scale it by its running second moment"
     )
-    learning_rate: float = Field(default=1.0, gt=0, description="Server learning rate a; 1 is the unbiased mean update")
+    learning_rate: float = Field(
+        default=1.0, gt=0, le=MAX_REAL, description="Server learning rate a; 1 is the unbiased mean update"
+    )
     momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum over the rounds, for sgd only")
     beta1: float = Field(default=0.9, ge=0, lt=1, description="Decay of the mean, for adam and yogi")
     beta2: float = Field(default=0.99, ge=0, lt=1, description="Decay of the second moment, for adam and yogi")
-    tau: float = Field(default=1e-3, gt=0, description="Added to the second moment's root, for adam and yogi")
+    tau: float = Field(
+        default=1e-3, gt=0, le=MAX_REAL, description="Added to the second moment's root, for adam and yogi"
+    )
     schedule: Literal["constant", "linear", "cosine"] = Field(
         default="constant", description="How the learning rate falls towards 0 over the rounds"
     )
-    warmup_rounds: int = Field(default=0, ge=0, description="Rounds over which the learning rate first rises")
+    warmup_rounds: int = Field(
+        default=0, ge=0, le=MAX_ROUNDS, description="Rounds over which the learning rate first rises"
+    )
     weights: Literal["equal", "examples"] = Field(
         default="equal", description="equal: all participants count the same; examples: by their number of examples"
     )
@@ -107,16 +130,57 @@ class ServerSpec(Strict):
         return self
 
 
+class RobustSpec(Strict):
+    """What keeps one participant from ruining a round: bounds against the round's median, and what is undone.
+
+    Factors are of the median over the round's participants, of which there must be three for one to be taken.
+    """
+
+    rule: Literal["clip", "median", "trimmed_mean", "none"] = Field(
+        default="clip",
+        description="clip: long updates are shortened; median, trimmed_mean: of each coordinate, where these are "
+        "comparable; none: only what is absurd is refused",
+    )
+    factor: float = Field(
+        default=2.0,
+        ge=1,
+        le=1e6,
+        description="Norm, of the update or a part of it, beyond which an update is shortened to it",
+    )
+    refuse: float = Field(default=4.0, ge=1, le=1e6, description="Norm of the update beyond which it is left out")
+    trim: float = Field(
+        default=0.2, gt=0, lt=0.5, description="Share of the greatest and of the least values that trimmed_mean omits"
+    )
+    examples: float = Field(
+        default=3.0, ge=1, le=1e6, description="Number of examples beyond which a participant weighs no more"
+    )
+
+    explosion: float = Field(
+        default=2.0,
+        gt=1,
+        le=1e6,
+        description="Factor by which a round may raise the loss on 8 held-out sequences before it is undone",
+    )
+
+    @model_validator(mode="after")
+    def _clip_before_refusal(self) -> Self:
+        if self.refuse < self.factor:
+            raise ValueError(f"refuse = {self.refuse} is below factor = {self.factor}: nothing would be shortened")
+        return self
+
+
 class EvaluationSpec(Strict):
     """What is measured on the held-out examples of the dataset after a round."""
 
-    every: int = Field(default=1, ge=1, description="Evaluate after every n-th round (always after the last)")
-    examples: int = Field(default=256, ge=1, description="Held-out examples for the loss")
+    every: int = Field(
+        default=1, ge=1, le=MAX_ROUNDS, description="Evaluate after every n-th round (always after the last)"
+    )
+    examples: int = Field(default=256, ge=1, le=MAX_EXAMPLES, description="Held-out examples for the loss")
     generate: int = Field(
-        default=64, ge=0, description="How many of these to answer, greedily, for Rouge-L; 0 for none"
+        default=64, ge=0, le=MAX_EXAMPLES, description="How many of these to answer, greedily, for Rouge-L; 0 for none"
     )
     max_new_tokens: int = Field(default=64, ge=1, le=4096, description="Longest generated answer, in tokens")
-    batch_size: int = Field(default=32, ge=1, description="Sequences evaluated at once")
+    batch_size: int = Field(default=32, ge=1, le=MAX_SEQUENCES, description="Sequences evaluated at once")
     by_label: bool = Field(
         default=False, description="Also measure loss and Rouge-L for each label (task) of the held-out data"
     )
@@ -125,10 +189,13 @@ class EvaluationSpec(Strict):
 class CheckpointSpec(Strict):
     """How often the global model is saved; the ledger can rebuild any round in between."""
 
-    every: int = Field(default=1, ge=1, description="Save after every n-th round (always after the last)")
+    every: int = Field(
+        default=1, ge=1, le=MAX_ROUNDS, description="Save after every n-th round (always after the last)"
+    )
     keep: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_ROUNDS,
         description="Number of newest checkpoints to keep (base model and best always stay); unset keeps all",
     )
 
@@ -136,7 +203,7 @@ class CheckpointSpec(Strict):
 class ExperimentSpec(Strict):
     """One federated tuning run; together with the base model and the data it determines every bit of the result."""
 
-    name: str = Field(min_length=1, max_length=120)
+    name: Line = Field(min_length=1, max_length=120)
     seed: Seed = 0
     rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS)
     model: ModelSpec
@@ -146,6 +213,7 @@ class ExperimentSpec(Strict):
     algorithm: Choice = Choice(name="ferret")
     server: ServerSpec = ServerSpec()
     round: RoundSpec = RoundSpec()
+    robust: RobustSpec = RobustSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
     checkpoint: CheckpointSpec = CheckpointSpec()
 
@@ -158,12 +226,12 @@ class RoundTask(Strict):
     number of those they were sampled from. All are derived by the service: clients never choose seeds.
     """
 
-    experiment: str
-    round: int = Field(ge=1)
-    participant: str
-    base_digest: str = Field(description="Digest of the global model to start from")
+    experiment: ExperimentId
+    round: int = Field(ge=1, le=MAX_ROUNDS)
+    participant: ParticipantName
+    base_digest: Digest = Field(description="Digest of the global model to start from")
     data_seed: int = Field(ge=0, lt=2**64)
     seed: int = Field(ge=0, lt=2**64)
     round_seed: int = Field(ge=0, lt=2**64)
-    rank: int = Field(ge=0)
-    population: int = Field(ge=1)
+    rank: int = Field(ge=0, lt=2**31)
+    population: int = Field(ge=1, lt=2**31)

@@ -21,8 +21,10 @@ class ExperimentState(StrEnum):
 
 
 class RoundState(StrEnum):
-    """open → frozen → committed | abandoned."""
+    """(opening →) open → frozen → committed | abandoned. A round of many participants is prepared while it is opening:
+    nobody works on it yet."""
 
+    OPENING = "opening"
     OPEN = "open"
     FROZEN = "frozen"
     COMMITTED = "committed"
@@ -30,7 +32,10 @@ class RoundState(StrEnum):
 
 
 class AssignmentState(StrEnum):
-    """pending → leased → accepted | rejected | expired; a lost lease goes back to pending."""
+    """pending → leased → accepted | rejected | expired; a lost lease goes back to pending.
+
+    accepted → rejected: the round left the contribution out.
+    """
 
     PENDING = "pending"
     LEASED = "leased"
@@ -57,6 +62,7 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
     ),
     ExperimentState.PAUSED: frozenset({ExperimentState.RUNNING, ExperimentState.FAILED, ExperimentState.CANCELLED}),
     ExperimentState.COMPLETED: frozenset({ExperimentState.RUNNING}),
+    RoundState.OPENING: frozenset({RoundState.OPEN, RoundState.ABANDONED}),
     RoundState.OPEN: frozenset({RoundState.FROZEN, RoundState.ABANDONED}),
     RoundState.FROZEN: frozenset({RoundState.COMMITTED, RoundState.ABANDONED}),
     AssignmentState.PENDING: frozenset({AssignmentState.LEASED, AssignmentState.REJECTED, AssignmentState.EXPIRED}),
@@ -68,6 +74,7 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
             AssignmentState.EXPIRED,
         }
     ),
+    AssignmentState.ACCEPTED: frozenset({AssignmentState.REJECTED}),
 }
 
 

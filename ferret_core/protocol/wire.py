@@ -18,13 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from ferret_core.protocol.digest import DIGEST_HEX, canonical_json
+from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError, field_errors
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
+from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.metrics import names_of
 from ferret_core.protocol.spec import Strict
 
 FORMAT_VERSION = 1
 MAX_HEADER_BYTES = 8 << 20
+CONTRIBUTION_HEADER_BYTES = 64 << 10
+"""Room for what every contribution says of itself, many times over."""
+MAX_SHARD = 2**31 - 1
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -52,12 +57,12 @@ class ContributionMeta(Strict):
     """
 
     format: int = Field(default=FORMAT_VERSION, ge=FORMAT_VERSION, le=FORMAT_VERSION)
-    experiment: str
-    round: int = Field(ge=1)
-    participant: str
+    experiment: ExperimentId
+    round: int = Field(ge=1, le=MAX_ROUNDS)
+    participant: ParticipantName
     algorithm: str
-    base_digest: str = Field(min_length=DIGEST_HEX, max_length=DIGEST_HEX)
-    examples: int = Field(ge=1)
+    base_digest: Digest
+    examples: int = Field(ge=1, le=MAX_SHARD)
     projection: int | None = None
     seed: int | None = Field(default=None, ge=0, lt=2**64)
     share: int = Field(default=0, ge=0, lt=2**31)
@@ -76,16 +81,19 @@ class Contribution:
         return encode(self.arrays, self.meta.model_dump(mode="json"))
 
     @classmethod
-    def decode(cls, blob: bytes) -> Contribution:
-        """The contribution in ``blob``; ``contribution.malformed`` or ``contribution.non_finite`` if it is none."""
-        arrays, raw = decode(blob)
+    def decode(cls, blob: bytes, header_bytes: int = MAX_HEADER_BYTES) -> Contribution:
+        """The contribution in ``blob``; ``contribution.malformed`` or ``contribution.non_finite`` if it is none.
+
+        ``header_bytes`` is the longest header that is read.
+        """
+        arrays, raw = decode(blob, header_bytes)
         try:
             return cls(ContributionMeta.model_validate(raw), arrays)
         except ValidationError as error:
             raise FerretError(
                 "contribution.malformed",
                 f"the metadata are not those of a contribution: {error.error_count()} wrong fields",
-                field_errors(error.errors(), ["metadata"]),
+                field_errors(error, ["metadata"]),
             ) from error
 
 
@@ -109,13 +117,13 @@ def encode(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
     return b"".join([struct.pack("<Q", len(text)), text, *parts])
 
 
-def decode(blob: bytes) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Arrays (read-only views into ``blob``) and metadata.
+def decode(blob: bytes, header_bytes: int = MAX_HEADER_BYTES) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Arrays (read-only views into ``blob``) and metadata. A header longer than ``header_bytes`` is not read.
 
     Raises ``contribution.malformed`` for anything that :func:`encode` would not have written: a wrong length, a
     gap or overlap, an unknown dtype, trailing bytes; ``contribution.non_finite`` for NaN and infinities.
     """
-    header, body = _split(blob)
+    header, body = _split(blob, header_bytes)
     meta = _metadata(header.pop("__metadata__", None))
     arrays: dict[str, Array] = {}
     offset = 0
@@ -131,12 +139,14 @@ def malformed(field: str, value: Any, message: str) -> FerretError:
     return FerretError.of_field("contribution.malformed", field, value, message)
 
 
-def _split(blob: bytes) -> tuple[dict[str, Any], memoryview]:
+def _split(blob: bytes, header_bytes: int) -> tuple[dict[str, Any], memoryview]:
     if len(blob) < 8:
         raise malformed("length", len(blob), "a blob has at least 8 bytes")
     (size,) = struct.unpack_from("<Q", blob)
-    if size > min(len(blob) - 8, MAX_HEADER_BYTES):
+    if size > len(blob) - 8:
         raise malformed("header length", size, f"does not fit a blob of {len(blob)} bytes")
+    if size > header_bytes:
+        raise malformed("header length", size, f"is above {header_bytes}")
     try:
         header: object = json.loads(blob[8 : 8 + size], object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
@@ -176,7 +186,10 @@ def _array(name: str, entry: Any, body: memoryview, offset: int) -> tuple[Array,
     end = offset + math.prod(shape) * dtype.itemsize
     if _sizes(f"{name}.data_offsets", fields["data_offsets"]) != (offset, end) or end > len(body):
         raise malformed(f"{name}.data_offsets", str(fields["data_offsets"]), f"expected [{offset}, {end}]")
-    array = np.frombuffer(body[offset:end], dtype=dtype).reshape(shape)
+    try:
+        array = np.frombuffer(body[offset:end], dtype=dtype).reshape(shape)
+    except ValueError as error:  # an array without elements may still have other dimensions that are too large
+        raise malformed(f"{name}.shape", str(fields["shape"]), "is no shape of an array") from error
     if dtype.kind == "f" and not bool(np.isfinite(array).all()):
         raise FerretError.of_field("contribution.non_finite", name, None, "holds NaN or infinity")
     return array, end

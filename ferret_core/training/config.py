@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from ferret_core.protocol.limits import MAX_EPOCHS, MAX_REAL, MAX_SEQUENCES, MAX_STEPS, Label
 from ferret_core.protocol.spec import Precision, Strict
 from ferret_core.training import optimizer_options
 from ferret_core.training.optimizer_options import OptimizerName, Option
@@ -18,25 +19,34 @@ class LocalConfig(Strict):
     """The local optimizer; steps, batch size and accumulation default to the paper's."""
 
     optimizer: OptimizerName = Field(default="adam", description="First-order method: one of torch.optim")
-    learning_rate: float = Field(default=1e-4, gt=0, description="Local learning rate η, constant over the steps")
+    learning_rate: float = Field(
+        default=1e-4, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
+    )
     steps: int | None = Field(
-        default=10, ge=1, description="Local steps T per round", json_schema_extra={"excludes": ["epochs"]}
+        default=10,
+        ge=1,
+        le=MAX_STEPS,
+        description="Local steps T per round",
+        json_schema_extra={"excludes": ["epochs"]},
     )
     epochs: float | None = Field(
         default=None,
         gt=0,
+        le=MAX_EPOCHS,
         description="Passes over the participant's examples per round, instead of steps",
         json_schema_extra={"excludes": ["steps"]},
     )
-    batch_size: int = Field(default=1, ge=1, description="Sequences per forward pass")
-    accumulation: int = Field(default=4, ge=1, description="Forward passes per step")
-    clip_norm: float | None = Field(default=None, gt=0, description="Largest L2 norm of a step's gradient")
+    batch_size: int = Field(default=1, ge=1, le=MAX_SEQUENCES, description="Sequences per forward pass")
+    accumulation: int = Field(default=4, ge=1, le=MAX_SEQUENCES, description="Forward passes per step")
+    clip_norm: float | None = Field(default=None, gt=0, le=MAX_REAL, description="Largest L2 norm of a step's gradient")
     weight_decay: float = Field(
-        default=0.0, ge=0, description="L2 penalty, or decoupled weight decay for optimizers like adamw"
+        default=0.0, ge=0, le=MAX_REAL, description="L2 penalty, or decoupled weight decay for optimizers like adamw"
     )
     momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum, for sgd only")
-    options: dict[str, Option] = Field(
-        default={}, description="The optimizer's other arguments by their names in torch.optim: betas, eps, …"
+    options: dict[Label, Option] = Field(
+        default={},
+        max_length=32,
+        description="The optimizer's other arguments by their names in torch.optim: betas, eps, …",
     )
     precision: Precision = Field(
         default="float32", description="bfloat16 computes in mixed precision, weights stay fp32"
@@ -106,12 +116,20 @@ class LocalConfig(Strict):
 class ZerothOrderConfig(Strict):
     """Steps along random directions; the defaults are FedKSeed's."""
 
-    learning_rate: float = Field(default=3e-7, gt=0, description="Local learning rate η, constant over the steps")
-    steps: int = Field(default=200, ge=1, description="Local steps per round")
-    batch_size: int = Field(default=1, ge=1, description="Sequences per forward pass")
-    accumulation: int = Field(default=1, ge=1, description="Forward passes for each of a step's losses")
-    epsilon: float = Field(default=5e-4, gt=0, description="Distance ε that each weight is moved to measure the loss")
-    perturbations: int = Field(default=1, ge=1, description="Directions per step, two losses each; their mean is taken")
+    learning_rate: float = Field(
+        default=3e-7, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
+    )
+    steps: int = Field(default=200, ge=1, le=MAX_STEPS, description="Local steps per round")
+    batch_size: int = Field(default=1, ge=1, le=MAX_SEQUENCES, description="Sequences per forward pass")
+    accumulation: int = Field(
+        default=1, ge=1, le=MAX_SEQUENCES, description="Forward passes for each of a step's losses"
+    )
+    epsilon: float = Field(
+        default=5e-4, gt=0, le=MAX_REAL, description="Distance ε that each weight is moved to measure the loss"
+    )
+    perturbations: int = Field(
+        default=1, ge=1, le=MAX_SEQUENCES, description="Directions per step, two losses each; their mean is taken"
+    )
 
     @property
     def directions(self) -> int:

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from ferret_core.datasets._shard import Batch
+from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Precision
 from ferret_core.training import optimizers
@@ -23,7 +24,7 @@ from ferret_core.training.checkpointing import checkpointing
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.in_backward import stepping
 from ferret_core.training.loss import count_targets, device_of, response_loss
-from ferret_core.training.micro_batches import MicroBatches, memory_checked, micro_batches, randomness
+from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
 
 
 class LocalMetrics(NamedTuple):

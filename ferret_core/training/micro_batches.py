@@ -7,22 +7,18 @@ adding up is the same mathematics, in less memory and more time. (Dropout alone 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import torch
 
 from ferret_core.datasets._shard import Batch
+from ferret_core.memory import REMEDY, exhausted, is_out_of_memory
 from ferret_core.protocol.errors import FerretError
 
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
-
-REMEDY = "set activation_checkpointing, shorten the examples, or use a smaller model or a larger device"
-_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
-"""What torch says, in a plain ``RuntimeError``, where it is not its own allocator for GPUs that has no more."""
 
 
 class MicroBatches:
@@ -42,7 +38,7 @@ class MicroBatches:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                lacking = _exhausted(error, REMEDY)
+                lacking = exhausted(error, REMEDY)
             # Only here, where the error and the tensors that its frames hold are gone, is there memory again.
             undo()
             self._halve(lacking)
@@ -72,22 +68,6 @@ def micro_batches(group: Sequence[Batch], size: int) -> Iterator[Batch]:
             yield Batch(*(tensor[rows, :width] for tensor in batch))
 
 
-@contextmanager
-def memory_checked(remedy: str = REMEDY) -> Generator[None]:
-    """Where nothing can be made smaller, running out of memory is ``memory.exhausted``, with what would help."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if is_out_of_memory(error):
-            raise _exhausted(error, remedy) from error
-        raise
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether an allocator had no more, on a GPU or in the machine's own memory."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(sign in str(error) for sign in _OUT_OF_MEMORY)
-
-
 def randomness(device: torch.device) -> Callable[[], None]:
     """Puts the generators that dropout on ``device`` draws from back to where they are now."""
     on_cpu = torch.get_rng_state()
@@ -99,8 +79,3 @@ def randomness(device: torch.device) -> Callable[[], None]:
             torch.cuda.set_rng_state(on_gpu, device)
 
     return restore
-
-
-def _exhausted(error: Exception, remedy: str) -> FerretError:
-    said = str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
-    return FerretError("memory.exhausted", f"{said}: {remedy}")

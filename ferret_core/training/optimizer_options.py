@@ -11,7 +11,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-Option = bool | int | float | str | tuple[float, ...]
+from ferret_core.protocol.limits import MAX_REAL, Label
+
+_Whole = Annotated[int, Field(ge=-(10**12), le=10**12)]
+_Real = Annotated[float, Field(ge=-MAX_REAL, le=MAX_REAL)]
+Option = bool | _Whole | _Real | Label | Annotated[tuple[_Real, ...], Field(max_length=8)]
 Options = Mapping[str, Option]
 
 UNSUITED = {
@@ -62,7 +66,7 @@ def known(name: str) -> str:
     raise ValueError(f"{why}: choose one of {', '.join(OPTIMIZERS)}")
 
 
-OptimizerName = Annotated[str, AfterValidator(known), Field(json_schema_extra={"enum": list(OPTIMIZERS)})]
+OptimizerName = Annotated[Label, AfterValidator(known), Field(json_schema_extra={"enum": list(OPTIMIZERS)})]
 
 
 def decays(optimizer: str) -> bool:

@@ -19,6 +19,10 @@ from ferret_db.repositories._swap import swap
 from ferret_db.repositories.events import EventType
 from ferret_db.tables import Assignment, Contribution, Experiment, Round
 
+TRIES = 3
+"""Uploads for one assignment that may be unusable: they can be cut off on their way."""
+SPOILT = frozenset({"contribution.malformed", "contribution.non_finite"})
+
 
 def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:
     """The assignment, ours for ``seconds`` under a new fence; None if there is nothing to do.
@@ -32,6 +36,7 @@ def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:
     free = _released(s, assignment, now) if assignment.state == AssignmentState.LEASED else assignment
     if free is None or free.state != AssignmentState.PENDING:
         return None
+    outbox.drop(s, TaskName.TRAIN, assignment_id)
     return swap(
         s,
         free,
@@ -57,7 +62,7 @@ def give_back(s: Session, assignment_id: str, fence: int) -> None:
     if swap(s, assignment, AssignmentState.PENDING, lease_until=None) is None:
         raise _lost(assignment, fence)
     if assignment.kind == ParticipantKind.SIMULATED:
-        outbox.add(s, TaskName.TRAIN, assignment_id)
+        outbox.add(s, TaskName.TRAIN, assignment_id, assignment.experiment_id)
 
 
 def check(
@@ -70,6 +75,13 @@ def check(
     """Raises what :func:`accept` would for a contribution that it has not taken yet: none is stored in vain."""
     assignment = assignments.get(s, assignment_id)
     _check(s, assignment, rounds.get(s, assignment.round_id), fence, sealed, idempotency_key)
+
+
+def check_held(s: Session, assignment_id: str, fence: int) -> None:
+    """Raises ``round.closed`` or ``lease.lost`` unless the round is open and ``fence`` holds the assignment."""
+    assignment = assignments.get(s, assignment_id)
+    _check_open(s, rounds.get(s, assignment.round_id))
+    _check_held(assignment, fence, clock.now(s))
 
 
 def accept(
@@ -132,10 +144,23 @@ def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
         return
     _check_open(s, round_)
     _check_held(assignment, fence, clock.now(s))
-    if swap(s, assignment, AssignmentState.REJECTED, lease_until=None, error=error.to_json()) is None:
+    if swap(s, assignment, AssignmentState.REJECTED, lease_until=None, error=error.summary()) is None:
         raise _lost(assignment, fence)
-    _tell(s, assignment, "contribution.rejected", code=error.code, detail=error.detail)
+    _tell(s, assignment, "contribution.rejected", code=error.code, detail=error.summary()["detail"])
     close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id))
+
+
+def spoilt(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:
+    """An upload that cannot be used: the participant may send another one, but the last of ``TRIES`` ends it.
+
+    Earlier ones count as :func:`refuse` has noted them. Raises ``round.closed`` and ``lease.lost``.
+    """
+    if rejections.count(s, assignment_id, SPOILT) + 1 >= TRIES:
+        reject(s, assignment_id, fence, error)
+        return
+    _, assignment, round_ = _locked(s, assignment_id)
+    _check_open(s, round_)
+    _check_held(assignment, fence, clock.now(s))
 
 
 def refuse(s: Session, assignment_id: str, error: FerretError) -> None:

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import MAX_ROUNDS, ExperimentSpec
+from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState, may_move
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.clock import utcnow
@@ -87,6 +88,7 @@ def pause(s: Session, experiment_id: str) -> Experiment:
         rounds.stop_clock(s, round_)
         assignments.take_back(s, round_.id)
     events.add(s, experiment_id, "experiment.paused")
+    outbox.touch(s, experiment_id)  # its place is free
     return paused
 
 
@@ -100,7 +102,7 @@ def resume(s: Session, experiment_id: str) -> Experiment:
     resumed = _move(s, experiment, ExperimentState.RUNNING)
     for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN):
         rounds.start_clock(s, round_)
-        outbox.add_all(s, TaskName.TRAIN, assignments.waiting_simulated(s, round_.id))
+    outbox.withdraw(s, experiment_id, [TaskName.TRAIN])  # of what was taken in the meantime nothing came
     events.add(s, experiment_id, "experiment.resumed")
     outbox.add(s, TaskName.COORDINATE, experiment_id)
     return resumed
@@ -161,10 +163,11 @@ def delete(s: Session, experiment_id: str) -> None:
 
 
 def abandon_round(s: Session, round_: Round, error: dict[str, Any] | None) -> None:
-    """open or frozen → abandoned; the caller has locked the experiment."""
+    """opening, open or frozen → abandoned; the caller has locked the experiment."""
     if swap(s, round_, RoundState.ABANDONED, error=error) is None:
         return
     assignments.expire(s, round_.id)
+    outbox.withdraw(s, round_.experiment_id, [TaskName.TRAIN])
     data = {} if error is None else {"code": error["code"], "detail": error["detail"]}
     events.add(s, round_.experiment_id, "round.abandoned", round=round_.number, data=data)
 
@@ -193,10 +196,12 @@ def _finish(s: Session, experiment_id: str, state: ExperimentState, error: dict[
     if experiment.state == state:
         return experiment
     finished = _move(s, experiment, state, error=error, finished_at=utcnow())
-    for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN, RoundState.FROZEN):
+    for round_ in rounds.in_states(s, experiment_id, RoundState.OPENING, RoundState.OPEN, RoundState.FROZEN):
         abandon_round(s, round_, error)
     data = {} if error is None else {"code": error["code"], "detail": error["detail"]}
     events.add(s, experiment_id, _FINAL_EVENTS[state], data=data)
+    outbox.withdraw(s, experiment_id, [task for task in TaskName if task != TaskName.REPAIR])
+    outbox.touch(s, experiment_id)  # its place is free
     return finished
 
 

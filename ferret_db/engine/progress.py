@@ -7,14 +7,18 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
+from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import Queue
 from ferret_db import clock
 from ferret_db.engine.tasks import TRANSIENT
-from ferret_db.repositories import assignments, participants, rounds, task_runs, workers
+from ferret_db.repositories import assignments, participants, rounds, service, task_runs, workers
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.repositories.workers import GONE_SECONDS
 from ferret_db.tables import Experiment
+
+BROKER_SECONDS = 5.0
+"""A broker that is silent for less may be starting."""
 
 
 class Stall(NamedTuple):
@@ -31,6 +35,7 @@ def stall(s: Session, experiment: Experiment) -> Stall | None:
         return None
     return (
         _no_aggregation_worker(s, experiment)
+        or _no_broker(s)
         or _no_training_worker(s, experiment)
         or _participants_missing(s, experiment)
         or _held_up(s, experiment)
@@ -43,6 +48,14 @@ def _no_aggregation_worker(s: Session, experiment: Experiment) -> Stall | None:
         return None
     detail = "no aggregation worker is running; start one with ferret worker aggregate, or all with ferret serve"
     return Stall("aggregation_worker.missing", detail, since)
+
+
+def _no_broker(s: Session) -> Stall | None:
+    since = service.broker_silent_since(s)
+    if since is None or (clock.now(s) - since).total_seconds() < BROKER_SECONDS:
+        return None
+    detail = PROBLEMS["broker.missing"].title + ": start Redis again, or end it if it hangs; see FERRET_BROKER_URL"
+    return Stall("broker.missing", detail, since)
 
 
 def _no_training_worker(s: Session, experiment: Experiment) -> Stall | None:

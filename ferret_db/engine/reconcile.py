@@ -1,100 +1,124 @@
-"""What crashes lost is done again: unsent messages, lost leases, missed deadlines, forgotten rounds.
+"""What crashes lost is done again: unsent and lost messages, lost leases, missed deadlines, forgotten rounds.
 
-Any number of processes may run it every few seconds. Everything it repeats is idempotent, and what another
-transaction has locked is left to that one.
+It looks first, in transactions that only read, and then changes what it found in many short ones: nobody waits for a
+sweep, however much there is. Everything it repeats is idempotent, so that any number of processes may run it; one is
+enough.
 """
 
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.states import ExperimentState, RoundState
-from ferret_core.protocol.tasks import Queue, TaskName
-from ferret_db import clock
+from ferret_core.protocol.tasks import Queue
+from ferret_db.database import Database
 from ferret_db.engine import tasks
 from ferret_db.engine.rounds import freeze_if_due
-from ferret_db.repositories import assignments, experiments, metrics, outbox, rounds, task_runs, workers
-from ferret_db.tables import Experiment, Round
+from ferret_db.repositories import assignments, outbox, overdue, task_runs, workers
+from ferret_db.repositories.outbox import BATCH
+from ferret_db.repositories.overdue import OpenRound, Patience
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 UNSENT_SECONDS = 2.0
-SENT_KEPT_SECONDS = 3600.0
+TAKEN_KEPT_SECONDS = 3600.0
 WORKERS_KEPT_SECONDS = 24 * 3600.0
 
 
-class Patience(NamedTuple):
-    """Seconds after which a message counts as lost, an experiment as forgotten, and a silent worker as gone."""
+def reconcile(database: Database, lease_seconds: float = 60.0, drained: Collection[Queue] | None = ()) -> None:
+    """One sweep over everything unfinished. A task that no worker has is called for again after half a lease.
 
-    lost: float
-    forgotten: float
-    gone: float
+    ``drained``: the queues in which the broker had no message a moment ago; None if it did not answer, and is left
+    alone.
+    """
+    patience = Patience(lease_seconds / 2, lease_seconds / 4, workers.gone_after(lease_seconds))
+    _forget(database, patience)
+    if drained is not None:
+        _in_batches(database, lambda s: outbox.lost(s, UNSENT_SECONDS, patience.gone, drained), outbox.recall)
+    _recover(database, patience)
+    _tend(database, overdue.rounds, lambda s, round_id: freeze_if_due(s, round_id))
+    _tend(database, overdue.leases, _release)
+    _call(database, patience)
+    if drained is not None:
+        _send(database)
 
 
-def reconcile(s: Session, lease_seconds: float = 60.0) -> None:
-    """One sweep over everything unfinished. Work that no worker has is sent again after half a lease.
+def _forget(database: Database, patience: Patience) -> None:
+    with database.read() as s:
+        gone = workers.forgettable(s, WORKERS_KEPT_SECONDS)
+    if gone:
+        with database.begin() as s:
+            workers.forget(s, WORKERS_KEPT_SECONDS)
+    _in_batches(database, lambda s: outbox.spent(s, TAKEN_KEPT_SECONDS, patience.lost), outbox.forget)
+
+
+def _in_batches(
+    database: Database, find: Callable[[Session], Sequence[int]], change: Callable[[Session, Sequence[int]], None]
+) -> None:
+    """Changes what is found until no full batch is."""
+    while True:
+        with database.read() as s:
+            found = find(s)
+        if found:
+            with database.begin() as s:
+                change(s, found)
+        if len(found) < BATCH:
+            return
+
+
+def _recover(database: Database, patience: Patience) -> None:
+    """What dead workers had in hand."""
+    with database.read() as s:
+        orphaned = task_runs.orphaned(s, patience.gone)
+    for run in orphaned:
+        with database.begin() as s:
+            tasks.recover(s, run)
+
+
+def _tend(
+    database: Database,
+    find: Callable[[Session], Sequence[OpenRound]],
+    act: Callable[[Session, str], object],
+) -> None:
+    """Acts on each open round in a transaction of its own.
 
     An experiment that cannot be handled, say for a specification of another version, does not hold up the others.
     """
-    patience = Patience(lease_seconds / 2, lease_seconds / 4, workers.gone_after(lease_seconds))
-    outbox.forget(s, SENT_KEPT_SECONDS)
-    workers.forget(s, WORKERS_KEPT_SECONDS)
-    outbox.resend(s, UNSENT_SECONDS)
-    tasks.recover(s, patience.gone)
-    for experiment in experiments.lock_unfinished(s):
+    with database.read() as s:
+        found = find(s)
+    for round_ in found:
         try:
-            with outbox.savepoint(s):
-                _tend(s, experiment, patience)
+            with database.begin() as s:
+                act(s, round_.id)
         except SQLAlchemyError:
             raise
         except Exception:
-            logger.exception("%s could not be checked; it will be retried", experiment.id)
+            logger.exception("%s could not be checked; it will be retried", round_.experiment_id)
 
 
-def _tend(s: Session, experiment: Experiment, patience: Patience) -> None:
-    if experiment.state == ExperimentState.RUNNING:
-        for round_ in rounds.in_states(s, experiment.id, RoundState.OPEN):
-            _tend_round(s, round_, patience)
-    experiment = experiments.get(s, experiment.id)
-    if not experiment.state.finished:
-        _repeat_lost_tasks(s, experiment, patience)
+def _release(s: Session, round_id: str) -> None:
+    """Leases that ran out, a batch of them; :func:`_send` calls for the work."""
+    assignments.release_lost(s, round_id, BATCH)
 
 
-def _tend_round(s: Session, round_: Round, patience: Patience) -> None:
-    """An open round: closed if that is due, else lost leases are taken back and an idle queue gets its work again."""
-    if freeze_if_due(s, round_.id) or rounds.get(s, round_.id).state != RoundState.OPEN:
-        return
-    outbox.add_all(s, TaskName.TRAIN, assignments.release_lost(s, round_.id))
-    # While all workers are busy, pending work merely waits its turn; while there are none, nobody misses a message.
-    if workers.idle(s, Queue.TRAIN, patience.gone):
-        outbox.add_all(s, TaskName.TRAIN, assignments.uncalled(s, round_.id, patience.lost))
+def _call(database: Database, patience: Patience) -> None:
+    with database.read() as s:
+        calls = overdue.calls(s, patience)
+    for begin in range(0, len(calls), BATCH):
+        with database.begin() as s:
+            for task, argument, experiment_id in calls[begin : begin + BATCH]:
+                outbox.add(s, task, argument, experiment_id)
 
 
-def _repeat_lost_tasks(s: Session, experiment: Experiment, patience: Patience) -> None:
-    """Between rounds the experiment is coordinated again; frozen rounds are aggregated, due ones evaluated again."""
-    lost_since = clock.now(s) - timedelta(seconds=patience.lost)
-    under_way = rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN)
-    if not under_way and experiment.state != ExperimentState.PAUSED:
-        _repeat(s, TaskName.COORDINATE, experiment.id, patience.forgotten, patience.gone)
-    lost = [(TaskName.AGGREGATE, round_.id) for round_ in under_way if _before(round_.frozen_at, lost_since)]
-    if _before(experiment.started_at, lost_since) and not metrics.by_round(s, experiment.id, [0]):
-        lost.append((TaskName.EVALUATE, experiment.id))
-    unevaluated = rounds.unevaluated(s, experiment)
-    lost += [(TaskName.EVALUATE, round_.id) for round_ in unevaluated if _before(round_.committed_at, lost_since)]
-    for task, argument in lost:
-        _repeat(s, task, argument, patience.lost, patience.gone)
-
-
-def _before(moment: datetime | None, limit: datetime) -> bool:
-    return moment is not None and moment < limit
-
-
-def _repeat(s: Session, task: TaskName, argument: str, seconds: float, gone: float) -> None:
-    """Sends the task again unless a worker has it in hand, or a message for it waits or is younger than ``seconds``."""
-    if task_runs.held(s, task, argument, gone) is None and not outbox.waiting(s, task, argument, seconds):
-        outbox.add(s, task, argument)
+def _send(database: Database) -> None:
+    with database.read() as s:
+        idle = outbox.idle(s, UNSENT_SECONDS)
+    for begin in range(0, len(idle), BATCH):
+        database.send(idle[begin : begin + BATCH])
+    if not idle:
+        database.send(())  # the next experiments may start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -17,19 +18,24 @@ from ferret_core.protocol.tasks import TaskName
 from ferret_db import clock
 from ferret_db.engine import checkpoints, lifecycle
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.repositories import assignments, contributions, events, experiments, ledger, outbox
+from ferret_db.repositories import assignments, contributions, events, experiments, ledger, outbox, service
 from ferret_db.repositories import metrics as metric_rows
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories._swap import swap
 from ferret_db.repositories.experiments import spec_of
-from ferret_db.tables import Experiment, LedgerEntry, Round, new_id
+from ferret_db.tables import Experiment, LedgerEntry, Round
+
+Task = tuple[RoundTask, ParticipantKind, str | None]
+"""What a participant is to do, of which kind it is, and a real one's id."""
+
+NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def open_round(
     s: Session,
     experiment_id: str,
     number: int,
-    tasks: Sequence[tuple[RoundTask, ParticipantKind, str | None]],
+    tasks: Sequence[Task],
     deadline_seconds: float,
     bytes_down_each: int,
     needed: int | None = None,
@@ -40,29 +46,58 @@ def open_round(
     all if not given. A round that is already open, frozen or committed is returned as it is, and after an abandoned one
     comes the next attempt; ``experiment.conflict`` unless the experiment runs and this round is next.
     """
-    experiment = experiments.lock(s, experiment_id)
-    last = round_rows.latest(s, experiment_id, number)
-    if last is not None and last.state != RoundState.ABANDONED:
-        return last
-    base_digest = _base_of_next(experiment, number)
-    opened_at = clock.now(s)
-    round_ = Round(
-        experiment_id=experiment_id,
-        number=number,
-        attempt=1 if last is None else last.attempt + 1,
-        base_digest=base_digest,
-        opened_at=opened_at,
-        deadline_at=opened_at + timedelta(seconds=deadline_seconds),
-        needed=needed,
-        bytes_down=bytes_down_each * len(tasks),
-    )
-    round_rows.add(s, round_)
-    rows = [_assignment(round_, *task) for task in tasks]
-    assignments.add_all(s, rows)
-    data = {"participants": len(tasks), "attempt": round_.attempt, "deadline_at": round_.deadline_at.isoformat()}
-    events.add(s, experiment_id, "round.opened", round=number, data=data)
-    outbox.add_all(s, TaskName.TRAIN, [row["id"] for row in rows if row["kind"] == ParticipantKind.SIMULATED])
+    round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down_each * len(tasks), needed)
+    if begun:
+        assignments.add_all(s, assignment_rows(round_, tasks))
+        _opened(s, round_, deadline_seconds, len(tasks))
     return round_
+
+
+def announce_round(
+    s: Session,
+    experiment_id: str,
+    number: int,
+    population: Sequence[str],
+    deadline_seconds: float,
+    bytes_down: int,
+    needed: int | None = None,
+) -> Round:
+    """The same for more participants than one transaction should add: the round is opening, and has none yet.
+
+    ``population`` names the real participants that it is drawn from, beside the simulated ones. Each :func:`fill_round`
+    adds some, and :func:`open_announced` has the round begin. All three may be repeated.
+    """
+    opening = RoundState.OPENING, list(population)
+    round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down, needed, *opening)
+    if begun:
+        outbox.add(s, TaskName.COORDINATE, experiment_id)
+    return round_
+
+
+def assignment_rows(round_: Round, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+    """What :func:`fill_round` adds for all of the round's tasks, in their order."""
+    return [_assignment(round_, *task) for task in enumerate(tasks)]
+
+
+def fill_round(s: Session, round_: Round, rows: Sequence[dict[str, Any]]) -> bool:
+    """Adds some of the round's pending assignments, if they are not there; False if the round is not opening."""
+    experiments.lock(s, round_.experiment_id)
+    if round_rows.get(s, round_.id).state != RoundState.OPENING:
+        return False
+    assignments.add_missing(s, rows)
+    return True
+
+
+def open_announced(s: Session, round_id: str, participants: int, deadline_seconds: float) -> None:
+    """opening → open, now that all of its assignments are there: the time to the deadline begins."""
+    experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
+    round_ = round_rows.get(s, round_id)
+    if round_.state != RoundState.OPENING or experiment.state != ExperimentState.RUNNING:
+        return
+    deadline_at = service.time_ahead(s) + timedelta(seconds=deadline_seconds)
+    opened = swap(s, round_, RoundState.OPEN, opened_at=clock.utcnow(), deadline_at=deadline_at, population=None)
+    if opened is not None:
+        _opened(s, opened, deadline_seconds, participants)
 
 
 def freeze_if_due(s: Session, round_id: str) -> bool:
@@ -84,9 +119,9 @@ def close_if_due(s: Session, experiment: Experiment, round_: Round, counts: Mapp
     accepted = counts.get(AssignmentState.ACCEPTED, 0)
     waiting = counts.get(AssignmentState.PENDING, 0) + counts.get(AssignmentState.LEASED, 0)
     needed = round_.needed or sum(counts.values())
-    if accepted < needed and waiting and clock.now(s) < round_.deadline_at:
+    if accepted < needed and waiting and service.time(s) < round_.deadline_at:
         return False
-    quorum = federation.quorum_size(spec_of(experiment).round.quorum, needed)
+    quorum = federation.quorum(spec_of(experiment), needed)
     if accepted >= quorum:
         return _freeze(s, round_)
     rejected = assignments.first_error(s, round_.id)
@@ -106,11 +141,13 @@ def commit_round(
     update_size: int,
     artifacts: Sequence[ArtifactFile],
     metrics: Mapping[str, float],
+    absurd: Mapping[str, Sequence[str]] = NOTHING,
 ) -> bool:
     """frozen → committed: the model with ``digest`` is the experiment's; False if it was not frozen (any more).
 
     Stores the ledger entry, the checkpoint's files and ``metrics`` beside the round's own ``bytes_up`` and
     ``bytes_down``, and calls for the evaluation where it is due. To open the next round is left to the caller.
+    ``absurd`` names, by participant, the figures of its own that were left out of ``metrics``.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
@@ -118,7 +155,9 @@ def commit_round(
         return False
     if swap(s, round_, RoundState.COMMITTED, digest=digest, committed_at=clock.utcnow()) is None:
         return False
-    number = round_.number
+    number, clipped = round_.number, dict(record.get("clipped", ()))
+    contributions.note_factors(s, round_.id, clipped)
+    _refuse(s, round_, {participant: why for participant, _, why in record.get("refused", ())})
     experiments.advance(s, experiment.id, number, digest)
     ledger.add(
         s,
@@ -133,11 +172,13 @@ def commit_round(
     )
     points = {"bytes_up": round_.bytes_up, "bytes_down": round_.bytes_down, **metrics}
     metric_rows.add(s, experiment.id, number, points)
-    events.add(s, experiment.id, "round.committed", round=number, data={"digest": digest, "metrics": points})
+    notes = {"clipped": clipped, "absurd": {name: list(names) for name, names in absurd.items()}}
+    data = {"digest": digest, "metrics": points, **{name: note for name, note in notes.items() if note}}
+    events.add(s, experiment.id, "round.committed", round=number, data=data)
     if artifacts:
         checkpoints.add(s, experiment.id, number, artifacts)
     if federation.evaluation_due(spec_of(experiment), number):
-        outbox.add(s, TaskName.EVALUATE, round_id)
+        outbox.add(s, TaskName.EVALUATE, round_id, experiment.id)
     return True
 
 
@@ -150,6 +191,24 @@ def give_up(s: Session, round_id: str, error: FerretError) -> None:
     round_ = round_rows.get(s, round_id)
     if round_.state == RoundState.FROZEN:
         _miss(s, experiment, round_, error)
+
+
+def undo(s: Session, round_id: str, error: FerretError) -> None:
+    """frozen → abandoned, because it would have broken the model, which is still its base: the next attempt follows.
+
+    ``refused`` among the error's members, reasons by participant, are rejected and sit the next attempt out. After the
+    last the experiment fails with ``error``. Nothing happens to a round that is not frozen.
+    """
+    experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
+    round_ = round_rows.get(s, round_id)
+    if round_.state != RoundState.FROZEN:
+        return
+    contributors = [row.participant for row in contributions.of_round(s, round_id)]
+    refused = dict(error.members.get("refused", {}))
+    _refuse(s, round_, refused)
+    data = {"detail": error.detail, "contributors": contributors, "refused": refused}
+    events.add(s, experiment.id, "round.undone", round=round_.number, data=data)
+    _miss(s, experiment, round_, error)
 
 
 def record_evaluation(s: Session, experiment_id: str, number: int, metrics: Mapping[str, float]) -> None:
@@ -168,6 +227,15 @@ def record_evaluation(s: Session, experiment_id: str, number: int, metrics: Mapp
     outbox.add(s, TaskName.COORDINATE, experiment_id)
 
 
+def _refuse(s: Session, round_: Round, reasons: Mapping[str, str]) -> None:
+    """The round leaves these participants' contributions out."""
+    errors = {name: FerretError("contribution.out_of_bounds", why) for name, why in reasons.items()}
+    assignments.refuse(s, round_.id, {name: error.to_json() for name, error in errors.items()})
+    for name, error in errors.items():
+        data = {"participant": name, "code": error.code, "detail": error.detail}
+        events.add(s, round_.experiment_id, "contribution.rejected", round=round_.number, data=data)
+
+
 def _miss(s: Session, experiment: Experiment, round_: Round, error: FerretError) -> None:
     """Gives the attempt up; the next one starts from the same model."""
     if round_.attempt >= spec_of(experiment).round.attempts:
@@ -175,6 +243,44 @@ def _miss(s: Session, experiment: Experiment, round_: Round, error: FerretError)
         return
     lifecycle.abandon_round(s, round_, error.to_json())
     outbox.add(s, TaskName.COORDINATE, experiment.id)
+
+
+def _begin(
+    s: Session,
+    experiment_id: str,
+    number: int,
+    deadline_seconds: float,
+    bytes_down: int,
+    needed: int | None,
+    state: RoundState = RoundState.OPEN,
+    population: list[str] | None = None,
+) -> tuple[Round, bool]:
+    """The round, and whether this call began it."""
+    experiment = experiments.lock(s, experiment_id)
+    last = round_rows.latest(s, experiment_id, number)
+    if last is not None and last.state != RoundState.ABANDONED:
+        return last, False
+    opened_at = clock.now(s)
+    round_ = Round(
+        experiment_id=experiment_id,
+        number=number,
+        attempt=1 if last is None else last.attempt + 1,
+        state=state,
+        base_digest=_base_of_next(experiment, number),
+        opened_at=opened_at,
+        deadline_at=service.time_ahead(s, opened_at) + timedelta(seconds=deadline_seconds),
+        needed=needed,
+        population=population,
+        bytes_down=bytes_down,
+    )
+    return round_rows.add(s, round_), True
+
+
+def _opened(s: Session, round_: Round, deadline_seconds: float, participants: int) -> None:
+    deadline_at = round_.opened_at + timedelta(seconds=deadline_seconds)
+    data = {"participants": participants, "attempt": round_.attempt, "deadline_at": deadline_at.isoformat()}
+    events.add(s, round_.experiment_id, "round.opened", round=round_.number, data=data)
+    outbox.touch(s, round_.experiment_id)
 
 
 def _base_of_next(experiment: Experiment, number: int) -> str:
@@ -188,9 +294,12 @@ def _base_of_next(experiment: Experiment, number: int) -> str:
     return experiment.digest
 
 
-def _assignment(round_: Round, task: RoundTask, kind: ParticipantKind, participant_id: str | None) -> dict[str, Any]:
+def _assignment(round_: Round, place: int, what: Task) -> dict[str, Any]:
+    """Its id sorts by its place: those drawn first are called first."""
+    task, kind, participant_id = what
+    first = int(round_.id.removeprefix("rnd_"), 16) >> 1
     return {
-        "id": new_id("asg"),
+        "id": f"asg_{first + place:016x}",
         "experiment_id": round_.experiment_id,
         "round_id": round_.id,
         "round": round_.number,
@@ -209,5 +318,6 @@ def _freeze(s: Session, round_: Round) -> bool:
     assignments.expire(s, round_.id)
     data = {"accepted": len(accepted), "frozen_digest": digest}
     events.add(s, round_.experiment_id, "round.frozen", round=round_.number, data=data)
-    outbox.add(s, TaskName.AGGREGATE, round_.id)
+    outbox.withdraw(s, round_.experiment_id, [TaskName.TRAIN])
+    outbox.add(s, TaskName.AGGREGATE, round_.id, round_.experiment_id)
     return True

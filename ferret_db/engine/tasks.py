@@ -31,6 +31,8 @@ REFUSED = frozenset({"lease.lost", "round.closed", "experiment.conflict", "worke
 """Ends that are no failures: the work is no longer wanted, or was returned."""
 TRANSIENT = frozenset({"storage.full"})
 """Errors of the environment: the same task can succeed once they are fixed."""
+LIMITS = frozenset({"memory.exhausted", "task.too_long"})
+"""Reasons for which a worker ends its own process in the middle of a task."""
 _BURIAL_SECONDS = 60.0
 
 
@@ -67,8 +69,10 @@ def begin(
     try:
         subject = subject_of(s, task, argument)
     except FerretError as error:
+        outbox.drop(s, task, argument)
         logger.info("the subject of %s no longer exists: %s", task, error.detail)
         return None
+    sent_at = outbox.take(s, task, argument)
     run = task_runs.get(s, task, argument)
     if _in_other_hands(s, task, argument, who, gone):
         if run is not None:
@@ -79,7 +83,7 @@ def begin(
         return None
     if not _taken(s, run, task, argument, subject, who):
         return begin(s, task, argument, who, strikes=strikes, gone=gone)
-    workers.seen(s, who, task, argument)
+    workers.seen(s, who, task, argument, sent_at)
     return subject
 
 
@@ -102,7 +106,7 @@ def done(s: Session, task: TaskName, argument: str, who: Identity) -> None:
         return
     task_runs.drop(s, run)
     if run.called_again:
-        outbox.add(s, task, argument)
+        outbox.add(s, task, argument, run.experiment_id)
 
 
 def released(s: Session, task: TaskName, argument: str, who: Identity, *, again: bool = False) -> None:
@@ -117,7 +121,7 @@ def released(s: Session, task: TaskName, argument: str, who: Identity, *, again:
     else:
         _let_go(s, run, who, attempts=run.attempts - 1)
     if again or (mine and run.called_again):
-        outbox.add(s, task, argument)
+        outbox.add(s, task, argument, run.experiment_id)
 
 
 def failed(s: Session, task: TaskName, argument: str, who: Identity, error: FerretError, *, strike: bool) -> None:
@@ -128,22 +132,47 @@ def failed(s: Session, task: TaskName, argument: str, who: Identity, error: Ferr
         _let_go(s, run, who, attempts=run.attempts - (not strike), error=error.to_json())
 
 
-def recover(s: Session, gone: float = GONE_SECONDS) -> None:
-    """What workers had in hand that have not been seen for ``gone`` seconds is called for again at once."""
-    for run in task_runs.orphaned(s, gone):
-        if not task_runs.let_go(s, run):
-            continue
-        if run.task == TaskName.TRAIN:
-            _end_lease(s, run.argument)
-        else:
-            outbox.add(s, run.task, run.argument)
+def ended_process(
+    s: Session, task: TaskName, argument: str, who: Identity, *, error: FerretError | None, strikes: int
+) -> None:
+    """The worker ends its process since the task would not end: because of ``error``, or nobody wants it any more.
+
+    An error is a strike. With ``strikes`` of them in all its tasks the experiment fails: it could end as many
+    processes as it has clients. Otherwise the task is called for again.
+    """
+    if error is None:
+        released(s, task, argument, who)
+    else:
+        failed(s, task, argument, who, error, strike=True)
+    workers.leave(s, who.id)
+    if error is None:
+        return
+    experiment = experiments.lock(s, subject_of(s, task, argument).experiment)
+    if experiment.state.finished:
+        return
+    if task_runs.strikes(s, experiment.id, LIMITS) >= strikes:
+        lifecycle.fail(s, experiment.id, error)
+    elif task == TaskName.TRAIN:
+        _end_lease(s, argument)
+    else:
+        outbox.add(s, task, argument, experiment.id)
+
+
+def recover(s: Session, run: TaskRun) -> None:
+    """What a worker had in hand that is gone is called for again at once; see ``task_runs.orphaned``."""
+    if not task_runs.let_go(s, run):
+        return
+    if run.task == TaskName.TRAIN:
+        _end_lease(s, run.argument)
+    else:
+        outbox.add(s, run.task, run.argument, run.experiment_id)
 
 
 def _end_lease(s: Session, assignment_id: str) -> None:
     """Makes the assignment free for others, and calls them."""
     assignment = assignment_rows.get(s, assignment_id)
     if assignment.state == AssignmentState.PENDING:  # its worker died before it could lease it
-        outbox.add(s, TaskName.TRAIN, assignment_id)
+        outbox.add(s, TaskName.TRAIN, assignment_id, assignment.experiment_id)
     elif assignment.state == AssignmentState.LEASED:
         with suppress(FerretError):  # whose lease has run out, which is seen to elsewhere
             assignments.give_back(s, assignment_id, assignment.fence)

@@ -21,7 +21,7 @@ REPAIR_SECONDS = 60.0
 
 def call_for_repair(s: Session, experiment_id: str) -> None:
     """Has a worker check the experiment's files and rebuild the damaged ones, unless one was told so a minute ago."""
-    if not outbox.waiting(s, TaskName.REPAIR, experiment_id, REPAIR_SECONDS):
+    if not outbox.waits(s, TaskName.REPAIR, experiment_id, REPAIR_SECONDS):
         outbox.add(s, TaskName.REPAIR, experiment_id)
 
 

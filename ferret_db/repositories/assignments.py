@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
-from ferret_core.protocol.tasks import TaskName
 from ferret_db.clock import utcnow
-from ferret_db.repositories import outbox
+from ferret_db.repositories._upsert import insert as upsert
 from ferret_db.tables import Assignment, Experiment, Round
 
 _FRESH: dict[str, Any] = {"populate_existing": True}
@@ -24,6 +23,17 @@ _UNFINISHED = [state for state in AssignmentState if not state.finished]
 def add_all(s: Session, rows: Sequence[dict[str, Any]]) -> None:
     """Inserts rows given as columns by name: a thousand as objects would take several times as long."""
     s.execute(insert(Assignment), rows)
+
+
+def add_missing(s: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """The same, but for participants that have an assignment in the round already."""
+    # On the connection: the ORM would take several times as long, and the write lock with it.
+    s.connection().execute(upsert(s, Assignment).on_conflict_do_nothing(), rows)
+
+
+def participants(s: Session, round_id: str) -> set[str]:
+    """The names of those who have an assignment in the round."""
+    return set(s.scalars(select(Assignment.participant).where(Assignment.round_id == round_id)))
 
 
 def get(s: Session, assignment_id: str, *, lock: bool = False) -> Assignment:
@@ -96,28 +106,17 @@ def take_back(s: Session, round_id: str) -> None:
     _take_from_holders(s, round_id, AssignmentState.PENDING)
 
 
-def release_lost(s: Session, round_id: str) -> list[str]:
-    """leased → pending where the lease ran out; returns the ids of those that our own workers train."""
+def release_lost(s: Session, round_id: str, limit: int) -> int:
+    """leased → pending where the lease ran out, ``limit`` at most; how many there were."""
+    ran_out = select(Assignment.id).where(Assignment.round_id == round_id, _ran_out()).limit(limit)
     released = s.execute(
         update(Assignment)
-        .where(Assignment.round_id == round_id, _ran_out())
+        .where(Assignment.id.in_(ran_out), _ran_out())
         .values(state=AssignmentState.PENDING, version=Assignment.version + 1, lease_until=None)
-        .returning(Assignment.id, Assignment.kind),
+        .returning(Assignment.id),
         execution_options=_UNSYNCHRONISED,
     )
-    return sorted(id for id, kind in released if kind == ParticipantKind.SIMULATED)
-
-
-def waiting_simulated(s: Session, round_id: str) -> list[str]:
-    """The ids of what the round has waiting for our own workers."""
-    return list(s.scalars(select(Assignment.id).where(_waiting_simulated(round_id)).order_by(Assignment.id)))
-
-
-def uncalled(s: Session, round_id: str, seconds: float) -> list[str]:
-    """Of these, the ones with no message that is unsent or younger than ``seconds``."""
-    called = outbox.called(s, TaskName.TRAIN, Assignment.id, seconds)
-    query = select(Assignment.id).where(_waiting_simulated(round_id), ~called)
-    return list(s.scalars(query.order_by(Assignment.id)))
+    return len(released.all())
 
 
 def untrained_since(s: Session, experiment_id: str) -> datetime | None:
@@ -143,6 +142,34 @@ def first_error(s: Session, round_id: str) -> dict[str, Any] | None:
     return s.scalars(query).one_or_none()
 
 
+def refuse(s: Session, round_id: str, refused: Mapping[str, dict[str, Any]]) -> None:
+    """accepted → rejected, for participants whose contribution the round left out, with their errors by name."""
+    for participant, error in refused.items():
+        accepted = Assignment.participant == participant, Assignment.state == AssignmentState.ACCEPTED
+        s.execute(
+            update(Assignment)
+            .where(Assignment.round_id == round_id, *accepted)
+            .values(state=AssignmentState.REJECTED, version=Assignment.version + 1, error=error),
+            execution_options=_UNSYNCHRONISED,
+        )
+
+
+def sitting_out(s: Session, experiment_id: str, number: int, attempt: int) -> set[str]:
+    """Who failed in the attempt before this one at the round: rejected, or a real participant that never reported."""
+    silent = and_(
+        Round.frozen_at.is_(None),
+        Assignment.state == AssignmentState.EXPIRED,
+        Assignment.kind == ParticipantKind.EDGE,
+    )
+    query = (
+        select(Assignment.participant)
+        .join(Round, Round.id == Assignment.round_id)
+        .where(Round.experiment_id == experiment_id, Round.number == number, Round.attempt == attempt - 1)
+        .where(or_(Assignment.state == AssignmentState.REJECTED, silent))
+    )
+    return set(s.scalars(query))
+
+
 def _take_from_holders(s: Session, round_id: str, after: AssignmentState) -> None:
     s.execute(
         update(Assignment)
@@ -150,11 +177,6 @@ def _take_from_holders(s: Session, round_id: str, after: AssignmentState) -> Non
         .values(state=after, version=Assignment.version + 1, fence=Assignment.fence + 1, lease_until=None),
         execution_options=_UNSYNCHRONISED,
     )
-
-
-def _waiting_simulated(round_id: str) -> ColumnElement[bool]:
-    waiting = and_(Assignment.state == AssignmentState.PENDING, Assignment.kind == ParticipantKind.SIMULATED)
-    return and_(Assignment.round_id == round_id, waiting)
 
 
 def _ran_out() -> ColumnElement[bool]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.states import RoundState
+from ferret_core.protocol.states import AssignmentState, RoundState
 from ferret_db.pagination import Page, page, seek
 from ferret_db.tables import Assignment, Contribution, Round
 
@@ -52,11 +53,27 @@ def of_experiment(s: Session, experiment_id: str) -> list[Contribution]:
     return list(s.scalars(query.order_by(Contribution.round, Contribution.participant)))
 
 
+def note_factors(s: Session, round_id: str, factors: Mapping[str, float]) -> None:
+    """Notes by what factor each clipped participant's contribution to the round counted."""
+    for participant, factor in factors.items():
+        s.execute(
+            update(Contribution)
+            .where(Contribution.round_id == round_id, Contribution.participant == participant)
+            .values(factor=factor),
+            execution_options={"synchronize_session": False},
+        )
+
+
 def memory_of(s: Session, experiment_id: str, participant: str, before: int) -> str | None:
-    """The digest of what a simulated client kept from the last of its rounds that was committed ``before`` a round."""
+    """The digest of what a simulated client kept from the last of its rounds that was committed ``before`` a round.
+
+    A round that left its contribution out is none of these.
+    """
     query = (
         select(Contribution.memory_digest)
         .join(Round, Round.id == Contribution.round_id)
+        .join(Assignment, Assignment.id == Contribution.assignment_id)
+        .where(Assignment.state == AssignmentState.ACCEPTED)
         .where(Contribution.experiment_id == experiment_id, Contribution.participant == participant)
         .where(Round.state == RoundState.COMMITTED, Contribution.round < before)
         .order_by(Contribution.round.desc())

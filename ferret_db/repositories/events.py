@@ -23,6 +23,7 @@ EventType = Literal[
     "round.frozen",
     "round.committed",
     "round.evaluated",
+    "round.undone",
     "round.abandoned",
     "contribution.accepted",
     "contribution.rejected",

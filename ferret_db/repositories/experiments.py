@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.pagination import Page, page, seek
-from ferret_db.tables import Assignment, Base, Experiment, OutboxMessage, Round
+from ferret_db.tables import Base, Experiment
 
 _FRESH = {"populate_existing": True}
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
@@ -47,6 +47,7 @@ def add(
         dataset=spec.dataset.name,
         rounds=spec.rounds,
         participants=spec.participants.simulated + spec.participants.edge,
+        real_participants=spec.participants.edge,
         cloned_from=cloned_from,
         idempotency_key=idempotency_key,
         idempotency_digest=idempotency_digest,
@@ -95,19 +96,6 @@ def unfinished(s: Session) -> list[Experiment]:
     return list(s.scalars(query.order_by(Experiment.created_at, Experiment.id)))
 
 
-def lock_unfinished(s: Session) -> list[Experiment]:
-    """All unfinished experiments that no other transaction has locked, locked."""
-    return list(
-        s.scalars(
-            select(Experiment)
-            .where(Experiment.state.in_(_UNFINISHED))
-            .order_by(Experiment.id)
-            .with_for_update(key_share=True, skip_locked=True),
-            execution_options=_FRESH,
-        )
-    )
-
-
 def by_idempotency_key(s: Session, key: str) -> Experiment:
     """The experiment that was submitted with ``key``; the caller knows that there is one."""
     return s.scalars(select(Experiment).where(Experiment.idempotency_key == key)).one()
@@ -131,8 +119,6 @@ def change(s: Session, experiment_id: str, **values: Any) -> Experiment:
 
 def delete(s: Session, experiment_id: str) -> None:
     """Deletes the experiment, which the caller has locked, and every row that belongs to it."""
-    messages = Base.metadata.tables[OutboxMessage.__tablename__]
-    s.execute(messages.delete().where(_concerns(messages.c.argument, experiment_id)))
     for table in reversed(Base.metadata.sorted_tables):
         if "experiment_id" in table.c:
             s.execute(table.delete().where(table.c.experiment_id == experiment_id))
@@ -160,13 +146,6 @@ def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | No
 def count_by_state(s: Session) -> dict[ExperimentState, int]:
     query = select(Experiment.state, func.count()).group_by(Experiment.state)
     return dict(s.execute(query).all())
-
-
-def _concerns(argument: ColumnElement[str], experiment_id: str) -> ColumnElement[bool]:
-    """Whether a task's argument is the experiment, or one of its rounds or assignments."""
-    its_rounds = select(Round.id).where(Round.experiment_id == experiment_id)
-    its_assignments = select(Assignment.id).where(Assignment.experiment_id == experiment_id)
-    return or_(argument == experiment_id, argument.in_(its_rounds), argument.in_(its_assignments))
 
 
 def _unknown(experiment_id: str) -> FerretError:

@@ -1,100 +1,275 @@
-"""Task messages that commit with the change that calls for them."""
+"""Tasks that are called for: rows that commit with the change that calls for them, handed to the broker in turn.
+
+A task and its argument have one row at most. It waits, is at the broker, and is taken by a worker. Of each experiment
+at most one row per queue is at the broker: the queues stay short however much there is to do, and experiments take
+turns. Trainings have no row while they wait: a pending assignment is its own call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from datetime import timedelta
-from typing import cast
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, delete, exists, insert, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, delete, exists, func, or_, select, update
+from sqlalchemy.orm import Session, aliased
 
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
 from ferret_db import clock
-from ferret_db.tables import OutboxMessage
+from ferret_db.repositories._upsert import insert
+from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, Worker
 
-_ADDED = "ferret_outbox"
-
-
-def add(s: Session, task: TaskName, argument: str) -> None:
-    """Stores a message; ``Database.begin`` sends it after the commit."""
-    add_all(s, task, [argument])
-
-
-def add_all(s: Session, task: TaskName, arguments: Sequence[str]) -> None:
-    """Stores a message for each argument, to be sent in their order."""
-    if not arguments:
-        return
-    # An attempt counts before it is made, so that one which kills its process counts too.
-    rows = [{"task": task, "argument": argument, "attempts": 1} for argument in arguments]
-    stored = {message.argument: message for message in s.scalars(insert(OutboxMessage).returning(OutboxMessage), rows)}
-    _hand_over(s, [stored[argument] for argument in arguments])
+BATCH = 200
+"""Rows that one transaction of a sweep writes at most."""
+_TOUCHED = "ferret_outbox"
+_UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
+_AT_BROKER = and_(OutboxMessage.sent_at.is_not(None), OutboxMessage.taken_at.is_(None))
+_WAITING = and_(OutboxMessage.sent_at.is_(None), OutboxMessage.taken_at.is_(None))
 
 
-def added(s: Session) -> list[OutboxMessage]:
-    """The messages that this transaction wants sent, in order."""
-    return list(cast(list[OutboxMessage], s.info.get(_ADDED, [])))
-
-
-@contextmanager
-def savepoint(s: Session) -> Generator[None]:
-    """A savepoint for the block; undone by an exception, it takes the block's messages back too."""
-    before = added(s)
-    try:
-        with s.begin_nested():
-            yield
-    except BaseException:
-        s.info[_ADDED] = before
-        raise
-
-
-def resend(s: Session, older_than: float) -> None:
-    """Hands over again what was not sent within ``older_than`` seconds; skips what another process has in hand."""
-    unsent = (
-        select(OutboxMessage.id)
-        .where(OutboxMessage.sent_at.is_(None), OutboxMessage.created_at < clock.now(s) - timedelta(seconds=older_than))
-        .with_for_update(skip_locked=True)
+def add(s: Session, task: TaskName, argument: str, experiment_id: str | None = None) -> None:
+    """Calls for a task; its ``argument`` is the experiment if that is not given. A call that waits is not repeated."""
+    experiment_id = experiment_id or argument
+    row = insert(s, OutboxMessage).values(
+        task=task,
+        argument=argument,
+        queue=QUEUE_OF[task],
+        experiment_id=experiment_id,
+        created_at=clock.utcnow(),
+        attempts=0,
     )
-    again = s.scalars(
+    again = {"created_at": row.excluded.created_at, "sent_at": None, "taken_at": None, "attempts": 0}
+    taken = OutboxMessage.taken_at.is_not(None)
+    s.execute(row.on_conflict_do_update(index_elements=["task", "argument"], set_=again, where=taken))
+    touch(s, experiment_id)
+
+
+def touch(s: Session, experiment_id: str) -> None:
+    """Has ``Database.begin`` hand over, after the commit, what the experiment may have at the broker."""
+    cast(set[str], s.info.setdefault(_TOUCHED, set[str]())).add(experiment_id)
+
+
+def touched(s: Session) -> set[str]:
+    """The experiments of this session's calls."""
+    return set(cast(set[str], s.info.get(_TOUCHED, set[str]())))
+
+
+def take(s: Session, task: TaskName, argument: str) -> datetime | None:
+    """A worker has the task's message: when that was sent, or None for one that nobody waits for (any more)."""
+    waited = OutboxMessage.task == task, OutboxMessage.argument == argument, OutboxMessage.taken_at.is_(None)
+    taken = s.execute(
         update(OutboxMessage)
-        .where(OutboxMessage.id.in_(unsent))
-        .values(attempts=OutboxMessage.attempts + 1)
-        .returning(OutboxMessage),
-        execution_options={"synchronize_session": False, "populate_existing": True},
-    )
-    _hand_over(s, sorted(again, key=lambda message: message.id))
+        .where(*waited)
+        .values(taken_at=clock.utcnow())
+        .returning(OutboxMessage.experiment_id, OutboxMessage.sent_at),
+        execution_options=_UNSYNCHRONISED,
+    ).one_or_none()
+    if taken is None:
+        return None
+    touch(s, taken.experiment_id)
+    return taken.sent_at
 
 
-def sent(s: Session, ids: Sequence[int]) -> None:
-    """Notes that the messages were sent."""
-    s.execute(
-        update(OutboxMessage).where(OutboxMessage.id.in_(ids)).values(sent_at=clock.utcnow()),
-        execution_options={"synchronize_session": False},
-    )
-
-
-def waiting(s: Session, task: TaskName, argument: str, seconds: float) -> bool:
-    """Whether such a message is still unsent, or was added within the last ``seconds``."""
+def waits(s: Session, task: TaskName, argument: str, seconds: float) -> bool:
+    """Whether such a call is in nobody's hands yet, or was taken within the last ``seconds``."""
     return bool(s.scalar(select(called(s, task, argument, seconds))))
 
 
-def called(s: Session, task: TaskName, argument: str | SQLColumnExpression[str], seconds: float) -> ColumnElement[bool]:
+def called(s: Session, task: TaskName, argument: str | ColumnElement[str], seconds: float) -> ColumnElement[bool]:
     """The same as a condition, for an ``argument`` that may be another table's column."""
-    recent = OutboxMessage.created_at > clock.now(s) - timedelta(seconds=seconds)
+    recent = OutboxMessage.taken_at > clock.now(s) - timedelta(seconds=seconds)
     same = OutboxMessage.argument == argument, OutboxMessage.task == task
-    return exists().where(*same, or_(OutboxMessage.sent_at.is_(None), recent))
+    return exists().where(*same, or_(OutboxMessage.taken_at.is_(None), recent))
 
 
-def forget(s: Session, older_than: float) -> None:
-    """Deletes what was sent more than ``older_than`` seconds ago; what another process deletes is left to it."""
-    old = (
-        select(OutboxMessage.id)
-        .where(OutboxMessage.sent_at < clock.now(s) - timedelta(seconds=older_than))
-        .with_for_update(skip_locked=True)
+def drop(s: Session, task: TaskName, argument: str) -> None:
+    """Forgets the call: the task has begun in a way that shows elsewhere."""
+    same = OutboxMessage.task == task, OutboxMessage.argument == argument
+    s.execute(delete(OutboxMessage).where(*same), execution_options=_UNSYNCHRONISED)
+
+
+def withdraw(s: Session, experiment_id: str, tasks: Collection[TaskName]) -> None:
+    """Forgets the experiment's calls for these tasks, but those at the broker, which still take up their place."""
+    calls = OutboxMessage.experiment_id == experiment_id, OutboxMessage.task.in_(tasks), ~_AT_BROKER
+    s.execute(delete(OutboxMessage).where(*calls), execution_options=_UNSYNCHRONISED)
+
+
+def due(s: Session, experiments: Collection[str], places: int) -> bool:
+    """Whether :func:`claim` would find something."""
+    return bool(_calls(s, experiments) or _trainings(s, experiments) or _admitted(s, places))
+
+
+def claim(s: Session, experiments: Collection[str], places: int) -> list[OutboxMessage]:
+    """What is to be handed to the broker now, noted as sent: the next message of each queue of these experiments, and
+    those that start the next experiments. At most ``places`` simulated experiments run at once, in the order of their
+    submission; one with real participants takes up no place.
+    """
+    sent = _send(s, _calls(s, experiments))
+    return sent + _send_trainings(s, _trainings(s, experiments)) + _send(s, _admitted(s, places))
+
+
+def unclaim(s: Session, messages: Sequence[OutboxMessage]) -> None:
+    """The broker did not take these: they wait again."""
+    ids = [message.id for message in messages]
+    s.execute(
+        update(OutboxMessage).where(OutboxMessage.id.in_(ids), _AT_BROKER).values(sent_at=None),
+        execution_options=_UNSYNCHRONISED,
     )
-    s.execute(delete(OutboxMessage).where(OutboxMessage.id.in_(old)), execution_options={"synchronize_session": False})
 
 
-def _hand_over(s: Session, messages: Sequence[OutboxMessage]) -> None:
-    cast(list[OutboxMessage], s.info.setdefault(_ADDED, [])).extend(messages)
+def idle(s: Session, older_than: float) -> Sequence[str]:
+    """Experiments with a call that was not handed over for so many seconds, although its place is free."""
+    old = OutboxMessage.created_at < clock.now(s) - timedelta(seconds=older_than)
+    waiting = (
+        select(OutboxMessage.experiment_id)
+        .outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
+        .where(_WAITING, old, _startable(), ~_occupied(OutboxMessage.experiment_id, OutboxMessage.queue))
+    )
+    untrained = (
+        select(Round.experiment_id)
+        .join(Experiment, Experiment.id == Round.experiment_id)
+        .where(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
+        .where(exists().where(Assignment.round_id == Round.id, *_uncalled()))
+        .where(~_occupied(Round.experiment_id, Queue.TRAIN))
+    )
+    return s.scalars(waiting.union(untrained)).all()
+
+
+def lost(s: Session, older_than: float, overtaken: float, drained: Collection[Queue]) -> Sequence[int]:
+    """The ids of messages that the broker no longer has, a batch of them.
+
+    They were sent more than ``older_than`` seconds ago and no worker took them, although their queue is ``drained`` or
+    a worker took one that was sent ``overtaken`` seconds later.
+    """
+    gone: list[ColumnElement[bool]] = [OutboxMessage.queue == queue for queue in drained]
+    for queue, newest in s.execute(select(Worker.queue, func.max(Worker.message_sent_at)).group_by(Worker.queue)):
+        if newest is not None:
+            before = OutboxMessage.sent_at < newest - timedelta(seconds=overtaken)
+            gone.append(and_(OutboxMessage.queue == queue, before))
+    if not gone:
+        return []
+    old = OutboxMessage.sent_at < clock.now(s) - timedelta(seconds=older_than)
+    return s.scalars(select(OutboxMessage.id).where(_AT_BROKER, old, or_(*gone)).limit(BATCH)).all()
+
+
+def recall(s: Session, ids: Sequence[int]) -> None:
+    """Lost messages wait again; a training's call is forgotten: its assignment says whether it is still wanted."""
+    these = OutboxMessage.id.in_(ids), _AT_BROKER
+    for experiment_id in s.scalars(select(OutboxMessage.experiment_id).where(*these).distinct()):
+        touch(s, experiment_id)
+    trainings = delete(OutboxMessage).where(*these, OutboxMessage.task == TaskName.TRAIN)
+    s.execute(trainings, execution_options=_UNSYNCHRONISED)
+    s.execute(update(OutboxMessage).where(*these).values(sent_at=None), execution_options=_UNSYNCHRONISED)
+
+
+def spent(s: Session, seconds: float, training_seconds: float) -> Sequence[int]:
+    """The ids of calls that were taken more than ``seconds`` ago, a batch of them.
+
+    One for a training is spent after ``training_seconds``: where nothing came of it, its assignment calls again.
+    """
+    now = clock.now(s)
+    training = and_(
+        OutboxMessage.task == TaskName.TRAIN, OutboxMessage.taken_at < now - timedelta(seconds=training_seconds)
+    )
+    old = OutboxMessage.taken_at < now - timedelta(seconds=seconds)
+    return s.scalars(select(OutboxMessage.id).where(or_(old, training)).limit(BATCH)).all()
+
+
+def forget(s: Session, ids: Sequence[int]) -> None:
+    """Deletes these calls, unless they were made again meanwhile."""
+    these = OutboxMessage.id.in_(ids), OutboxMessage.taken_at.is_not(None)
+    gone = delete(OutboxMessage).where(*these).returning(OutboxMessage.experiment_id)
+    for experiment_id in s.scalars(gone, execution_options=_UNSYNCHRONISED):
+        touch(s, experiment_id)
+
+
+def _calls(s: Session, experiments: Collection[str]) -> list[int]:
+    """The ids of the oldest waiting call of each experiment in each queue where none of its messages is."""
+    query = (
+        select(OutboxMessage.experiment_id, OutboxMessage.queue, OutboxMessage.id)
+        .outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
+        .where(OutboxMessage.experiment_id.in_(experiments), _WAITING, _startable())
+        .where(~_occupied(OutboxMessage.experiment_id, OutboxMessage.queue))
+        .order_by(OutboxMessage.created_at, OutboxMessage.id)
+    )
+    first = dict[tuple[str, Queue], int]()
+    for experiment_id, queue, call in s.execute(query):
+        first.setdefault((experiment_id, queue), call)
+    return list(first.values())
+
+
+def _trainings(s: Session, experiments: Collection[str]) -> list[tuple[str, str]]:
+    """By experiment, the next assignment for our own workers where no call for one is at the broker."""
+    following = select(Assignment.id).where(Assignment.round_id == Round.id, *_uncalled())
+    query = (
+        select(Round.experiment_id, following.order_by(Assignment.id).limit(1).correlate(Round).scalar_subquery())
+        .join(Experiment, Experiment.id == Round.experiment_id)
+        .where(Round.experiment_id.in_(experiments), Round.state == RoundState.OPEN)
+        .where(Experiment.state == ExperimentState.RUNNING, ~_occupied(Round.experiment_id, Queue.TRAIN))
+    )
+    return [(experiment_id, assignment_id) for experiment_id, assignment_id in s.execute(query) if assignment_id]
+
+
+def _admitted(s: Session, places: int) -> list[int]:
+    """The ids of the calls that start the next queued experiments."""
+    starting = OutboxMessage.task == TaskName.COORDINATE, Experiment.state == ExperimentState.QUEUED
+    simulated = Experiment.real_participants == 0
+    calls = select(OutboxMessage.id).join(Experiment, Experiment.id == OutboxMessage.experiment_id)
+    under_way = calls.where(*starting, simulated, OutboxMessage.sent_at.is_not(None))
+    running = select(Experiment.id).where(Experiment.state == ExperimentState.RUNNING, simulated)
+    taken = [s.scalar(select(func.count()).select_from(query.subquery())) or 0 for query in (under_way, running)]
+    waiting = calls.where(*starting, _WAITING).order_by(Experiment.created_at, Experiment.id)
+    free = max(0, min(places - sum(taken), BATCH))
+    admitted = list(s.scalars(waiting.where(simulated).limit(free))) if free else []
+    return admitted + list(s.scalars(waiting.where(Experiment.real_participants > 0).limit(BATCH)))
+
+
+def _send(s: Session, ids: Sequence[int]) -> list[OutboxMessage]:
+    # An attempt counts before it is made, so that one which kills its process counts too.
+    sent = (
+        update(OutboxMessage)
+        .where(OutboxMessage.id.in_(ids), _WAITING)
+        .values(sent_at=clock.utcnow(), attempts=OutboxMessage.attempts + 1)
+        .returning(OutboxMessage)
+    )
+    options = _UNSYNCHRONISED | {"populate_existing": True}
+    return sorted(s.scalars(sent, execution_options=options), key=lambda message: message.id) if ids else []
+
+
+def _send_trainings(s: Session, trainings: Sequence[tuple[str, str]]) -> list[OutboxMessage]:
+    sent = list[OutboxMessage]()
+    for experiment_id, argument in trainings:
+        row = insert(s, OutboxMessage).values(
+            task=TaskName.TRAIN,
+            argument=argument,
+            queue=QUEUE_OF[TaskName.TRAIN],
+            experiment_id=experiment_id,
+            created_at=clock.utcnow(),
+            sent_at=clock.utcnow(),
+            attempts=1,
+        )
+        sent += s.scalars(row.on_conflict_do_nothing().returning(OutboxMessage))
+    return sent
+
+
+def _startable() -> ColumnElement[bool]:
+    """Whether it is not the call that starts a queued experiment, which :func:`_admitted` hands over."""
+    queued = Experiment.state.is_not_distinct_from(ExperimentState.QUEUED)
+    return ~and_(queued, OutboxMessage.task == TaskName.COORDINATE)
+
+
+def _uncalled() -> tuple[ColumnElement[bool], ...]:
+    """Assignments that wait for our own workers, without a call yet."""
+    call = exists().where(OutboxMessage.task == TaskName.TRAIN, OutboxMessage.argument == Assignment.id)
+    pending = Assignment.state == AssignmentState.PENDING
+    return pending, Assignment.kind == ParticipantKind.SIMULATED, ~call
+
+
+def _occupied(
+    experiment_id: SQLColumnExpression[str], queue: Queue | SQLColumnExpression[Queue]
+) -> ColumnElement[bool]:
+    """Whether a message of the experiment is at the broker in this queue."""
+    ahead = aliased(OutboxMessage)
+    at_broker = ahead.sent_at.is_not(None), ahead.taken_at.is_(None)
+    return exists().where(ahead.experiment_id == experiment_id, ahead.queue == queue, *at_broker)

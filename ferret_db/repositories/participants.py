@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import timedelta
 
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -76,15 +76,28 @@ def seen(s: Session, participant_id: str) -> None:
     )
 
 
+def check_code(s: Session, code: str) -> None:
+    """Raises ``enrolment.invalid`` as :func:`enrol` would, without taking the code."""
+    if s.scalars(select(Enrolment.id).where(*_good(code))).one_or_none() is None:
+        raise _no_code()
+
+
 def _use(s: Session, code: str) -> str:
-    good = Enrolment.code_hash == _hash(code), Enrolment.used_at.is_(None), Enrolment.expires_at > clock.utcnow()
     experiment_id = s.scalars(
-        update(Enrolment).where(*good).values(used_at=clock.utcnow()).returning(Enrolment.experiment_id),
+        update(Enrolment).where(*_good(code)).values(used_at=clock.utcnow()).returning(Enrolment.experiment_id),
         execution_options={"synchronize_session": False},
     ).one_or_none()
     if experiment_id is None:
-        raise FerretError("enrolment.invalid", "the code is unknown, used or expired; ask the researcher for a new one")
+        raise _no_code()
     return experiment_id
+
+
+def _good(code: str) -> tuple[ColumnElement[bool], ...]:
+    return Enrolment.code_hash == _hash(code), Enrolment.used_at.is_(None), Enrolment.expires_at > clock.utcnow()
+
+
+def _no_code() -> FerretError:
+    return FerretError("enrolment.invalid", "the code is unknown, used or expired; ask the researcher for a new one")
 
 
 def _hash(secret: str) -> str:

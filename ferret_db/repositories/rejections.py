@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select, update
+from collections.abc import Collection
+
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
@@ -25,6 +27,12 @@ def record(s: Session, assignment: Assignment, error: FerretError) -> None:
     if counted.one_or_none() is None:
         s.add(_first(assignment, error.code, detail))
         s.flush()
+
+
+def count(s: Session, assignment_id: str, codes: Collection[str]) -> int:
+    """How many uploads for the assignment were refused for one of these reasons."""
+    query = select(func.sum(Rejection.count)).where(Rejection.assignment_id == assignment_id, Rejection.code.in_(codes))
+    return int(s.scalars(query).one() or 0)
 
 
 def list_page(

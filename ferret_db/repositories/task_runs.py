@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -66,10 +66,21 @@ def held(s: Session, task: TaskName, argument: str, seconds: float = GONE_SECOND
     return s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
 
 
+def in_hand(s: Session, task: TaskName, argument: ColumnElement[str], seconds: float) -> ColumnElement[bool]:
+    """The same as a condition, for an ``argument`` that is another table's column."""
+    return exists().where(TaskRun.task == task, TaskRun.argument == argument, _in_hand(s, seconds))
+
+
 def orphaned(s: Session, seconds: float = GONE_SECONDS) -> Sequence[TaskRun]:
     """The runs whose worker is gone, has not been seen for ``seconds``, or has turned to something else."""
     query = select(TaskRun).where(TaskRun.dead_at.is_(None), TaskRun.worker.is_not(None), ~_in_hand(s, seconds))
     return s.scalars(query.order_by(TaskRun.created_at, TaskRun.argument)).all()
+
+
+def strikes(s: Session, experiment_id: str, codes: Collection[str]) -> int:
+    """How often a task of the experiment was tried that failed for one of these reasons the last time."""
+    query = select(TaskRun).where(TaskRun.experiment_id == experiment_id, TaskRun.error.is_not(None))
+    return sum(run.attempts for run in s.scalars(query) if run.error is not None and run.error["code"] in codes)
 
 
 def failing(s: Session, experiment_id: str) -> Sequence[TaskRun]:

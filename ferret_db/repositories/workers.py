@@ -33,18 +33,39 @@ class Identity(NamedTuple):
     device: str
 
 
-def seen(s: Session, who: Identity, task: TaskName | None = None, subject: str | None = None) -> None:
-    """Notes that the worker is alive, and the task it works on with the id that this is about; None when idle."""
+def seen(
+    s: Session,
+    who: Identity,
+    task: TaskName | None = None,
+    subject: str | None = None,
+    message_sent_at: datetime | None = None,
+) -> None:
+    """Notes that the worker is alive, and the task it works on with the id that this is about; None when idle.
+
+    ``message_sent_at``: when the message was sent that it has just taken.
+    """
     row = insert(s, Worker).values(
-        **who._asdict(), task=task, subject=subject, started_at=clock.utcnow(), seen_at=clock.utcnow()
+        **who._asdict(),
+        task=task,
+        subject=subject,
+        message_sent_at=message_sent_at,
+        started_at=clock.utcnow(),
+        seen_at=clock.utcnow(),
     )
     news = {name: getattr(row.excluded, name) for name in ("task", "subject", "seen_at")}
+    if message_sent_at is not None:
+        news["message_sent_at"] = row.excluded.message_sent_at
     s.execute(row.on_conflict_do_update(index_elements=[Worker.id], set_=news))
 
 
 def leave(s: Session, worker_id: str) -> None:
     """Takes out a worker that has ended in an orderly way."""
     s.execute(delete(Worker).where(Worker.id == worker_id), execution_options={"synchronize_session": False})
+
+
+def forgettable(s: Session, seconds: float) -> bool:
+    """Whether there are workers that were last seen more than ``seconds`` ago."""
+    return bool(s.scalar(select(exists().where(~_within(s, seconds)))))
 
 
 def forget(s: Session, seconds: float) -> None:

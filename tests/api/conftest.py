@@ -41,6 +41,8 @@ ADMIN = "an-admin-token-for-the-tests"
 BASE_DIGEST = "ba" * 32
 SHAPES = {"bias": (4,), "weight": (2, 3)}
 UPLOAD_BYTES = 1 << 16
+# What starlette's test client and the raw requests of the tests say in Host.
+TEST_HOST = "testserver, x"
 # Nothing listens there: whatever is not about the broker must work without one.
 NO_BROKER = "redis://127.0.0.1:1/0"
 
@@ -56,7 +58,9 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_settings(tmp_path: Path, migrated: Path) -> Callable[..., ApiSettings]:
     """Settings of a service whose home folder has a migrated database."""
     home = make_home(tmp_path, migrated)
-    return lambda **changes: ApiSettings(**{"home": home, "broker_url": NO_BROKER, "admin_token": ADMIN, **changes})
+    return lambda **changes: ApiSettings(
+        **{"home": home, "broker_url": NO_BROKER, "admin_token": ADMIN, "allowed_hosts": TEST_HOST, **changes}
+    )
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ def site(settings: ApiSettings) -> Iterator[Site]:
 def shared_site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Site]:
     """One service for all tests of a module that leave no trace for each other."""
     home = make_home(tmp_path_factory.mktemp("shared"), migrated)
-    with open_site(ApiSettings(home=home, broker_url=NO_BROKER, admin_token=ADMIN)) as opened:
+    with open_site(ApiSettings(home=home, broker_url=NO_BROKER, admin_token=ADMIN, allowed_hosts=TEST_HOST)) as opened:
         yield opened
 
 
@@ -177,6 +181,12 @@ class Site:
     def client(self, token: str | None = None) -> TestClient:
         """Somebody else's client; without a token, a stranger's."""
         return TestClient(self.app, headers=bearer(token) if token else {})
+
+    def browser(self) -> TestClient:
+        """A browser in which the administrator has signed in, with the dashboard's page open."""
+        client = TestClient(self.app, headers={"Origin": "http://testserver"})
+        client.post("/api/v1/session", json={"token": self.context.admin.value}).raise_for_status()
+        return client
 
     def show(self, experiment_id: str) -> dict[str, Any]:
         """The experiment as the administrator sees it."""

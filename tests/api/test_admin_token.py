@@ -67,7 +67,7 @@ def test_what_is_derived_from_the_token_does_not_give_it_away() -> None:
     token = admin_token.AdminToken("a-configured-token")
     assert token.cookie == f"ferret_{token.fingerprint}"
     assert len(token.fingerprint) == 8
-    assert token.value not in token.session
+    assert token.value not in token.cookie
     assert token.is_token("a-configured-token")
     assert not token.is_token("a-configured-tokeN")
     assert not token.is_token("ünïcode")

@@ -60,7 +60,7 @@ def test_a_code_becomes_a_token_once(site: Any) -> None:
     made = site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={"expires_seconds": 60})
     assert made.status_code == 201
     code = made.json()["code"]
-    assert made.json()["command"] == f"ferret join http://testserver --code {code} --data FILE.jsonl"
+    assert made.json()["command"] == f"ferret join http://127.0.0.1:80 --code {code} --data FILE.jsonl"
     joined = site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-7"})
     assert joined.status_code == 201
     assert joined.json()["experiment"] == experiment_id
@@ -156,7 +156,7 @@ def test_a_wrong_fence_is_refused_and_leaves_the_lease(site: Any, member: Member
     [
         ({"participant": "site-b"}, "metadata.participant"),
         ({"round": 2}, "metadata.round"),
-        ({"experiment": "exp_other"}, "metadata.experiment"),
+        ({"experiment": "exp_ffffffffffffffff"}, "metadata.experiment"),
         ({"algorithm": "ferret"}, "metadata.algorithm"),
         ({"seed": 7}, "metadata.seed"),
         ({"metrics": {"eval_loss": 0.0}}, "metadata.metrics.eval_loss"),
@@ -167,7 +167,7 @@ def test_a_contribution_that_cannot_be_used_rejects_the_assignment_with_the_reas
     site: Any, member: Member, changes: dict[str, Any], field: str
 ) -> None:
     leased = lease(member)
-    check_rejected(site, member, upload(member, member.make(leased, **changes), leased["fence"]), field)
+    check_rejected(site, member, thrice(site, member, member.make(leased, **changes), leased["fence"]), field)
 
 
 @pytest.mark.parametrize(("spoil", "field"), [(lambda blob: blob[:-3], "update"), (lambda blob: blob + b"x", "body")])
@@ -175,7 +175,21 @@ def test_a_damaged_contribution_rejects_the_assignment_with_the_reason(
     site: Any, member: Member, spoil: Any, field: str
 ) -> None:
     leased = lease(member)
-    check_rejected(site, member, upload(member, spoil(member.make(leased)), leased["fence"]), field)
+    check_rejected(site, member, thrice(site, member, spoil(member.make(leased)), leased["fence"]), field)
+
+
+def thrice(site: Any, member: Member, blob: bytes, fence: int) -> Any:
+    """Twice the participant may send another one."""
+    for _ in range(2):
+        upload(member, blob, fence)
+        assert shown(site, member)["state"] == "leased"
+    return upload(member, blob, fence)
+
+
+def test_an_upload_that_was_cut_off_is_sent_again(site: Any, member: Member) -> None:
+    leased = lease(member)
+    assert upload(member, member.make(leased)[:-3], leased["fence"]).status_code == 422
+    assert upload(member, member.make(leased), leased["fence"]).status_code == 201
 
 
 def check_rejected(site: Any, member: Member, answer: Any, field: str) -> None:
@@ -190,7 +204,7 @@ def check_rejected(site: Any, member: Member, answer: Any, field: str) -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_contribution_that_is_no_number_rejects_the_assignment(site: Any, member: Member, value: float) -> None:
     leased = lease(member)
-    answer = upload(member, member.make(leased, value=value), leased["fence"])
+    answer = thrice(site, member, member.make(leased, value=value), leased["fence"])
     assert (answer.status_code, answer.json()["code"]) == (422, "contribution.non_finite")
     assert shown(site, member)["state"] == "rejected"
 
@@ -244,6 +258,19 @@ def test_a_participant_gives_up_with_a_reason(site: Any, member: Member) -> None
     assert rejected["state"] == "rejected"
     assert rejected["error"]["code"] == "dataset.invalid"
     assert rejected["error"]["detail"] == "line 3 of data.jsonl is cut off"
+
+
+def test_a_reason_is_kept_without_what_a_terminal_or_a_page_obeys(site: Any, member: Member) -> None:
+    leased = lease(member)
+    report = {
+        "fence": leased["fence"],
+        "code": "internal",
+        "detail": "\x1b]0;owned\x07Aßlar\u202e\n\u2066می\u200cخواهم",
+    }
+    address = f"/api/v1/participant/assignments/{leased['id']}/failure"
+    assert member.client.post(address, json=report | {"detail": "\x1b\u202e"}).status_code == 422
+    assert member.client.post(address, json=report).status_code == 204
+    assert shown(site, member)["error"]["detail"] == "]0;ownedAßlar\nمی\u200cخواهم"
 
 
 def test_another_participants_assignment_is_as_unknown_as_none(site: Any, member: Member) -> None:

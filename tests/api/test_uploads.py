@@ -59,8 +59,7 @@ class Member(NamedTuple):
         with self.site.database.read() as s:
             round_id = rounds.latest(s, self.experiment_id).id
         self.site.expire(Round, "deadline_at", round_id)
-        with self.site.database.begin() as s:
-            reconcile(s)
+        reconcile(self.site.database)
 
 
 @pytest.fixture
@@ -102,7 +101,11 @@ REFUSED: dict[str, tuple[Callable[[Member], Any], int, str]] = {
     "another one under the same key": (under_the_same_key, 409, "idempotency.conflict"),
     "another one": (another_one, 409, "contribution.duplicate"),
     "too large": (lambda m: m.upload(m.blob(size=1 << 16)), 413, "request.too_large"),
-    "for another experiment": (lambda m: m.upload(m.blob(experiment="exp_other")), 422, "contribution.malformed"),
+    "for another experiment": (
+        lambda m: m.upload(m.blob(experiment="exp_ffffffffffffffff")),
+        422,
+        "contribution.malformed",
+    ),
     "for another round": (lambda m: m.upload(m.blob(round=2)), 422, "contribution.malformed"),
     "as somebody else": (lambda m: m.upload(m.blob(participant="client-001")), 422, "contribution.malformed"),
     "cut off": (lambda m: m.upload(m.blob()[:-3]), 422, "contribution.malformed"),
@@ -207,6 +210,7 @@ def test_an_endless_upload_costs_no_memory(tmp_path: Path, site: Any, declared: 
     experiment_id = site.running(participants={"edge": 1})
     token = site.enrol(experiment_id)
     (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
+    lease = site.client(token).get("/api/v1/participant/assignment").json()["assignment"]
     limit = 256 << 20
     process = subprocess.Popen(
         [sys.executable, "-m", "ferret_api", "--port", "0"],
@@ -223,6 +227,8 @@ def test_an_endless_upload_costs_no_memory(tmp_path: Path, site: Any, declared: 
             "Host: x",
             f"Authorization: Bearer {token}",
             f"Content-Type: {BLOB}",
+            f"Ferret-Fence: {lease['fence']}",
+            "Ferret-Seconds: 1",
             f"Content-Length: {4 * limit}" if declared else "Transfer-Encoding: chunked",
         ]
         with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import signal
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,11 +13,11 @@ import psycopg
 import redis
 
 from ferret_bench._control import databases
-from ferret_cli.stack import broker
-from ferret_cli.stack.child import Child
+from ferret_cli.stack import broker, parts
 from ferret_cli.stack.home import admin_token
 from ferret_cli.stack.ports import free_port
 from ferret_cli.stack.readiness import wait_until_ready
+from ferret_cli.stack.supervisor import Supervisor, silent_after
 from ferret_core.protocol.tasks import Queue
 from ferret_db import migrate
 from ferret_sdk.service import Service
@@ -41,21 +41,26 @@ PATIENCE_SECONDS = 60.0
 class Cluster:
     """A broker, an API, two workers on each queue, and real participants that join later."""
 
-    def __init__(self, home: Path, database_url: str) -> None:
+    def __init__(self, home: Path, database_url: str, say: Callable[[str], None]) -> None:
         self.home = home
         self.port = free_port()
         self.broker = broker.prepare(home)
         self._environment = {
             **SETTINGS,
             "FERRET_HOME": str(home),
+            "FERRET_ROOTS": "/",
             "FERRET_HOST": "127.0.0.1",
             "FERRET_PORT": str(self.port),
             "FERRET_DATABASE_URL": database_url,
             "FERRET_BROKER_URL": self.broker.url,
         }
-        self.children = {"broker": self.broker.child, "api": self._python("api", "ferret_api")}
+        api = parts.api(home, "127.0.0.1", self.port, self._environment)
+        self.children = {"broker": self.broker.child, "api": api}
         for queue in COPIES:
-            self.children |= {name: self._python(name, "ferret_worker", str(queue)) for name in self.workers(queue)}
+            for name in self.workers(queue):
+                self.children[name] = parts.worker(home, name, str(queue), self._environment)
+        # Without the pauses that keep a process that crashes at start from doing nothing else.
+        self._supervisor = Supervisor(say, pause=0, silent=silent_after(LEASE_SECONDS))
 
     @property
     def service(self) -> Service:
@@ -68,36 +73,41 @@ class Cluster:
 
     def join(self, process: str, name: str, code: str, data: Path) -> None:
         """Starts a real participant called ``name``, as its owner does; ``process`` is what it is killed by."""
-        command = ["ferret_cli", "join", f"http://127.0.0.1:{self.port}", "--data", str(data), "--name", name]
-        child = self._python(process, *command, FERRET_CODE=code, FERRET_HOME=str(self.home / process))
-        child.may_end = True
-        child.start()
-        self.children[process] = child
+        arguments = [f"http://127.0.0.1:{self.port}", "--data", str(data), "--name", name]
+        own = {"FERRET_CODE": code, "FERRET_HOME": str(self.home / process)}
+        self.children[process] = child = parts.participant(self.home, process, arguments, self._environment | own)
+        self._supervisor.start(child)
 
     def start(self) -> None:
         """Starts everything and waits until it is ready."""
         for child in self.children.values():
-            child.start()
-        wait_until_ready("127.0.0.1", self.port, self.restart_ended)
+            self._supervisor.start(child)
+        wait_until_ready("127.0.0.1", self.port, self.supervise)
 
     def stop(self) -> None:
         """Kills everything: there is nothing left to be polite for."""
         for child in self.children.values():
             child.kill()
 
-    def restart_ended(self) -> None:
-        """Starts again what was killed, and what could not start while something else was down."""
-        for child in self.children.values():
-            if child.crashed:
-                child.start()
+    def supervise(self) -> None:
+        """One look of the supervisor, as ``ferret serve`` has it: what was killed or hangs is replaced."""
+        self._supervisor.supervise()
 
     def kill(self, name: str) -> None:
         """SIGKILL, to the process and all it has started."""
         self.children[name].kill()
 
+    def hang(self, name: str) -> int | None:
+        """SIGSTOP, to the process and all it has started; its pid, or None if it has ended just now."""
+        pid = self.children[name].pid
+        if pid is None or self.children[name].exit_code is not None:
+            return None
+        os.killpg(pid, signal.SIGSTOP)
+        return pid
+
     def flush_broker(self) -> None:
         """FLUSHALL: every message and every acknowledgement that is due is gone."""
-        with redis.Redis.from_url(self.broker.url) as client:
+        with redis.Redis.from_url(self.broker.url, socket_timeout=2) as client:
             self._patiently(client.flushall, redis.RedisError)
 
     def _patiently(self, act: Callable[[], object], error: type[Exception]) -> None:
@@ -109,22 +119,17 @@ class Cluster:
             except error:
                 if time.monotonic() > deadline:
                     raise
-                self.restart_ended()
+                self.supervise()
                 time.sleep(0.05)
-
-    def _python(self, name: str, *module: str, **environment: str) -> Child:
-        # -P: no folder of the working directory is imported.
-        command = [sys.executable, "-P", "-m", *module]
-        return Child(name, command, self.home / "logs" / f"{name}.log", self._environment | environment)
 
 
 @contextmanager
-def running(home: Path, database_url: str) -> Generator[Cluster]:
+def running(home: Path, database_url: str, say: Callable[[str], None]) -> Generator[Cluster]:
     """A cluster on a migrated database, ready to be talked to; nothing of it is left afterwards."""
     for name in [name for name in os.environ if name.startswith("FERRET_") and name not in KEPT]:
         del os.environ[name]  # what its processes would inherit
     migrate.upgrade(database_url)
-    cluster = Cluster(home, database_url)
+    cluster = Cluster(home, database_url, say)
     try:
         cluster.start()
         yield cluster

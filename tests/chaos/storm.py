@@ -1,4 +1,4 @@
-"""A crash storm: everything that runs is killed again and again, and the model must end as if nothing had happened.
+"""A storm: all that runs is killed or stopped again and again, and the model must end as if nothing had happened.
 
 ``python -m tests.chaos.storm --seed 1 --kills 200 --rounds 60`` runs the real service (API, two training workers, two
 aggregation workers, a broker, one real participant) on SQLite, then on PostgreSQL (the server at
@@ -82,7 +82,7 @@ def _storm(name: str, home: Path, workload: Workload, digest: str, asked: argpar
     """One storm on one database: what was counted, and whether all of it is as it must be."""
     _say(f"{asked.kills} kills over {asked.rounds} rounds on {name}")
     begin = time.monotonic()
-    with databases.empty(name, home) as url, running(home, url) as cluster:
+    with databases.empty(name, home) as url, running(home, url, _say) as cluster:
         run = cluster.service.submit(_spec(workload, asked.rounds, real=1))
         _join(cluster, run, workload)
         watch = Watch(Database(url), run.id)
@@ -131,6 +131,7 @@ def _counted(striker: Striker, run: Run, asked: argparse.Namespace) -> dict[str,
         **watch.read(lambda s: verdict.contributions(s, run.id, expected)),
         "ledger": _ledger(run),
         **verdict.recovery(striker.hits, watch.moments()),
+        **verdict.replacements(striker.replaced),
     }
 
 

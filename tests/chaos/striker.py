@@ -1,4 +1,4 @@
-"""Kills by plan, and meanwhile starts again what was killed."""
+"""Kills and stops processes by plan, while a supervisor replaces them."""
 
 from __future__ import annotations
 
@@ -32,16 +32,23 @@ class TooLong(Exception):
 
 
 class Hit(NamedTuple):
-    """When ``victim`` was killed; ``at_work``: as it was meant, a worker in the middle of its task."""
+    """When ``victim`` was struck; ``at_work``: as it was meant, a worker in the middle of its task."""
 
     moment: datetime
     victim: str
     at_work: bool
 
 
+class Hung(NamedTuple):
+    """A stopped process: its pid and the ``time.monotonic()`` of the strike."""
+
+    pid: int
+    since: float
+
+
 @dataclass
 class Striker:
-    """Keeps its ``hits``.
+    """Keeps its ``hits``, and after how many seconds each stopped process was ``replaced``.
 
     ``cut_sessions`` ends every connection to the database; ``deadline`` is a ``time.monotonic()``.
     """
@@ -53,6 +60,8 @@ class Striker:
     deadline: float
     say: Callable[[str], None]
     hits: list[Hit] = field(default_factory=list)
+    replaced: list[float] = field(default_factory=list)
+    _hung: dict[str, Hung] = field(default_factory=dict)
 
     def rage(self, kills: Sequence[Kill]) -> None:
         """Until the experiment has ended, before which every kill should have been due; raises ``TooLong``."""
@@ -62,24 +71,40 @@ class Striker:
             if self.watch.experiment().state.finished:
                 return
             self._strike(kill)
-        self._until(lambda: self.watch.experiment().state.finished)
+        self._until(lambda: self.watch.experiment().state.finished and not self._hung)
 
     def _strike(self, kill: Kill) -> None:
-        name, at_work = self._aim(kill) if kill.victim in TASKS else (kill.victim, False)
+        name, at_work = self._aim(kill) if kill.target in TASKS else (kill.target, False)
         self.hits.append(Hit(datetime.now(UTC), kill.victim, at_work))
-        match kill.victim:
+        match kill.target:
             case "flush":
                 self.cluster.flush_broker()
             case "sessions":
                 self.cut_sessions()
+            case _ if kill.hangs:
+                self._hang(name)
             case _:
+                self._hung.pop(name, None)
                 self.cluster.kill(name)
-        hit = f"{self.hits[-1].moment:%H:%M:%S.%f} kill {len(self.hits)}, after event {kill.after}: {name}"
-        self.say(f"{hit} at {kill.victim}" if at_work else hit)
+        what = "hang" if kill.hangs else "kill"
+        hit = f"{self.hits[-1].moment:%H:%M:%S.%f} {what} {len(self.hits)}, after event {kill.after}: {name}"
+        self.say(f"{hit} at {kill.target}" if at_work else hit)
+
+    def _hang(self, name: str) -> None:
+        """A process that has just ended or hangs already is left alone."""
+        if name not in self._hung and (pid := self.cluster.hang(name)) is not None:
+            self._hung[name] = Hung(pid, time.monotonic())
+
+    def _note_replaced(self) -> None:
+        for name, hung in list(self._hung.items()):
+            child = self.cluster.children[name]
+            if child.pid != hung.pid:
+                self.replaced.append(time.monotonic() - hung.since)
+                del self._hung[name]
 
     def _aim(self, kill: Kill) -> tuple[str, bool]:
         """A worker that is at the task, else any that could be; and whether it is."""
-        task = TASKS[kill.victim]
+        task = TASKS[kill.target]
         names = self.cluster.workers(QUEUE_OF[task])
         busy: list[str] = []
 
@@ -104,5 +129,6 @@ class Striker:
         while not holds() and time.monotonic() < end:
             if time.monotonic() > self.deadline:
                 raise TooLong(f"{self.watch.experiment_id} stands at event {self.watch.experiment().event_seq}")
-            self.cluster.restart_ended()
+            self.cluster.supervise()
+            self._note_replaced()
             time.sleep(STEP_SECONDS)

@@ -22,7 +22,7 @@ from ferret_core.storage import open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import experiments, ledger
+from ferret_db.repositories import experiments, ledger, outbox
 from ferret_db.tables import Event, OutboxMessage, Round
 from ferret_worker.aggregate import aggregate
 from ferret_worker.context import Context
@@ -70,6 +70,7 @@ class Racers:
         coordinate(self.contexts[0], experiment_id)
         for assignment_id in self._asked(TaskName.TRAIN):
             train(self.contexts[0], assignment_id)
+        self._take()
         (round_id,) = self._asked(TaskName.AGGREGATE)
         self.messages.clear()
         return round_id
@@ -82,6 +83,15 @@ class Racers:
             aggregate(context, round_id)
 
         list(pool.map(run, self.contexts))
+
+    def _take(self) -> None:
+        """A worker has taken every message, and each that follows on one."""
+        taken = 0
+        while taken < len(self.messages):
+            message = self.messages[taken]
+            with self.database.begin() as s:
+                outbox.take(s, message.task, message.argument)
+            taken += 1
 
     def _asked(self, task: TaskName) -> list[str]:
         return [message.argument for message in self.messages if message.task == task]

@@ -24,6 +24,7 @@ def test_a_seed_is_one_sequence_of_kills() -> None:
     first = plan.draw(1, 20, range(6, 60), victims)
     assert first == plan.draw(1, 20, range(6, 60), victims)
     assert first != plan.draw(2, 20, range(6, 60), victims)
+    assert {kill.target for kill in first if kill.hangs} == set(plan.HUNG)
     assert {kill.victim for kill in first} == set(victims)
     moments = [kill.after for kill in first]
     assert moments == sorted(set(moments))
@@ -48,7 +49,7 @@ def test_recovery_ends_with_the_next_event() -> None:
 @pytest.mark.redis
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
-def test_twenty_kills_lose_nothing_and_change_nothing(
+def test_twenty_strikes_lose_nothing_and_change_nothing(
     need: Callable[[bool, str], None], tmp_path: Path, database: str
 ) -> None:
     need(broker.find_program() is not None, "a broker: apt-get install redis-server")
@@ -63,3 +64,4 @@ def test_twenty_kills_lose_nothing_and_change_nothing(
     assert (storm["lost"], storm["doubled"], storm["committed_once"]) == (0, 0, True)
     assert (storm["digest_equal"], storm["ledger"]) == (True, "holds")
     assert set(storm["victims"]) == set(VICTIMS[database])
+    assert storm["replaced"] >= 1

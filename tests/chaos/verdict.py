@@ -55,5 +55,11 @@ def recovery(hits: Sequence[Hit], events: Sequence[datetime]) -> dict[str, Any]:
     return found | {"slowest": waits[-1][1].victim}
 
 
+def replacements(seconds: Sequence[float]) -> dict[str, Any]:
+    """How many stopped processes the supervisor replaced, and how long after the strike."""
+    found = {"replaced": len(seconds)}
+    return found | {"replaced_max_s": round(max(seconds), 3)} if seconds else found
+
+
 def _whose(all_: Sequence[tuple[int, str, str]]) -> list[tuple[int, str]]:
     return [(number, participant) for number, participant, _ in all_]

@@ -13,15 +13,17 @@ import pytest
 import torch
 
 from ferret_core import catalog, discovery, federation
-from ferret_core.algorithms._base import Client
+from ferret_core.algorithms._base import Client, Comparable
 from ferret_core.demo import model_path
 from ferret_core.federated_data import FederatedData
+from ferret_core.fold import fold
 from ferret_core.follow import follow
 from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.models.digest import model_digest
+from ferret_core.models.parameters import trainable
 from ferret_core.participant import contribute
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.spec import ExperimentSpec, RobustSpec, RoundTask
 from ferret_core.protocol.wire import Contribution
 from ferret_core.replica import Replica
 from ferret_core.sealed import Sealed, unseal
@@ -62,7 +64,7 @@ class Run(NamedTuple):
 
 def _tasks(replica: Replica) -> list[RoundTask]:
     names = federation.client_names(replica.spec.participants.simulated)
-    return federation.round_tasks(replica.spec, "exp_test", replica.round + 1, names, replica.digest)
+    return federation.round_tasks(replica.spec, "exp_0000000000007e57", replica.round + 1, names, replica.digest)
 
 
 def _contributions(replica: Replica, data: FederatedData) -> list[Sealed]:
@@ -74,7 +76,7 @@ def _blobs(contributions: list[Sealed]) -> list[bytes]:
 
 
 def _fold(replica: Replica, contributions: list[Sealed]) -> LedgerEntry:
-    return replica.fold("exp_test", contributions)
+    return fold(replica, "exp_0000000000007e57", contributions)
 
 
 @pytest.fixture(scope="session")
@@ -160,6 +162,9 @@ def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(run: Run, r
     sealed, task = run.contributions[0][0], _tasks(replica)[0]
     contribution, config = sealed.contribution, catalog.algorithm_config(run.spec.algorithm)
     assert unseal(sealed.blob, run.spec, task, replica.shapes).digest == sealed.digest
+    size, sent = config.size(replica.shapes), sum(array.nbytes for array in contribution.arrays.values())
+    assert len(sealed.blob) <= size.total
+    assert sent == size.arrays, "an upload of another size is not even read"
     name, array = next(iter(contribution.arrays.items()))
     foreign = [
         {**contribution.arrays, "extra": np.zeros(1, np.float32)},
@@ -171,6 +176,47 @@ def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(run: Run, r
         with pytest.raises(FerretError) as caught:
             config.check(Contribution(contribution.meta, arrays), task, replica.shapes)
         assert caught.value.code == "contribution.malformed"
+
+
+@of_every_algorithm()
+def test_its_norms_are_finite_and_grow_with_what_is_sent(run: Run, replica: Replica) -> None:
+    config = catalog.algorithm_config(run.spec.algorithm)
+    contribution = run.contributions[0][0].contribution
+    norms = config.norms(contribution, replica.shapes)
+    assert norms.values.shape == norms.sizes.shape
+    assert 0 < norms.total < 1e3
+    halved = {
+        name: array / array.dtype.type(2) for name, array in contribution.arrays.items() if array.dtype.kind == "f"
+    }
+    assert halved
+    less = config.norms(Contribution(contribution.meta, {**contribution.arrays, **halved}), replica.shapes)
+    assert 0 < less.total < 0.6 * norms.total
+
+
+@of_every_algorithm()
+def test_a_clipped_contribution_counts_by_its_factor(run: Run, replica: Replica) -> None:
+    """Halved, all three move the model half as far, whatever they travel as."""
+    halves = {sealed.meta.participant: 0.5 for sealed in run.contributions[0]}
+    before = [weight.detach().clone() for weight in trainable(replica.model).values()]
+    halved = Replica.load(run.spec)
+    replica.move(replica.aggregate(run.contributions[0]))
+    halved.move(halved.aggregate(run.contributions[0], halves))
+    pairs = zip(before, trainable(replica.model).values(), trainable(halved.model).values(), strict=True)
+    for start, whole, half in pairs:
+        torch.testing.assert_close(half - start, (whole - start) / 2, rtol=1e-2, atol=1e-6)
+
+
+@of_every_algorithm()
+def test_it_says_whether_its_numbers_are_comparable_and_then_has_their_median(run: Run, replica: Replica) -> None:
+    comparable = catalog.algorithm_config(run.spec.algorithm).comparable
+    assert not comparable or isinstance(replica.algorithm, Comparable)
+    ranked = run.spec.model_copy(update={"robust": RobustSpec(rule="median")})
+    if not comparable:
+        with pytest.raises(FerretError, match=r"robust\.rule"):
+            catalog.resolve(ranked)
+        return
+    fold(median := Replica.load(catalog.resolve(ranked)), "exp_0000000000007e57", run.contributions[0])
+    assert median.digest != replica.digest
 
 
 @of_every_algorithm()

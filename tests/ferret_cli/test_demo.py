@@ -58,7 +58,7 @@ def test_the_demo_keeps_out_of_an_installation_in_use(monkeypatch):
 def test_the_result_of_an_experiment_that_failed_early(monkeypatch):
     experiment = Experiment.model_validate(
         {
-            "id": "exp_1",
+            "id": "exp_0000000000000001",
             "name": "demo",
             "state": "failed",
             "algorithm": "ferret",
@@ -74,7 +74,7 @@ def test_the_result_of_an_experiment_that_failed_early(monkeypatch):
     monkeypatch.setattr(Run, "rounds", lambda self: iter(()))
     result = document(run, None, 1.26)
     assert result == {
-        "id": "exp_1",
+        "id": "exp_0000000000000001",
         "state": "failed",
         "rounds": 0,
         "eval_loss": {"first": None, "last": None},
@@ -85,4 +85,4 @@ def test_the_result_of_an_experiment_that_failed_early(monkeypatch):
         "checkpoint": None,
         "digest": None,
     }
-    assert summary(result) == "exp_1 is failed after 1.3 s"
+    assert summary(result) == "exp_0000000000000001 is failed after 1.3 s"

@@ -6,7 +6,14 @@ from ferret_sdk.schemas import Experiment, Rejection, Round
 
 def a_round(number: int, **metrics: float) -> Round:
     return Round.model_validate(
-        {"number": number, "attempt": 1, "state": "committed", "base_digest": "", "participants": 4, "accepted": 2}
+        {
+            "number": number,
+            "attempt": 1,
+            "state": "committed",
+            "base_digest": "0" * 64,
+            "participants": 4,
+            "accepted": 2,
+        }
         | {"rejected": 2, "metrics": metrics}
     )
 
@@ -32,7 +39,7 @@ def test_labels_are_those_of_the_last_evaluated_round() -> None:
 
 
 def an_experiment(**changes: object) -> Experiment:
-    plain = {"id": "exp_1", "name": "toy", "state": "running", "algorithm": "ferret", "dataset": "jsonl"}
+    plain = {"id": "exp_0000000000000001", "name": "toy", "state": "running", "algorithm": "ferret", "dataset": "jsonl"}
     return Experiment.model_validate(
         plain | {"rounds": 3, "round": 1, "participants": 2, "spec": {}, "created_at": "2026-01-01T00:00:00Z"} | changes
     )
@@ -62,8 +69,8 @@ def test_metrics_have_units_and_a_best_value_only_where_a_round_can_be_better() 
 
 
 def test_where_a_clone_comes_from_and_what_was_put_away_are_shown() -> None:
-    rows = dict(overview_rows(an_experiment(cloned_from="exp_0", archived_at="2026-01-02T00:00:00Z")))
-    assert (rows["cloned from"], rows["archived"]) == ("exp_0", "2026-01-02 00:00 UTC")
+    rows = dict(overview_rows(an_experiment(cloned_from="exp_0000000000000000", archived_at="2026-01-02T00:00:00Z")))
+    assert (rows["cloned from"], rows["archived"]) == ("exp_0000000000000000", "2026-01-02 00:00 UTC")
 
 
 def test_refused_uploads_are_shown_with_their_reason() -> None:

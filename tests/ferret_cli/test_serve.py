@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -151,3 +152,57 @@ def test_a_host_that_is_not_this_machines(ferret, free_port):
     done = ferret("serve", "--host", "192.0.2.1", "--port", free_port)
     assert done.returncode == 2
     assert "192.0.2.1" in done.stderr
+
+
+def test_of_two_started_at_once_on_one_port_one_serves(environment, broker, free_port, tmp_path):
+    """The other ends before it has started, announced or written anything."""
+    homes = [tmp_path / "a", tmp_path / "b"]
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-m", "ferret_cli", "serve", "--port", str(free_port), "--home", str(home)],
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for home in homes
+    ]
+    eventually(lambda: any(process.poll() is not None for process in both), 60)
+    loser = next(number for number, process in enumerate(both) if process.poll() is not None)
+    winner = 1 - loser
+    try:
+        lines = both[winner].stdout.readline()
+        assert lines.startswith(f"http://127.0.0.1:{free_port}/#token=")
+        assert (homes[winner] / "admin.token").read_text().strip() in lines
+        assert json.loads((homes[winner] / "server.json").read_text())["pid"] == both[winner].pid
+        said, complained = both[loser].communicate()
+        assert (both[loser].returncode, said) == (5, "")
+        assert "is taken" in complained
+        assert [path.name for path in homes[loser].iterdir()] == ["serve.lock"]
+    finally:
+        both[winner].send_signal(signal.SIGINT)
+        both[winner].communicate(timeout=60)
+
+
+def test_in_a_home_open_to_others_nothing_that_it_writes_is(serve, home):
+    home.mkdir(mode=0o755)
+    home.chmod(0o755)
+    (home / "logs").mkdir(mode=0o755)
+    (home / "logs/api.log").touch(0o644)
+    serve().address()
+    for path in (home / "ferret.db", home / "server.json", home / "admin.token", *home.glob("logs/*")):
+        assert path.stat().st_mode & 0o777 == 0o600, path
+    for path in home.iterdir():
+        assert path.stat().st_mode & 0o077 == 0, path
+    assert home.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize("command", [["serve", "--port", "1"], ["migrate"]])
+def test_a_damaged_database_is_told_before_anything_starts(ferret, home, command):
+    home.mkdir()
+    (home / "ferret.db").write_bytes(b"\xff" * 8192)
+    done = ferret(*command)
+    assert done.returncode == 1
+    assert "ferret restore" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (home / "logs").exists()

@@ -16,7 +16,7 @@ from tests.ferret_core import manifest
 @pytest.fixture
 def written(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> tuple[Replica, Path]:
     replica = Replica.load(catalog.resolve(toy_spec()))
-    checkpoint.write(replica, "exp_test", tmp_path)
+    checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
     return replica, tmp_path
 
 
@@ -29,5 +29,5 @@ def test_transformers_loads_it_with_the_same_bits(written: tuple[Replica, Path])
 
 def test_equal_models_are_equal_files(written: tuple[Replica, Path], tmp_path_factory: pytest.TempPathFactory) -> None:
     replica, folder = written
-    again = checkpoint.write(replica, "exp_test", tmp_path_factory.mktemp("again"))
+    again = checkpoint.write(replica, "exp_0000000000007e57", tmp_path_factory.mktemp("again"))
     assert manifest.checked(folder) == again

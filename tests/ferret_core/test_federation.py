@@ -44,7 +44,7 @@ def test_every_attempt_at_a_round_draws_anew_and_the_first_as_ever() -> None:
     assert len({tuple(sorted(names)) for names in drawn}) == 3
     # Recorded when there were no attempts: digests of finished experiments depend on it.
     assert sorted(federation.sample(spec(0.1, seed=7), 4, names)) == ["client-002", "client-010"]
-    (task,) = federation.round_tasks(spec(seed=7), "exp", 4, ["client-001"], "00" * 32)
+    (task,) = federation.round_tasks(spec(seed=7), "simulation", 4, ["client-001"], "00" * 32)
     recorded = (9098347135683174786, 7557967042256971090, 16918852953573894922)
     assert (task.data_seed, task.seed, task.round_seed) == recorded
 
@@ -66,14 +66,30 @@ def test_a_newcomer_does_not_reshuffle_the_others() -> None:
 
 @given(st.floats(0.01, 1.0), st.integers(1, 500))
 def test_a_quorum_is_at_least_one_and_never_more_than_all(quorum: float, assigned: int) -> None:
-    assert 1 <= federation.quorum_size(quorum, assigned) <= assigned
+    assert 1 <= federation.quorum(spec(round={"quorum": quorum}), assigned) <= assigned
+
+
+def test_without_a_quorum_all_simulated_clients_must_report_and_half_of_real_participants() -> None:
+    real = {"participants": {"edge": 5}}
+    assert federation.quorum(spec(), 5) == 5
+    assert [federation.quorum(spec(**real), needed) for needed in (1, 2, 5)] == [1, 1, 3]
+    assert federation.quorum(spec(**real, round={"quorum": 1.0}), 5) == 5
+
+
+def test_who_failed_sits_out_the_next_attempt_unless_the_quorum_needs_it() -> None:
+    names = federation.client_names(20)
+    failed = set(federation.sample(spec(0.5), 1, names)[:3])
+    assert not failed & set(federation.sample(spec(0.5), 1, names, 2, failed))
+    most = set(names[:17])
+    drawn = federation.sample(spec(0.5, round={"quorum": 0.5}), 1, names, 2, most)
+    assert (len(drawn), len(most & set(drawn))) == (5, 2), "three are left, five make the quorum"
 
 
 def test_seeds_are_fresh_for_every_round_and_participant_but_shared_where_they_must_be() -> None:
     tasks = [
         task
         for r in (1, 2, 3)
-        for task in federation.round_tasks(spec(), "exp", r, federation.client_names(4), "00" * 32)
+        for task in federation.round_tasks(spec(), "simulation", r, federation.client_names(4), "00" * 32)
     ]
     assert len({task.seed for task in tasks} | {task.data_seed for task in tasks}) == 24
     assert len({task.round_seed for task in tasks}) == 3
@@ -85,13 +101,13 @@ def test_every_attempt_at_a_round_has_seeds_of_its_own() -> None:
     tasks = [
         task
         for attempt in (1, 2, 3)
-        for task in federation.round_tasks(spec(), "exp", 1, names, "00" * 32, attempt=attempt)
+        for task in federation.round_tasks(spec(), "simulation", 1, names, "00" * 32, attempt=attempt)
     ]
     assert len({seed for task in tasks for seed in (task.seed, task.data_seed, task.round_seed)}) == 9 + 9 + 3
 
 
 def test_ranks_follow_the_names_whatever_the_order() -> None:
-    tasks = federation.round_tasks(spec(), "exp", 1, ["c", "a", "b"], "00" * 32)
+    tasks = federation.round_tasks(spec(), "simulation", 1, ["c", "a", "b"], "00" * 32)
     assert [(task.participant, task.rank) for task in tasks] == [("c", 2), ("a", 0), ("b", 1)]
 
 
@@ -99,9 +115,9 @@ def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:
     def task(seed: int, experiment: str) -> RoundTask:
         return federation.round_tasks(spec(seed=seed), experiment, 1, ["client-001"], "00" * 32)[0]
 
-    first, other = task(5, "exp_a"), task(5, "exp_b")
+    first, other = task(5, "exp_000000000000000a"), task(5, "exp_000000000000000b")
     assert (first.seed, first.data_seed) == (other.seed, other.data_seed)
-    assert first.seed != task(6, "exp_a").seed
+    assert first.seed != task(6, "exp_000000000000000a").seed
 
 
 @pytest.mark.parametrize(("every", "due"), [(1, [0, 1, 2, 3, 4, 5, 6, 7]), (3, [0, 3, 6, 7])])
@@ -113,5 +129,5 @@ def test_evaluation_is_due_at_the_start_every_nth_round_and_at_the_end(every: in
 
 def test_a_task_says_how_many_could_have_been_sampled() -> None:
     names = federation.client_names(2)
-    assert federation.round_tasks(spec(), "exp", 1, names, "00" * 32)[0].population == 20
-    assert federation.round_tasks(spec(), "exp", 1, names, "00" * 32, 9)[0].population == 9
+    assert federation.round_tasks(spec(), "simulation", 1, names, "00" * 32)[0].population == 20
+    assert federation.round_tasks(spec(), "simulation", 1, names, "00" * 32, 9)[0].population == 9

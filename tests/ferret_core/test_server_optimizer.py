@@ -16,7 +16,6 @@ from ferret_core.follow import follow
 from ferret_core.ledger import LedgerEntry
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec, ServerSpec
-from ferret_core.protocol.wire import ContributionMeta
 from ferret_core.replica import Replica
 from ferret_core.server_optimizer import ServerOptimizer
 from ferret_core.simulate import simulate
@@ -109,11 +108,12 @@ def test_schedules(options: dict[str, Any], expected: list[float]) -> None:
     assert [optimizer.rate(number) for number in (1, 2, 3, 4)] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("weights", "expected"), [("equal", 1.0), ("examples", 7.0)])
-def test_a_participant_weighs_the_same_or_by_its_examples(weights: str, expected: float) -> None:
-    fields = {"experiment": "e", "round": 1, "participant": "p", "algorithm": "fedavg", "base_digest": "0" * 64}
-    meta = ContributionMeta.model_validate({**fields, "examples": 7})
-    assert ServerOptimizer(ServerSpec.model_validate({"weights": weights}), 1).weight(meta) == expected
+@pytest.mark.parametrize(("weights", "expected"), [("equal", [1, 1, 1, 1]), ("examples", [7, 5, 6, 15])])
+def test_a_participant_weighs_the_same_or_by_its_examples_up_to_thrice_their_median(
+    weights: str, expected: list[float]
+) -> None:
+    optimizer = ServerOptimizer(ServerSpec.model_validate({"weights": weights}), 1)
+    assert optimizer.weights([7, 5, 6, 2**31 - 1], cap=2.5) == expected
 
 
 def test_momentum_and_adaptive_optimizers_exclude_each_other() -> None:

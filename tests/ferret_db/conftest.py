@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -27,6 +29,7 @@ from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import events as event_rows
+from ferret_db.repositories import outbox
 from ferret_db.tables import Assignment, Base, Contribution, Experiment, OutboxMessage, Round
 
 BACKENDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
@@ -72,16 +75,34 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     database.dispose()
 
 
-@pytest.fixture
-def sent() -> list[tuple[str, str]]:
-    """The (task, argument) pairs that ``database`` sent."""
-    return []
+class Sent(list[tuple[str, str]]):
+    """The (task, argument) pairs that a database sent; while ``taken``, a worker takes each at once."""
+
+    taken = True
 
 
 @pytest.fixture
-def database(url: str, sent: list[tuple[str, str]]) -> Iterator[Database]:
+def sent() -> Sent:
+    return Sent()
+
+
+@pytest.fixture
+def database(url: str, sent: Sent) -> Iterator[Database]:
+    waiting = threading.local()
+
     def dispatch(messages: list[OutboxMessage]) -> None:
         sent.extend((message.task.value, message.argument) for message in messages)
+        if not sent.taken:
+            return
+        if hasattr(waiting, "messages"):  # it is being emptied further up
+            waiting.messages.extend(messages)
+            return
+        waiting.messages = deque(messages)
+        while waiting.messages:
+            message = waiting.messages.popleft()
+            with database.begin() as s:
+                outbox.take(s, message.task, message.argument)
+        del waiting.messages
 
     database = Database(url, dispatch)
     yield database

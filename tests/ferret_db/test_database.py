@@ -92,7 +92,7 @@ def test_without_a_dispatcher_messages_wait(url: str) -> None:
     database = Database(url)
     with database.begin() as s:
         outbox.add(s, TaskName.COORDINATE, "exp_1")
-    assert [(message.sent_at, message.attempts) for message in messages(database)] == [(None, 1)]
+    assert [(message.sent_at, message.attempts) for message in messages(database)] == [(None, 0)]
     database.dispose()
 
 

@@ -16,7 +16,7 @@ import uvicorn
 
 from ferret_api.app import create_app
 from ferret_api.settings import ApiSettings
-from ferret_core.protocol.states import RoundState
+from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.storage import open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
@@ -215,7 +215,12 @@ class Worker:
             opened = rounds.in_states(s, id, RoundState.OPEN)
             frozen = rounds.in_states(s, id, RoundState.FROZEN)
             unevaluated = rounds.unevaluated(s, experiments.get(s, id))
-            waiting = [assignment for round_ in opened for assignment in assignments.waiting_simulated(s, round_.id)]
+            waiting = [
+                row.id
+                for round_ in opened
+                for row in assignments.of_round(s, round_.id)
+                if (row.state, row.kind) == (AssignmentState.PENDING, ParticipantKind.SIMULATED)
+            ]
             base = metrics.by_round(s, id, [0])
         for assignment in waiting:
             train(self._context, assignment)

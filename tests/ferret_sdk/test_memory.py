@@ -9,11 +9,14 @@ import numpy as np
 from ferret_core.ledger import LedgerRecord
 from ferret_sdk.memory import Memory
 
+AA, BB, CC, DD, EE = (letter * 64 for letter in "abcde")
+"""Digests of contributions."""
+
 
 def record(number: int, **contributions: str) -> LedgerRecord:
     named = tuple(sorted(contributions.items()))
     digests = {"base_digest": "0" * 64, "digest": "1" * 64, "update": "2" * 64, "previous": "3" * 64}
-    return LedgerRecord(experiment="exp", spec="4" * 64, round=number, contributions=named, **digests)
+    return LedgerRecord(experiment="simulation", spec="4" * 64, round=number, contributions=named, **digests)
 
 
 def kept(value: float) -> dict[str, np.ndarray]:
@@ -26,37 +29,37 @@ def test_nothing_is_recalled_before_the_first_round(tmp_path: Path) -> None:
 
 def test_it_counts_once_the_ledger_names_the_contribution(tmp_path: Path) -> None:
     memory = Memory(tmp_path, "clinic")
-    memory.keep("aa", kept(1))
+    memory.keep(AA, kept(1))
     assert memory.recall() == {}
-    memory.follow(record(1, clinic="aa", other="bb"))
+    memory.follow(record(1, clinic=AA, other=BB))
     np.testing.assert_array_equal(memory.recall()["error"], kept(1)["error"])
 
 
 def test_a_round_that_was_not_committed_leaves_what_was_before(tmp_path: Path) -> None:
     memory = Memory(tmp_path, "clinic")
-    memory.keep("aa", kept(1))
-    memory.follow(record(1, clinic="aa"))
-    memory.keep("bb", kept(2))
-    memory.follow(record(2, other="cc"))
+    memory.keep(AA, kept(1))
+    memory.follow(record(1, clinic=AA))
+    memory.keep(BB, kept(2))
+    memory.follow(record(2, other=CC))
     assert memory.recall()["error"][0] == 1
-    memory.keep("dd", kept(3))
-    memory.follow(record(3, clinic="dd"))
+    memory.keep(DD, kept(3))
+    memory.follow(record(3, clinic=DD))
     assert memory.recall()["error"][0] == 3
-    memory.keep("ee", kept(4))
-    assert {path.stem for path in tmp_path.iterdir()} == {"dd", "ee"}, "what cannot count any more is gone"
+    memory.keep(EE, kept(4))
+    assert {path.stem for path in tmp_path.iterdir()} == {DD, EE}, "what cannot count any more is gone"
 
 
 def test_a_restart_between_upload_and_commit_loses_nothing(tmp_path: Path) -> None:
     first = Memory(tmp_path, "clinic")
-    first.keep("aa", kept(1))
+    first.keep(AA, kept(1))
     again = Memory(tmp_path, "clinic")
-    again.follow(record(1, clinic="aa"))
+    again.follow(record(1, clinic=AA))
     assert again.recall()["error"][0] == 1
 
 
 def test_an_algorithm_without_memory_leaves_no_file(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "memory", "clinic")
-    memory.keep("aa", {})
-    memory.follow(record(1, clinic="aa"))
+    memory.keep(AA, {})
+    memory.follow(record(1, clinic=AA))
     assert memory.recall() == {}
     assert not (tmp_path / "memory").exists()

@@ -242,10 +242,10 @@ def test_a_file_that_the_server_rebuilds_is_waited_for(api, worker, submit, exam
     update = Run.update
     damaged = [FerretError("storage.corrupt", "it is being rebuilt: try again in a minute")]
 
-    def once_damaged(run: Run, round: int) -> bytes:
+    def once_damaged(run: Run, round: int, size: int | None = None) -> bytes:
         if damaged:
             raise damaged.pop()
-        return update(run, round)
+        return update(run, round, size)
 
     monkeypatch.setattr(Run, "update", once_damaged)
     state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)

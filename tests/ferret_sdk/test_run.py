@@ -24,10 +24,19 @@ SPEC = {
 FILES = {"model.safetensors": b"weights" * 1000, "config.json": b"{}"}
 
 
+def record(round: int) -> dict:
+    digests = dict.fromkeys(("spec", "base_digest", "digest", "update", "previous"), "0" * 64)
+    return {"experiment": "exp_0123456789abcdef", "round": round, "contributions": [], **digests}
+
+
+def artifact_id(round: int, name: str) -> str:
+    return f"art_{round:015x}{list(FILES).index(name)}"
+
+
 def artifacts(round: int) -> list[dict]:
     return [
         {
-            "id": f"art_{round}_{name}",
+            "id": artifact_id(round, name),
             "kind": "checkpoint",
             "round": round,
             "name": name,
@@ -124,7 +133,7 @@ def test_the_ledger_is_read_to_its_end(server, experiment):
             return exchange.json(experiment)
         after = int(exchange.path.split("after=")[1].split("&")[0])
         rounds = range(after + 1, min(after + 3, 6))
-        items = [{"record": {"round": number}, "hash": "h", "update_size": 1} for number in rounds]
+        items = [{"record": record(number), "hash": "0" * 64, "update_size": 1} for number in rounds]
         return exchange.json({"items": items})
 
     server.answer = answer
@@ -138,7 +147,7 @@ class TestExport:
         def answer(exchange):
             if exchange.path.endswith("/artifacts"):
                 return exchange.json({"items": [*artifacts(0), *artifacts(2)]})
-            name = next((name for name in FILES if exchange.path.endswith(name)), None)
+            name = next((name for name in FILES for r in (0, 2) if exchange.path.endswith(artifact_id(r, name))), None)
             return exchange.send(200, FILES[name]) if name else exchange.json(experiment)
 
         server.answer = answer
@@ -148,7 +157,7 @@ class TestExport:
         folder = run.export(tmp_path / "out" / "model")
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == FILES
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
-        assert any(request.path.endswith("art_2_config.json") for request in server.requests)
+        assert any(request.path.endswith(artifact_id(2, "config.json")) for request in server.requests)
 
     def test_an_empty_folder_will_do(self, run, tmp_path):
         (tmp_path / "out").mkdir()
@@ -168,7 +177,9 @@ class TestExport:
     def test_a_broken_download_leaves_no_folder_behind(self, run, server, tmp_path):
         whole = server.answer
         server.answer = lambda exchange: (
-            exchange.send(200, b"other" * 1400) if exchange.path.endswith("safetensors") else whole(exchange)
+            exchange.send(200, b"other" * 1400)
+            if exchange.path.endswith(artifact_id(2, "model.safetensors"))
+            else whole(exchange)
         )
         with pytest.raises(FerretError):
             run.export(tmp_path / "out")
@@ -200,10 +211,10 @@ def test_an_extension_says_how_many_rounds_it_knows_of_so_that_it_counts_once(se
 
 def test_a_clone_sends_the_changes_under_a_key(server, experiment):
     run = Run(Transport(server.url), Experiment.model_validate(experiment))
-    clone = {**experiment, "id": "exp_clone", "cloned_from": run.id}
+    clone = {**experiment, "id": "exp_00000000000c107e", "cloned_from": run.id}
     server.script(lambda exchange: exchange.drop(), lambda exchange: exchange.json(clone, 202))
     made = run.clone({"seed": 1, "round": {"quorum": None}})
-    assert (made.id, made.experiment.cloned_from) == ("exp_clone", run.id)
+    assert (made.id, made.experiment.cloned_from) == ("exp_00000000000c107e", run.id)
     assert run.id == experiment["id"]
     assert [json.loads(request.body) for request in server.requests] == [{"seed": 1, "round": {"quorum": None}}] * 2
     assert len({request.headers["idempotency-key"] for request in server.requests}) == 1

@@ -21,8 +21,10 @@ NAMES = {
     "ContributionInfo": "Contribution",
     "EnrolmentCode": "Enrolment",
     "LedgerItem": "LedgerEntry",
+    "Metrics": "MetricSeriesList",
     "Point": "MetricPoint",
     "Poll": "NextAssignment",
+    "Series": "MetricSeries",
     "Summary": "MetricSummary",
 }
 Json = dict[str, Any]

@@ -15,7 +15,7 @@ from ferret_sdk.spool import Spool, Upload
 
 BLOB = b"first line\nsecond line\x00\xff"
 META = ContributionMeta(
-    experiment="exp_1",
+    experiment="exp_0000000000000001",
     round=4,
     participant="clinic",
     algorithm="fedavg",
@@ -29,8 +29,8 @@ SEALED = Sealed(BLOB, digest_bytes(BLOB), Contribution(META, {}))
 @pytest.fixture
 def upload() -> Upload:
     seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "rank": 0, "population": 1}
-    task = RoundTask(experiment="exp_1", round=4, participant="clinic", base_digest="ba" * 32, **seeds)
-    return Upload.of(Lease(id="asg_1", fence=7, lease_seconds=60, task=task), SEALED, 2.5)
+    task = RoundTask(experiment="exp_0000000000000001", round=4, participant="clinic", base_digest="ba" * 32, **seeds)
+    return Upload.of(Lease(id="asg_0000000000000001", fence=7, lease_seconds=60, task=task), SEALED, 2.5)
 
 
 def test_nothing_waits_at_first(tmp_path: Path) -> None:
@@ -41,14 +41,20 @@ def test_an_upload_waits_whole_and_under_its_key_until_it_is_cleared(tmp_path: P
     Spool(tmp_path / "upload").keep(upload)
     again = Spool(tmp_path / "upload")
     assert again.waiting() == upload
-    assert (upload.assignment, upload.fence, upload.round, upload.blob, upload.loss) == ("asg_1", 7, 4, BLOB, 1.25)
+    assert (upload.assignment, upload.fence, upload.round, upload.blob, upload.loss) == (
+        "asg_0000000000000001",
+        7,
+        4,
+        BLOB,
+        1.25,
+    )
     again.clear()
     again.clear()
     assert again.waiting() is None
 
 
 def test_every_upload_has_a_key_of_its_own(upload: Upload) -> None:
-    lease = Lease.model_construct(id="asg_1", fence=7, task=type("Task", (), {"round": 4}))
+    lease = Lease.model_construct(id="asg_0000000000000001", fence=7, task=type("Task", (), {"round": 4}))
     assert Upload.of(lease, SEALED, 2.5).key != upload.key
 
 

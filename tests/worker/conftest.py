@@ -14,13 +14,13 @@ from sqlalchemy.orm import Session
 
 from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
 from ferret_core.storage import open_storage
 from ferret_db import migrate
 from ferret_db.clock import UtcDateTime
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, tasks
-from ferret_db.repositories import experiments
+from ferret_db.repositories import experiments, task_runs
 from ferret_db.tables import Assignment, Base, Experiment, OutboxMessage, Worker
 from ferret_worker.context import Context
 from ferret_worker.perform import perform
@@ -74,8 +74,11 @@ class Service:
         with self.database.begin() as s:
             long_ago = self.database.now(s) - timedelta(seconds=60)
             s.execute(update(Worker).where(Worker.task.is_not(None)).values(seen_at=long_ago))
-        with self.database.begin() as s:
-            tasks.recover(s)
+        with self.database.read() as s:
+            orphaned = task_runs.orphaned(s)
+        for run in orphaned:
+            with self.database.begin() as s:
+                tasks.recover(s, run)
 
     def lose_lease(self, assignment_id: str) -> None:
         """The lease has run out."""
@@ -92,7 +95,8 @@ class Service:
                 if times:
                     s.execute(update(table).values({column: _earlier(s, column, seconds) for column in times}))
         self.idle.say()
-        reconcile(self.context)
+        waiting = {QUEUE_OF[message.task] for message in self.messages}
+        reconcile(self.context, drained=set(Queue) - waiting)
 
     def experiment(self, experiment_id: str) -> Experiment:
         with self.database.read() as s:

@@ -38,8 +38,10 @@ from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories.references import Reference
 from ferret_sdk.membership import Membership
 from ferret_sdk.participant import Participant
+from ferret_worker import coordinate
 from ferret_worker.settings import WorkerSettings
 
+coordinate.OPENED_AT_ONCE = 1  # a round of two is opened in steps, as one of thousands is
 CLINIC = "clinic"
 TURNS = 40
 KILLED_ON_PURPOSE = 100
@@ -140,7 +142,14 @@ def _with_a_participant(service: Service, request: Request) -> None:
             target=Server(create_app(settings, context), context).run, args=([listener],), daemon=True
         )
         serving.start()
-        member = Membership(url, request["experiment"], request["participant"], CLINIC, request["token"], "")
+        member = Membership(
+            url=url,
+            experiment=request["experiment"],
+            participant=request["participant"],
+            name=CLINIC,
+            token=request["token"],
+            code="0" * 64,
+        )
         taking_part = threading.Thread(
             target=Participant(member, service.settings.home).run, args=(Path(request["examples"]),), daemon=True
         )

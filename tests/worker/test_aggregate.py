@@ -9,12 +9,14 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_core.protocol.tasks import TaskName
-from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
+from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import ledger, rounds
+from ferret_db.repositories import assignments, contributions, events, ledger, outbox, rounds
+from ferret_worker import aggregate as aggregation
+from ferret_worker import repair
 from ferret_worker.aggregate import aggregate
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -27,7 +29,10 @@ def frozen(service: Service, toy_spec: SpecFactory) -> str:
     service.submit(toy_spec(rounds=2))
     while service.messages[0].task != TaskName.AGGREGATE:
         service.step()
-    return service.messages.popleft().argument
+    message = service.messages.popleft()
+    with service.database.begin() as s:
+        outbox.take(s, message.task, message.argument)
+    return message.argument
 
 
 @pytest.fixture
@@ -35,14 +40,14 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]],
     """``meanwhile(act)``: called once, in the middle of the next fold."""
 
     def plan(act: Callable[[], None]) -> None:
-        fold = Replica.fold
+        fold = aggregation.fold
 
-        def disturbed(replica: Replica, *args: Any) -> Any:
-            monkeypatch.setattr(Replica, "fold", fold)
+        def disturbed(*args: Any) -> Any:
+            monkeypatch.setattr(aggregation, "fold", fold)
             act()
-            return fold(replica, *args)
+            return fold(*args)
 
-        monkeypatch.setattr(Replica, "fold", disturbed)
+        monkeypatch.setattr(aggregation, "fold", disturbed)
 
     return plan
 
@@ -128,3 +133,67 @@ def test_a_worker_that_stops_leaves_the_fold_to_another(service: Service, frozen
     assert (caught.value.code, service.context._models) == ("worker.stopping", {})
     aggregate(service.new_context(), frozen)
     assert experiment_of(service, frozen).round == 1
+
+
+def test_files_that_are_lost_during_their_repair_cost_no_attempt(
+    service: Service, frozen: str, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete_all() -> None:
+        with service.database.read() as s:
+            for row in contributions.of_round(s, frozen):
+                service.context.storage.path(blob_location(FileKind.CONTRIBUTION, row.digest)).unlink()
+
+    rebuild, rebuilds = repair.rebuild, list[str]()
+
+    def disturbed(*args: Any) -> bool:
+        rebuilds.append("once more")
+        found = rebuild(*args)
+        if len(rebuilds) == 1:
+            delete_all()
+        return found
+
+    monkeypatch.setattr(repair, "rebuild", disturbed)
+    delete_all()
+    service.perform(TaskName.AGGREGATE, frozen)
+    with service.database.read() as s:
+        round_ = rounds.get(s, frozen)
+    assert (round_.state, round_.attempt, len(rebuilds)) == (RoundState.COMMITTED, 1, 2)
+    service.run()
+    assert experiment_of(service, frozen).digest == simulate(toy_spec(rounds=2)).digest
+
+
+def test_an_undone_round_is_tried_again_without_who_broke_it(
+    service: Service, frozen: str, meanwhile: Any, toy_spec: SpecFactory
+) -> None:
+    broken = {"refused": {"client-002": "the round breaks the model with it"}}
+    meanwhile(raising(FerretError("round.exploded", "round 1 was undone", members=broken)))
+    aggregate(service.context, frozen)
+    experiment = experiment_of(service, frozen)
+    assert (experiment.state, experiment.round) == (ExperimentState.RUNNING, 0)
+    with service.database.read() as s:
+        (undone,) = (item for item in events.after(s, experiment.id, 0, 100) if item.type == "round.undone")
+        assert undone.data["refused"] == broken["refused"]
+        assert undone.data["contributors"] == ["client-001", "client-002", "client-003"]
+        rejected = [row for row in assignments.of_round(s, frozen) if row.state == AssignmentState.REJECTED]
+        assert [(row.participant, row.error["code"]) for row in rejected] == [
+            ("client-002", "contribution.out_of_bounds")
+        ]
+        assert assignments.sitting_out(s, experiment.id, 1, 2) == {"client-002"}
+    service.run()
+    assert experiment_of(service, frozen).state == ExperimentState.COMPLETED
+
+
+def test_a_round_is_undone_no_more_often_than_it_has_attempts(
+    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(*_: Any) -> None:
+        raise FerretError("round.exploded", "round 1 was undone")
+
+    monkeypatch.setattr(aggregation, "fold", explode)
+    experiment_id = service.submit(toy_spec(rounds=2))
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "round.exploded")
+    with service.database.read() as s:
+        undone = [item for item in events.after(s, experiment_id, 0, 100) if item.type == "round.undone"]
+    assert len(undone) == 3

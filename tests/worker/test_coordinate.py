@@ -11,8 +11,11 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_core.protocol.tasks import TaskName
 from ferret_core.simulate import simulate
+from ferret_db.engine import assignments as leases
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import contributions, rounds
+from ferret_db.engine import rounds as round_engine
+from ferret_db.repositories import assignments, contributions, events, rounds
+from ferret_worker import coordinate
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -91,3 +94,43 @@ def test_a_task_for_a_deleted_experiment_is_left_alone(service: Service, toy_spe
     move(service, lifecycle.delete, experiment_id)
     service.run()
     assert not service.messages
+
+
+def test_a_round_that_is_opened_in_steps_is_the_same(
+    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinate, "OPENED_AT_ONCE", 2)
+    spec = toy_spec(participants={"simulated": 5}, round={"over_selection": 0.5}, rounds=2)
+    experiment_id = service.submit(spec)
+    service.run()
+    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    with service.database.read() as s:
+        found = events.after(s, experiment_id, 0, 1000)
+    assert [event.data["participants"] for event in found if event.type == "round.opened"] == [5, 5]
+
+
+def test_nobody_works_on_a_round_before_all_of_it_is_there(
+    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinate, "OPENED_AT_ONCE", 2)
+    fill, filled = round_engine.fill_round, list[bool]()
+
+    def stopped(*args: Any) -> bool:
+        """As if the round were over after two of three steps."""
+        if len(filled) < 2:
+            filled.append(fill(*args))
+        return len(filled) < 2
+
+    monkeypatch.setattr(round_engine, "fill_round", stopped)
+    experiment_id = service.submit(toy_spec(participants={"simulated": 5}))
+    service.run()
+    with service.database.read() as s:
+        (opening,) = rounds.in_states(s, experiment_id, RoundState.OPENING)
+        rows = assignments.of_round(s, opening.id)
+    assert len(rows) == 4
+    with service.database.begin() as s:
+        assert leases.lease(s, rows[0].id, 60) is None
+    monkeypatch.setattr(round_engine, "fill_round", fill)
+    service.later()
+    service.run()
+    assert service.experiment(experiment_id).state == ExperimentState.COMPLETED

@@ -107,7 +107,7 @@ def test_a_truncated_line_names_the_file_and_the_line(service: Service, toy_spec
 def test_a_loss_that_is_no_number_rejects_the_contribution_and_misses_the_quorum(
     service: Service, toy_spec: SpecFactory
 ) -> None:
-    local = {"learning_rate": 1e18, "optimizer": "sgd", "steps": 8}
+    local = {"learning_rate": 1e12, "optimizer": "sgd", "steps": 8}
     experiment_id = service.submit(toy_spec(options={"local": local}))
     service.run()
     experiment = service.experiment(experiment_id)

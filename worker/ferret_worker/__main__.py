@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from ferret_core.heartbeat import Heartbeat
 from ferret_core.protocol.tasks import Queue
 from ferret_db import process
 from ferret_worker.settings import WorkerSettings
@@ -19,6 +20,8 @@ def main(arguments: list[str] | None = None) -> int:
     def run() -> None:
         settings = WorkerSettings.read()
         process.prepare(settings)
+        if settings.heartbeat:
+            Heartbeat(settings.heartbeat).start()
         from ferret_worker.app import work  # with torch: seconds and 600 MB that a refusal to start can do without
 
         work(settings, queue)

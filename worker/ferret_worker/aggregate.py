@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from sqlalchemy.orm import Session
@@ -12,10 +12,11 @@ from sqlalchemy.orm import Session
 from ferret_core import federation
 from ferret_core.cost import LocalCost, numbers_sent, round_cost
 from ferret_core.failpoints import failpoint
+from ferret_core.fold import fold
 from ferret_core.ledger import LedgerEntry
+from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
-from ferret_core.replica import Replica
 from ferret_core.sealed import Sealed, stored
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_db import tables
@@ -25,7 +26,7 @@ from ferret_db.engine.tasks import REFUSED, TRANSIENT
 from ferret_db.engine.verify import is_intact
 from ferret_db.repositories import contributions, experiments, rounds
 from ferret_worker import checkpoints
-from ferret_worker.context import Context
+from ferret_worker.context import Context, KeptModel
 from ferret_worker.coordinate import advance
 from ferret_worker.repair import repaired
 from ferret_worker.watch import Watch
@@ -48,15 +49,22 @@ def aggregate(context: Context, round_id: str) -> None:
     failpoint("aggregate.begun")
     current = False
     try:
-        current = repaired(context, round_.experiment_id, lambda: _fold_and_commit(context, round_, frozen))
+        with memory_checked("use a smaller model, or a machine with more memory"):
+            current = repaired(context, round_.experiment_id, lambda: _fold_and_commit(context, round_, frozen))
     except FerretError as error:
         if error.code in REFUSED | TRANSIENT:
             raise
-        end = round_engine.give_up if _is_lost(context.storage, frozen) else _fail
-        context.database.transact(partial(end, round_id=round_id, error=error))
+        context.database.transact(partial(_end_by(context, error, frozen), round_id=round_id, error=error))
     finally:
         if not current:  # half moved, or moved to a model that is not the one that was committed
             context.drop(round_.experiment_id)
+
+
+def _end_by(context: Context, error: FerretError, frozen: list[tables.Contribution]) -> Callable[..., None]:
+    """What an error does to the round: undone, given up, or the experiment's end."""
+    if error.code == "round.exploded":
+        return round_engine.undo
+    return round_engine.give_up if _is_lost(context.storage, frozen) else _fail
 
 
 def _is_lost(storage: Storage, frozen: list[tables.Contribution]) -> bool:
@@ -74,9 +82,12 @@ def _fail(s: Session, round_id: str, error: FerretError) -> None:
 
 def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
     """Whether the kept model is now the round's, whichever worker committed it."""
-    replica, experiment_id = context.model_at(round_.experiment_id, round_.number - 1).replica, round_.experiment_id
-    entry, cost = _fold(context, replica, round_, frozen)
+    kept, experiment_id = context.model_at(round_.experiment_id, round_.number - 1), round_.experiment_id
+    replica = kept.replica
+    entry, cost = _fold(context, kept, round_, frozen)
     record = entry.record
+    folded = {participant for participant, _ in record.contributions}
+    reported = {row.participant: row.metrics for row in frozen if row.participant in folded}
     failpoint("aggregate.folded")
     context.storage.put_bytes(entry.update, FileKind.UPDATE, record.update)
     failpoint("aggregate.stored")
@@ -94,7 +105,8 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
             update_digest=record.update,
             update_size=len(entry.update),
             artifacts=files,
-            metrics=federation.mean_metrics({row.participant: row.metrics for row in frozen}) | cost,
+            metrics=federation.mean_metrics(reported) | cost,
+            absurd=federation.absurd_metrics(reported),
         )
         if committed:
             advance(s, experiment_id)  # the next round opens at once, and need not wait for a message
@@ -106,23 +118,16 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
 
 
 def _fold(
-    context: Context, replica: Replica, round_: tables.Round, frozen: list[tables.Contribution]
+    context: Context, kept: KeptModel, round_: tables.Round, frozen: list[tables.Contribution]
 ) -> tuple[LedgerEntry, dict[str, float]]:
     """Moves the replica on: the round's ledger entry, and what the round cost."""
-    up, down = list[int](), replica.numbers
-    watch = Watch(context, round_.experiment_id)
-
-    def counted() -> Iterator[Sealed]:
-        for sealed in _streamed(context.storage, frozen):
-            watch.check()
-            up.append(numbers_sent(sealed.contribution))
-            yield sealed
-
+    replica, down = kept.replica, kept.replica.numbers
+    received = _Received(context, round_.experiment_id, frozen)
     begin = time.perf_counter()
-    entry = replica.fold(round_.experiment_id, counted())
+    entry = fold(replica, round_.experiment_id, received, kept.guard)
     seconds = time.perf_counter() - begin
     local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]
-    return entry, round_cost(local, seconds, up, down)
+    return entry, round_cost(local, seconds, list(received.numbers.values()), down)
 
 
 def _committed_digest(context: Context, round_id: str) -> str | None:
@@ -130,7 +135,19 @@ def _committed_digest(context: Context, round_id: str) -> str | None:
         return rounds.get(s, round_id).digest
 
 
-def _streamed(storage: Storage, frozen: list[tables.Contribution]) -> Iterator[Sealed]:
-    """The frozen contributions in participant order, one in memory at a time, each checked against its digest."""
-    for row in sorted(frozen, key=lambda row: row.participant):
-        yield stored(storage.read(blob_location(FileKind.CONTRIBUTION, row.digest), row.digest), row.digest)
+class _Received:
+    """The frozen contributions in participant order, read anew each time, one in memory at a time and each checked
+    against its digest. ``numbers`` says how many each holds. Between two of them a fold can be stopped."""
+
+    def __init__(self, context: Context, experiment_id: str, frozen: list[tables.Contribution]) -> None:
+        self._storage = context.storage
+        self._digests = {row.participant: row.digest for row in sorted(frozen, key=lambda row: row.participant)}
+        self._watch = Watch(context, experiment_id)
+        self.numbers: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[Sealed]:
+        for participant, digest in self._digests.items():
+            sealed = stored(self._storage.read(blob_location(FileKind.CONTRIBUTION, digest), digest), digest)
+            self._watch.check()
+            self.numbers[participant] = numbers_sent(sealed.contribution)
+            yield sealed

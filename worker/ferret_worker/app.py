@@ -19,12 +19,14 @@ from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
 from ferret_core.storage import open_storage
 from ferret_db.database import Database, Dispatch
 from ferret_db.tables import OutboxMessage
+from ferret_worker import memory
 from ferret_worker.celery import Request, create_celery
 from ferret_worker.context import Context
 from ferret_worker.perform import TASKS, perform
 from ferret_worker.presence import Presence, identity
 from ferret_worker.reconcile import Reconciler, reconcile
 from ferret_worker.settings import WorkerSettings
+from ferret_worker.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
@@ -37,10 +39,14 @@ def work(settings: WorkerSettings, queue: Queue) -> None:
     if settings.threads:
         torch.set_num_threads(settings.threads)
     celery = create_celery(settings)
-    context = Context(settings, Database(settings.database_url, dispatcher(celery)), open_storage(settings.storage_url))
+    database = Database(settings.database_url, dispatcher(celery), settings.running_experiments)
+    context = Context(settings, database, open_storage(settings.storage_url))
     presence = Presence(context.database, identity(queue, context.device.type), settings.gone_seconds / 3)
-    register(celery, context, presence)
-    _attend(context, presence)
+    watchdog = Watchdog(context, presence)
+    register(celery, context, presence, watchdog)
+    _attend(context, presence, watchdog)
+    if context.device.type == "cpu":
+        memory.limit(settings.memory_limit)
     celery.worker_main(
         [
             "--quiet",  # no banner
@@ -58,14 +64,15 @@ def work(settings: WorkerSettings, queue: Queue) -> None:
         sys.exit(Exit.FAILURE)  # which Celery keeps to itself
 
 
-def _attend(context: Context, presence: Presence) -> None:
+def _attend(context: Context, presence: Presence, watchdog: Watchdog) -> None:
     """Connects what runs beside the tasks to Celery's signals."""
-    reconciler = Reconciler(context)
+    reconciler = Reconciler(context, presence.who.id)
 
     def start(**_: object) -> None:
         signal.signal(signal.SIGQUIT, _exit_at_once)
         presence.say()
         presence.start()
+        watchdog.start()
         reconciler.start()
 
     def stop_soon(**_: object) -> None:
@@ -96,10 +103,10 @@ def _exit_at_once(*_: object) -> None:
     os._exit(Exit.FAILURE)
 
 
-def register(celery: Celery, context: Context, presence: Presence) -> None:
+def register(celery: Celery, context: Context, presence: Presence, watchdog: Watchdog) -> None:
     """Makes the tasks known to ``celery`` by their names."""
     for name in TASKS:
-        celery.task(_bound(context, presence, name), name=str(name), Request=Request)
+        celery.task(_bound(context, presence, watchdog, name), name=str(name), Request=Request)
 
     def sweep(subject: str) -> None:
         reconcile(context)
@@ -107,11 +114,11 @@ def register(celery: Celery, context: Context, presence: Presence) -> None:
     celery.task(sweep, name=str(TaskName.RECONCILE), Request=Request)
 
 
-def _bound(context: Context, presence: Presence, name: TaskName) -> Callable[[str], None]:
+def _bound(context: Context, presence: Presence, watchdog: Watchdog, name: TaskName) -> Callable[[str], None]:
     def task(subject: str) -> None:
         if context.stopping:
             raise Reject("this worker is stopping", requeue=True)
-        perform(context, presence, name, subject)
+        perform(context, presence, name, subject, watchdog)
         if context.device_lost:
             # Every other task would fail here too, and be blamed for it; a supervisor starts a new process.
             raise WorkerShutdown

@@ -13,6 +13,7 @@ from ferret_core.ledger import LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
+from ferret_core.robust.guard import Guard
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_db import tables
 from ferret_db.database import Database
@@ -30,11 +31,16 @@ class KeptModel:
     def data(self) -> FederatedData:
         return FederatedData(self.replica.spec, self.replica.tokenizer, self.replica.context)
 
+    @cached_property
+    def guard(self) -> Guard:
+        return Guard.over(self.data.test, self.replica.tokenizer, self.replica.context)
+
 
 class Context:
     """The process-wide state of one worker.
 
-    ``stopping`` once it was told to end and to give its work back; ``device_lost`` once a kernel has failed on the GPU,
+    ``stopping`` once it was told to end and to give its work back; ``unwanted`` once nobody waits for the running task
+    any more; ``device_lost`` once a kernel has failed on the GPU,
     which leaves the whole process unable to use it (CUDA's "sticky" errors).
     """
 
@@ -43,6 +49,7 @@ class Context:
         self.database = database
         self.storage = storage
         self.stopping = False
+        self.unwanted = False
         self.device_lost = False
         self._models: OrderedDict[str, KeptModel] = OrderedDict()
 
@@ -51,6 +58,11 @@ class Context:
         wanted = self.settings.device
         cuda = torch.cuda.is_available() if wanted == "auto" else wanted == "cuda"
         return torch.device("cuda" if cuda else "cpu")
+
+    def require_wanted(self) -> None:
+        """Raises ``experiment.conflict`` where the running task's experiment is over, or its round."""
+        if self.unwanted:
+            raise FerretError("experiment.conflict", "this work is no longer needed: its experiment or round is over")
 
     def keep(self, experiment_id: str, replica: Replica) -> KeptModel:
         """Remembers a loaded replica; the least recently used experiment makes room."""

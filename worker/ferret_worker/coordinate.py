@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from sqlalchemy.orm import Session
 
 from ferret_core import federation
 from ferret_core.failpoints import failpoint
 from ferret_core.federated_data import FederatedData
+from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
+from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.tasks import TRANSIENT
-from ferret_db.repositories import experiments, ledger, metrics, participants, rounds
+from ferret_db.repositories import assignments, experiments, ledger, metrics, participants, rounds
 from ferret_db.tables import Experiment
 from ferret_worker import checkpoints
 from ferret_worker.context import Context
+
+OPENED_AT_ONCE = 250
+"""A round drawn from more participants is opened in several transactions of so many assignments each."""
+BASE_REMEDY = "use a smaller model or less data, or a machine with more memory"
 
 
 def coordinate(context: Context, experiment_id: str) -> None:
@@ -27,14 +36,46 @@ def coordinate(context: Context, experiment_id: str) -> None:
         _start(context, experiment)
     with context.database.begin() as s:
         advance(s, experiment_id)
+    open_announced(context.database, experiment_id)
+
+
+def open_announced(database: Database, experiment_id: str) -> None:
+    """Gives the experiment's opening round, if it has one, all of its assignments, a few per transaction, and opens it.
+
+    Whoever finds it half filled goes on: who takes part follows from the round alone.
+    """
+    with database.read() as s:
+        experiment = experiments.get(s, experiment_id)
+        opening = rounds.in_states(s, experiment_id, RoundState.OPENING)
+        if not opening or experiment.state != ExperimentState.RUNNING:
+            return
+        (round_,) = opening
+        joined = {site.name: site.id for site in participants.of_experiment(s, experiment_id)}
+        there = assignments.participants(s, round_.id)
+        sitting_out = assignments.sitting_out(s, experiment_id, round_.number, round_.attempt)
+    failpoint("coordinate.announced")
+    population = {name: joined[name] for name in round_.population or []}
+    spec = experiments.spec_of(experiment)
+    tasks = _tasks(spec, experiment, round_.number, round_.attempt, population, sitting_out)
+    rows = round_engine.assignment_rows(round_, tasks)
+    missing = [row for row in rows if row["participant"] not in there]
+    for begin in range(0, len(missing), OPENED_AT_ONCE):
+        with database.begin(flush=False) as s:
+            if not round_engine.fill_round(s, round_, missing[begin : begin + OPENED_AT_ONCE]):
+                return
+        failpoint("coordinate.filled")
+    with database.begin() as s:
+        round_engine.open_announced(s, round_.id, len(tasks), spec.round.deadline_seconds)
+    failpoint("coordinate.opened")
 
 
 def _start(context: Context, experiment: Experiment) -> None:
     """Loads model and data once, so that whatever is wrong with them fails the experiment now and not mid-way."""
     spec = experiments.spec_of(experiment)
     try:
-        replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
-        FederatedData(spec, replica.tokenizer, replica.context)
+        with memory_checked(BASE_REMEDY):
+            replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
+            FederatedData(spec, replica.tokenizer, replica.context)
     except FerretError as error:
         if error.code in TRANSIENT:
             raise
@@ -71,22 +112,39 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     joined = {site.name: site.id for site in participants.of_experiment(s, experiment.id)}
     if len(joined) < spec.participants.edge:
         return
+    population = spec.participants.simulated + len(joined)
+    bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
+    needed, asked = federation.sample_size(spec, population), federation.asked_size(spec, population)
+    deadline = spec.round.deadline_seconds
+    if population > OPENED_AT_ONCE:
+        round_engine.announce_round(s, experiment.id, number, list(joined), deadline, bytes_down * asked, needed)
+        return
     attempt = rounds.next_attempt(s, experiment.id, number)
+    sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
+    tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out)
+    round_engine.open_round(s, experiment.id, number, tasks, deadline, bytes_down, needed)
+
+
+def _tasks(
+    spec: ExperimentSpec,
+    experiment: Experiment,
+    number: int,
+    attempt: int,
+    joined: Mapping[str, str],
+    sitting_out: Collection[str],
+) -> list[round_engine.Task]:
+    """What those drawn from simulated clients and the real participants that ``joined`` (ids by name) are to do."""
     population = [*federation.client_names(spec.participants.simulated), *joined]
-    names = federation.sample(spec, number, population, attempt)
-    tasks = [
+    names = federation.sample(spec, number, population, attempt, sitting_out)
+    base = experiment.digest or ""
+    return [
         (
             task,
             ParticipantKind.EDGE if task.participant in joined else ParticipantKind.SIMULATED,
             joined.get(task.participant),
         )
-        for task in federation.round_tasks(
-            spec, experiment.id, number, names, experiment.digest or "", len(population), attempt
-        )
+        for task in federation.round_tasks(spec, experiment.id, number, names, base, len(population), attempt)
     ]
-    bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
-    needed = federation.sample_size(spec, len(population))
-    round_engine.open_round(s, experiment.id, number, tasks, spec.round.deadline_seconds, bytes_down, needed)
 
 
 def _evaluated(s: Session, experiment: Experiment) -> bool:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.evaluation.evaluate import evaluate as measure
 from ferret_core.failpoints import failpoint
+from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
@@ -33,10 +34,11 @@ def evaluate(context: Context, subject: str) -> None:
         return
     failpoint("evaluate.begun")
     try:
-        kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number))
-        replica, watch = kept.replica, Watch(context, experiment.id)
-        spec, test = replica.spec.evaluation, kept.data.test
-        measured = measure(replica.model, replica.tokenizer, test, spec, watch.check)
+        with memory_checked():
+            kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number))
+            replica, watch = kept.replica, Watch(context, experiment.id)
+            spec, test = replica.spec.evaluation, kept.data.test
+            measured = measure(replica.model, replica.tokenizer, test, spec, watch.check)
     except FerretError as error:
         if error.code in REFUSED | TRANSIENT:
             raise

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 
 from sqlalchemy.orm import Session
 
+from ferret_core import files
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.tasks import TaskName
 from ferret_db import logs
@@ -20,6 +22,7 @@ from ferret_worker.evaluate import evaluate
 from ferret_worker.presence import Presence
 from ferret_worker.repair import repair
 from ferret_worker.train import train
+from ferret_worker.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +36,13 @@ TASKS: dict[TaskName, Callable[[Context, str], None]] = {
 """What each message calls, with the one id that it carries."""
 
 
-def perform(context: Context, presence: Presence, task: TaskName, argument: str) -> None:
-    """Runs a task, unless it must not run; what it raises is kept for the next attempt and goes no further."""
+def perform(
+    context: Context, presence: Presence, task: TaskName, argument: str, watchdog: Watchdog | None = None
+) -> None:
+    """Runs a task, unless it must not run; what it raises is kept for the next attempt and goes no further.
+
+    A ``watchdog`` ends the process where the task does not end.
+    """
     settings, database, who = context.settings, context.database, presence.who
     with presence.at(task, argument), logs.bound(worker=who.id, task=str(task)):
         begin = partial(tasks.begin, strikes=settings.task_strikes, gone=settings.gone_seconds)
@@ -43,14 +51,16 @@ def perform(context: Context, presence: Presence, task: TaskName, argument: str)
             return
         ids = {name: value for name, value in subject._asdict().items() if value is not None}
         with logs.bound(**ids):
-            end = _run(context, task, argument)
+            with watchdog.over(task, argument, subject.experiment) if watchdog else nullcontext():
+                end = _run(context, task, argument)
             database.transact(lambda s: end(s, task, argument, who), flush=False)
 
 
 def _run(context: Context, task: TaskName, argument: str) -> Callable[[Session, TaskName, str, Identity], None]:
     """Does the work; returns how its end is to be noted."""
     try:
-        TASKS[task](context, argument)
+        with files.within(context.settings.roots):
+            TASKS[task](context, argument)
     except FerretError as error:
         if error.code in tasks.REFUSED:
             logger.info("%s: %s", argument, error.detail)

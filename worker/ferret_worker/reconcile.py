@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Collection
 
+from ferret_core.protocol.tasks import Queue
 from ferret_db.engine import reconcile as engine
 from ferret_db.engine.collect import EVERY_SECONDS, collect
+from ferret_db.engine.timekeeper import Timekeeper
+from ferret_db.repositories import service
+from ferret_worker.broker import Broker
 from ferret_worker.context import Context
 
 logger = logging.getLogger(__name__)
 
 
-def reconcile(context: Context) -> None:
-    """One sweep."""
-    with context.database.begin() as s:
-        engine.reconcile(s, context.settings.lease_seconds)
+PATIENCE = 3
+"""Sweeps that may be missed before another process takes over."""
+
+
+def reconcile(context: Context, drained: Collection[Queue] | None = ()) -> None:
+    """One sweep; ``drained`` are the broker's empty queues, None if it does not answer: then nothing is sent."""
+    engine.reconcile(context.database, context.settings.lease_seconds, drained)
 
 
 def collect_daily(context: Context) -> None:
@@ -24,22 +32,50 @@ def collect_daily(context: Context) -> None:
 
 
 class Reconciler(threading.Thread):
-    """Reconciles every ``reconcile_seconds``, and collects garbage daily, beside the tasks, however long these are."""
+    """Reconciles every ``reconcile_seconds`` if it is this process's turn, and collects garbage daily. Runs beside the
+    tasks, however long these are."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, who: str) -> None:
         super().__init__(name="reconciler", daemon=True)
+        settings = context.settings
         self._context = context
+        self._broker = Broker(settings.broker_url)
+        patience = PATIENCE * settings.reconcile_seconds
+        self._timekeeper = Timekeeper(context.database, who, patience, settings.lease_seconds)
         self._stopped = threading.Event()
 
     def run(self) -> None:
         while not self._stopped.wait(self._context.settings.reconcile_seconds):
-            for act in (reconcile, collect_daily):
+            for act in (self._reconcile, self._collect):
                 try:
-                    act(self._context)
+                    act()
                 except Exception:
-                    logger.exception("%s failed; will retry", act.__name__)
+                    logger.exception("%s failed; will retry", act.__name__.removeprefix("_"))
+        self._broker.close()
 
     def stop(self) -> None:
         self._stopped.set()
         if self.is_alive():
             self.join()
+        self._timekeeper.leave()
+
+    def _reconcile(self) -> None:
+        if not self._timekeeper.turn():
+            return
+        drained = self._drained()
+        with self._context.database.read() as s:
+            silent = service.broker_silent_since(s) is not None
+        if silent != (drained is None):
+            with self._context.database.begin(flush=False) as s:
+                service.broker_answers(s, yes=drained is not None)
+        reconcile(self._context, drained)
+
+    def _collect(self) -> None:
+        collect_daily(self._context)
+
+    def _drained(self) -> frozenset[Queue] | None:
+        try:
+            return self._broker.drained()
+        except ConnectionError as error:
+            logger.warning("%s", error)
+            return None

@@ -51,17 +51,32 @@ def repair(context: Context, experiment_id: str) -> None:
 
 
 def repaired(context: Context, experiment_id: str, work: Callable[[], R]) -> R:
-    """``work()``; if a stored file that it needs is damaged, again after a repair of all that the experiment needs."""
-    try:
-        return work()
-    except FerretError as error:
-        if error.code not in DAMAGE:
-            raise
-        logger.warning("%s: %s; rebuilding it", experiment_id, error.detail)
-        context.drop(experiment_id)  # it may have been left half moved
-        if not rebuild(context, experiment_id, _damaged_and_needed(context, experiment_id)):
-            raise
+    """``work()``; if a stored file that it needs is damaged, again after a repair of all that the experiment needs.
+
+    Files that are lost while the first repair runs are rebuilt by a second one.
+    """
+    for last in (False, True):
+        try:
+            return work()
+        except FerretError as error:
+            if error.code not in DAMAGE:
+                raise
+            logger.warning("%s: %s; rebuilding it", experiment_id, error.detail)
+            context.drop(experiment_id)  # it may have been left half moved
+            if not _rebuilt(context, experiment_id, last):
+                raise
     return work()
+
+
+def _rebuilt(context: Context, experiment_id: str, last: bool) -> bool:
+    """Whether there was something to rebuild; damage that is met meanwhile is raised by the ``last`` repair alone."""
+    try:
+        return rebuild(context, experiment_id, _damaged_and_needed(context, experiment_id))
+    except FerretError as error:
+        if last or error.code not in DAMAGE:
+            raise
+        logger.warning("%s: %s, during the repair; it is repeated", experiment_id, error.detail)
+        return True
 
 
 def rebuild(context: Context, experiment_id: str, files: Sequence[Reference]) -> bool:
@@ -199,13 +214,13 @@ class _Walk:
 
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
         """A damaged update, made again of the contributions that it was made of."""
-        storage = self._context.storage
-        update = self._kept.replica.aggregate(
+        storage, record = self._context.storage, LedgerRecord.model_validate(row.record)
+        received = [
             stored(storage.read(blob_location(FileKind.CONTRIBUTION, digest), digest), digest)
             for digest in _folded(row)
-        )
+        ]
+        update = self._kept.replica.aggregate(received, dict(record.clipped))
         if digest_bytes(update) != row.update_digest:
-            record = LedgerRecord.model_validate(row.record)
             raise broken(record, "its update is damaged, and folding its contributions here gives another")
         self._put(update, FileKind.UPDATE)
         return update

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from ferret_db.repositories.workers import gone_after
 from ferret_db.settings import ServiceSettings
+from ferret_worker import memory
 
 
 class WorkerSettings(ServiceSettings):
@@ -21,7 +23,19 @@ class WorkerSettings(ServiceSettings):
     kept_models: int = Field(default=2, ge=1, description="Number of experiments whose models a worker keeps in memory")
     task_strikes: int = Field(default=3, ge=1, description="Failed attempts after which a task is given up")
     task_limit_seconds: int = Field(
-        default=6 * 3600, gt=0, description="Seconds after which an unfinished message is delivered again"
+        default=6 * 3600, gt=0, description="Seconds that a task may take; one that takes longer is ended"
+    )
+    task_memory_bytes: int = Field(
+        default=0, ge=0, description="Memory that a worker may use; 0: 80 % of the machine's or the container's"
+    )
+
+    @property
+    def memory_limit(self) -> int:
+        """In bytes."""
+        return self.task_memory_bytes or int(memory.SHARE * memory.machine_bytes())
+
+    heartbeat: Path | None = Field(
+        default=None, description="File to touch every second while the worker works; for what watches it"
     )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ferret_core.algorithms._base import Client
 from ferret_core.failpoints import failpoint
+from ferret_core.memory import memory_checked
 from ferret_core.participant import Part, contribute
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
@@ -52,10 +53,16 @@ def _end(context: Context, assignment: Assignment, error: FerretError) -> None:
 
 def _contribute(context: Context, assignment: Assignment, keeper: LeaseKeeper) -> Part:
     task = RoundTask.model_validate(assignment.task)
-    kept, memory = repaired(
-        context, task.experiment, lambda: (context.model_at(task.experiment, task.round - 1), recall(context, task))
-    )
-    return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, keeper.check))
+    with memory_checked():
+        kept, memory = repaired(
+            context, task.experiment, lambda: (context.model_at(task.experiment, task.round - 1), recall(context, task))
+        )
+
+    def check(step: int) -> None:
+        context.require_wanted()
+        keeper.check(step)
+
+    return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))
 
 
 def _report(context: Context, assignment: Assignment, part: Part) -> None:

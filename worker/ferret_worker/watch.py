@@ -21,6 +21,7 @@ class Watch:
 
     def check(self) -> None:
         """Raises ``worker.stopping``, and ``experiment.conflict`` once the experiment is over."""
+        self._context.require_wanted()
         if self._context.stopping:
             raise FerretError("worker.stopping", f"work on {self._experiment_id} was returned")
         if time.monotonic() - self._looked < LOOK_SECONDS:

@@ -25,6 +25,7 @@ class Contribution(Resource):
     examples: int | None = Field(description="Examples trained on")
     metrics: dict[str, float] = Field(description="The participant's own figures, e.g. its train loss")
     seconds: float | None = Field(description="Seconds of local training, projection included")
+    factor: float | None = Field(description="What the round multiplied its update by, where that was clipped")
     error: Failure | None
     created_at: datetime
 
@@ -43,6 +44,7 @@ class Contribution(Resource):
             examples=accepted and accepted.examples,
             metrics=accepted.metrics if accepted else {},
             seconds=assignment.seconds,
+            factor=accepted and accepted.factor,
             error=Failure.model_validate(assignment.error) if assignment.error else None,
             created_at=assignment.created_at,
         )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, HTTPException
-from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi.responses import StreamingResponse
 
-from ferret_api.auth import AdminOnly
+from ferret_api.auth import AdminBearer, AdminOnly, Session
 from ferret_api.context import ContextDep
 from ferret_api.events import stream
+from ferret_api.events.feeds import FeedsDep
 from ferret_api.events.schemas import Event, EventPage
 from ferret_api.pagination import PAGE, After, Limit
 from ferret_api.problems import problems
@@ -28,12 +29,26 @@ LastEventId = Annotated[
         description="Sent by browsers that reconnect; takes precedence over `after`",
     ),
 ]
+_NOT_HELD_BACK = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second is for nginx
 _ITEM = {
+    "type": "object",
     "required": ["id", "event", "data"],
     "properties": {
-        "data": {"contentMediaType": "application/json", "contentSchema": {"$ref": "#/components/schemas/Event"}}
+        "id": {"type": "string"},
+        "event": {"type": "string"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": "#/components/schemas/Event"},
+        },
     },
 }
+
+
+class EventStream(StreamingResponse):
+    """Not FastAPI's, which encodes every event for every reader."""
+
+    media_type = "text/event-stream"
 
 
 @router.get("", operation_id="list_events", responses=problems("experiment.not_found"))
@@ -57,22 +72,29 @@ def _start(
     return start
 
 
+async def _place(feeds: FeedsDep, bearer: AdminBearer, session: Session) -> AsyncGenerator[None]:
+    """Held until the stream has ended."""
+    with feeds.place(bearer.credentials if bearer else session or ""):
+        yield
+
+
 @router.get(
     "/stream",
     operation_id="stream_events",
-    response_class=EventSourceResponse,
+    response_class=EventStream,
     openapi_extra={"responses": {"200": {"content": {"text/event-stream": {"itemSchema": _ITEM}}}}},
     responses={
         204: {"description": "The experiment has ended and there are no more events: do not reconnect"},
-        **problems("experiment.not_found"),
+        **problems("experiment.not_found", "stream.refused"),
     },
+    dependencies=[Depends(_place)],
 )
 async def stream_events(
-    experiment_id: ExperimentId, context: ContextDep, start: Annotated[int, Depends(_start)]
-) -> AsyncIterator[ServerSentEvent]:
+    experiment_id: ExperimentId, feeds: FeedsDep, start: Annotated[int, Depends(_start)]
+) -> EventStream:
     """Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
 
-    Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event.
+    Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. A reader that falls too far
+    behind is disconnected, and resumes where it was.
     """
-    async for event in stream.follow(context, experiment_id, start):
-        yield ServerSentEvent(id=str(event.seq), event=event.type, data=event)
+    return EventStream(stream.follow(feeds, experiment_id, start), headers=_NOT_HELD_BACK)

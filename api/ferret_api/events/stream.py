@@ -1,38 +1,31 @@
-"""Following an experiment's events: the table is polled by number, and no session outlives a poll."""
+"""Following an experiment: what has happened is read in pages, what happens comes from the experiment's one poller."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 
-from fastapi.concurrency import run_in_threadpool
-
-from ferret_api.context import Context
-from ferret_api.events.schemas import Event
-from ferret_db.repositories import events, experiments
-
-_AT_ONCE = 100
+from ferret_api.events.feeds import Feeds
 
 
-async def follow(context: Context, experiment_id: str, after: int) -> AsyncIterator[Event]:
-    """Events behind ``after`` in order, until the experiment's last or until the process stops."""
-    while not context.stopping.is_set():
-        found, over = await run_in_threadpool(_poll, context, experiment_id, after)
-        for event in found:
-            yield event
-            after = event.seq
-        if over:
+async def follow(feeds: Feeds, experiment_id: str, after: int) -> AsyncIterator[bytes]:
+    """Server-sent events behind ``after`` in order, until the experiment's last or until the process stops."""
+    while True:
+        page, newest, over = await feeds.look(experiment_id, after)
+        if page.events:
+            yield page.behind(after)
+            after = page.last(after)
+        if over or feeds.stopping:
             return
-        if len(found) < _AT_ONCE:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(context.stopping.wait(), context.settings.stream_poll_seconds)
-
-
-def _poll(context: Context, experiment_id: str, after: int) -> tuple[list[Event], bool]:
-    """The next events, and whether the experiment ends with them."""
-    with context.database.read() as s:
-        experiment = experiments.get(s, experiment_id)
-        found = [Event.model_validate(row) for row in events.after(s, experiment_id, after, _AT_ONCE)]
-        last = found[-1].seq if found else after
-        return found, experiment.state.finished and last >= experiment.event_seq
+        if not page.full:
+            break
+    with feeds.subscription(experiment_id, newest) as live:
+        # What the poller handed out between that look and the subscription.
+        while after < live.start:
+            page, _, over = await feeds.look(experiment_id, after)
+            yield page.behind(after)
+            after = page.last(live.start)
+            if over:
+                return
+        async for page in live.pages():
+            yield page.behind(after)
+            after = max(after, page.last(after))

@@ -40,14 +40,14 @@ def _filter(
     dependencies=[AdminOnly],
     responses={
         202: QUEUED,
-        **problems("spec.invalid", "idempotency.conflict"),
+        **problems("spec.invalid", "dataset.invalid", "model.invalid", "idempotency.conflict"),
     },
 )
 def submit_experiment(
     spec: ExperimentSpec, response: Response, context: ContextDep, idempotency_key: IdempotencyKey = None
 ) -> Experiment:
     """Stores a queued experiment and answers at once; a worker takes it from there."""
-    experiment = service.submit(context.database, spec, idempotency_key)
+    experiment = service.submit(context.database, spec, context.settings.roots, idempotency_key)
     response.headers["Location"] = experiment.links.self
     return experiment
 

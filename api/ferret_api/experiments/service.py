@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from ferret_api.experiments.roots import require_roots
 from ferret_api.experiments.schemas import Experiment, ExperimentLinks, ExperimentPage
 from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
@@ -19,10 +21,15 @@ _COLUMNS = Experiment.model_fields.keys() - {"stalled", "metrics", "bytes_up", "
 
 
 def submit(
-    database: Database, spec: ExperimentSpec, idempotency_key: str | None, cloned_from: str | None = None
+    database: Database,
+    spec: ExperimentSpec,
+    roots: Sequence[Path],
+    idempotency_key: str | None,
+    cloned_from: str | None = None,
 ) -> Experiment:
     """The experiment of a valid specification, new or the one stored under the same key."""
     resolved = catalog.resolve(spec)
+    require_roots(resolved, roots)
     with database.begin() as s:
         row, _ = lifecycle.submit(s, resolved, idempotency_key=idempotency_key, cloned_from=cloned_from)
         return shown(s, row)

@@ -65,7 +65,10 @@ def extend_experiment(experiment_id: ExperimentId, wanted: Extension, context: C
     "/{experiment_id}:clone",
     operation_id="clone_experiment",
     status_code=202,
-    responses={202: QUEUED, **problems("experiment.not_found", "spec.invalid", "idempotency.conflict")},
+    responses={
+        202: QUEUED,
+        **problems("experiment.not_found", "spec.invalid", "dataset.invalid", "model.invalid", "idempotency.conflict"),
+    },
 )
 def clone_experiment(
     experiment_id: ExperimentId,
@@ -78,7 +81,7 @@ def clone_experiment(
 
     Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in
     common; an option replaces those it excludes."""
-    experiment = service.clone(context.database, experiment_id, patch, idempotency_key)
+    experiment = service.clone(context.database, experiment_id, patch, context.settings.roots, idempotency_key)
     response.headers["Location"] = experiment.links.self
     return experiment
 

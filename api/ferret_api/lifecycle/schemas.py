@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ferret_api.schemas import Command
-from ferret_core.protocol.spec import MAX_ROUNDS
+from ferret_core.protocol.limits import MAX_ROUNDS
 
 
 class Extension(Command):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
@@ -41,15 +42,17 @@ def extend(database: Database, experiment_id: str, wanted: Extension) -> Experim
         return service.shown(s, lifecycle.extend(s, experiment_id, wanted.rounds))
 
 
-def clone(database: Database, experiment_id: str, patch: Json, idempotency_key: str | None) -> Experiment:
+def clone(
+    database: Database, experiment_id: str, patch: Json, roots: Sequence[Path], idempotency_key: str | None
+) -> Experiment:
     """A new experiment with the specification of another, changed by a JSON Merge Patch as ``revise`` describes."""
     with database.read() as s:
         stored = experiments.get(s, experiment_id).spec
     try:
         spec = ExperimentSpec.model_validate(revise(stored, patch).document)
     except ValidationError as error:
-        raise FerretError.of_fields("spec.invalid", field_errors(error.errors(), model=ExperimentSpec)) from error
-    return service.submit(database, spec, idempotency_key, cloned_from=experiment_id)
+        raise FerretError.of_fields("spec.invalid", field_errors(error, model=ExperimentSpec)) from error
+    return service.submit(database, spec, roots, idempotency_key, cloned_from=experiment_id)
 
 
 def delete(database: Database, experiment_id: str) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from ferret_api import hosts
 from ferret_api.auth import AdminOnly, Participant
 from ferret_api.context import ContextDep
 from ferret_api.participants import body, service, upload
@@ -42,7 +43,7 @@ def create_enrolment(
     experiment_id: ExperimentId, wanted: NewEnrolment, request: Request, context: ContextDep
 ) -> Enrolment:
     """A code with which one participant joins the experiment."""
-    return service.create_enrolment(context.database, experiment_id, wanted, str(request.base_url))
+    return service.create_enrolment(context.database, experiment_id, wanted, hosts.address(context.settings, request))
 
 
 @router.post(
@@ -80,17 +81,24 @@ def _own(assignment_id: AssignmentId, participant: Participant, context: Context
 Own = Annotated[Assignment, Depends(_own)]
 
 
-async def _blob(assignment: Own, request: Request, context: ContextDep) -> bytes:
-    """The body, read only for the assignment's own participant; the middleware counts its bytes."""
+FenceHeader = Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")]
+
+
+async def _blob(
+    assignment: Own, participant: Participant, fence: FenceHeader, request: Request, context: ContextDep
+) -> bytes:
+    """The body, read only if it may be accepted: from the holder of the lease, and no larger than expected."""
     if request.headers.get("content-type") != OCTETS:
         raise FerretError.of_field(
             "request.invalid", "Content-Type", request.headers.get("content-type"), f"a contribution is {OCTETS}"
         )
-    try:
-        return await body.receive(request)
-    except FerretError as error:
-        await run_in_threadpool(upload.refuse, context, assignment.id, error)
-        raise
+    with context.uploads.entered(participant.id):
+        try:
+            most = await run_in_threadpool(upload.admit, context, assignment, fence)
+            return await body.receive(request, most)
+        except FerretError as error:
+            await run_in_threadpool(upload.refuse, context, assignment.id, error)
+            raise
 
 
 @router.put(
@@ -109,6 +117,7 @@ async def _blob(assignment: Own, request: Request, context: ContextDep) -> bytes
             "round.closed",
             "contribution.malformed",
             "contribution.non_finite",
+            "request.too_many",
             "storage.full",
         ),
     },
@@ -116,7 +125,7 @@ async def _blob(assignment: Own, request: Request, context: ContextDep) -> bytes
 def upload_contribution(
     assignment: Own,
     blob: Annotated[bytes, Depends(_blob)],
-    fence: Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")],
+    fence: FenceHeader,
     seconds: Annotated[
         float, Header(alias="Ferret-Seconds", ge=0, allow_inf_nan=False, description="Seconds of local training")
     ],
@@ -124,7 +133,7 @@ def upload_contribution(
     context: ContextDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Receipt:
-    """Accepts the contribution of a leased assignment. A contribution that cannot be used rejects the assignment.
+    """Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
 
     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.

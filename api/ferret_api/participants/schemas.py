@@ -9,8 +9,10 @@ from pydantic import AfterValidator, Field
 
 from ferret_api.schemas import MAX_INTEGER, Command, Resource
 from ferret_core.protocol.errors import PROBLEMS
+from ferret_core.protocol.ids import ParticipantName
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.words import Words
 
 DAY = 24 * 3600
 
@@ -41,12 +43,7 @@ class NewParticipant(Command):
     """Turns a code into a participant."""
 
     code: str = Field(min_length=1, max_length=200)
-    name: str = Field(
-        min_length=1,
-        max_length=64,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
-        description="Unique in the experiment; letters, digits, dot, dash and underscore",
-    )
+    name: ParticipantName
 
 
 class Enrolled(Resource):
@@ -102,4 +99,4 @@ class AssignmentFailure(Command):
 
     fence: Fence
     code: Annotated[str, AfterValidator(_known)] = Field(description="Code of the problem, e.g. `dataset.invalid`")
-    detail: str = Field(min_length=1, max_length=2000)
+    detail: Words = Field(min_length=1, max_length=2000)

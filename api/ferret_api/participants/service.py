@@ -25,14 +25,16 @@ from ferret_db.repositories import assignments, experiments, participants
 from ferret_db.tables import Assignment
 
 
-def create_enrolment(database: Database, experiment_id: str, wanted: NewEnrolment, base_url: str) -> Enrolment:
+def create_enrolment(database: Database, experiment_id: str, wanted: NewEnrolment, address: str) -> Enrolment:
     with database.begin() as s:
         row, code = participants.create_enrolment(s, experiment_id, wanted.expires_seconds)
-    command = f"ferret join {base_url.rstrip('/')} --code {code} --data FILE.jsonl"
+    command = f"ferret join {address} --code {code} --data FILE.jsonl"
     return Enrolment(code=code, expires_at=row.expires_at, command=command)
 
 
 def enrol(database: Database, wanted: NewParticipant) -> Enrolled:
+    with database.read() as s:  # a guess takes no write lock
+        participants.check_code(s, wanted.code)
     with database.begin() as s:
         row, token = participants.enrol(s, wanted.code, wanted.name)
     return Enrolled(participant=row.id, name=row.name, experiment=row.experiment_id, token=token)

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from ferret_api.context import Context
 from ferret_api.participants.schemas import Receipt
+from ferret_core import catalog
 from ferret_core.cost import LocalCost
 from ferret_core.failpoints import failpoint
+from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
@@ -33,13 +35,30 @@ class Delivery(NamedTuple):
 def take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Receipt, bool]:
     """The receipt, and whether the same contribution was accepted before.
 
-    A blob that cannot be used rejects the assignment with its reason, which is raised; it is never stored.
+    A blob that cannot be used is never stored, and its reason is raised; the third rejects the assignment with it.
     """
     try:
         return _take(context, assignment, delivery)
     except FerretError as error:
         refuse(context, assignment.id, error)
         raise
+
+
+def admit(context: Context, assignment: tables.Assignment, fence: int) -> int:
+    """The most bytes that a contribution to the assignment can have, before the first is read.
+
+    Raises ``round.closed`` and ``lease.lost`` for what would not be accepted. Where one has been accepted, only the
+    same again is of use.
+    """
+    with context.database.read() as s:
+        accepted = contributions.of_assignment(s, assignment.id)
+        if accepted is not None:
+            return accepted.size
+        leases.check_held(s, assignment.id, fence)
+        experiment = experiments.get(s, assignment.experiment_id)
+    spec = ExperimentSpec.model_validate(experiment.spec)
+    expected = catalog.algorithm_config(spec.algorithm).size(_shapes(experiment)).total
+    return min(expected, context.settings.max_upload_bytes)
 
 
 def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
@@ -59,7 +78,7 @@ def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -
         sealed = _opened(delivery.blob, assignment, experiment)
     except FerretError as error:
         with context.database.begin() as s:
-            leases.reject(s, assignment.id, delivery.fence, error)
+            leases.spoilt(s, assignment.id, delivery.fence, error)
         raise
     with context.database.read() as s:  # what comes in vain is not even stored
         leases.check(s, assignment.id, delivery.fence, sealed, delivery.key)
@@ -73,10 +92,13 @@ def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -
 
 
 def _opened(blob: bytes, assignment: tables.Assignment, experiment: tables.Experiment) -> Sealed:
-    # A database may hand an object's members out in any order; the canonical one is by name.
-    shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
     spec, task = ExperimentSpec.model_validate(experiment.spec), RoundTask.model_validate(assignment.task)
-    return unseal(blob, spec, task, shapes)
+    return unseal(blob, spec, task, _shapes(experiment))
+
+
+def _shapes(experiment: tables.Experiment) -> Shapes:
+    # A database may hand an object's members out in any order; the canonical one is by name.
+    return {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
 
 
 def _receipt(row: tables.Contribution) -> Receipt:

@@ -23,7 +23,7 @@ def list_rounds(
     with context.database.read() as s:
         experiments.get(s, experiment_id)
         page = rounds.list_page(s, experiment_id, limit, cursor)
-        return RoundPage(items=[Round.of(item) for item in page.items], next_cursor=page.next_cursor)
+        return RoundPage(items=[Round.of(s, item) for item in page.items], next_cursor=page.next_cursor)
 
 
 @router.get("/{number}", operation_id="get_round", responses=problems("experiment.not_found", "round.not_found"))
@@ -31,4 +31,4 @@ def get_round(experiment_id: ExperimentId, number: RoundNumber, context: Context
     """The last attempt at one round."""
     with context.database.read() as s:
         experiments.get(s, experiment_id)
-        return Round.of(rounds.summary(s, experiment_id, number))
+        return Round.of(s, rounds.summary(s, experiment_id, number))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from pydantic import Field
+from sqlalchemy.orm import Session
 
 from ferret_api.schemas import Failure, Page, Resource
 from ferret_core.protocol.states import RoundState
+from ferret_db.repositories import service
 from ferret_db.repositories.rounds import RoundSummary
 
 
@@ -34,9 +36,10 @@ class Round(Resource):
     error: Failure | None
 
     @classmethod
-    def of(cls, summary: RoundSummary) -> Round:
+    def of(cls, s: Session, summary: RoundSummary) -> Round:
         columns = {name: getattr(summary.round, name) for name in cls.model_fields if hasattr(summary.round, name)}
-        return cls.model_validate(columns | summary._asdict())
+        deadline_at = service.as_told(s, summary.round.deadline_at)
+        return cls.model_validate(columns | summary._asdict() | {"deadline_at": deadline_at})
 
 
 class RoundPage(Page[Round]):

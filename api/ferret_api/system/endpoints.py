@@ -10,14 +10,13 @@ from ferret_api.auth import AdminOnly
 from ferret_api.context import ContextDep
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
-from ferret_api.system import prometheus, readiness
+from ferret_api.system import prometheus
 from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness
 from ferret_core import __version__
 from ferret_core.projection import FORMAT_VERSION as PROJECTION_VERSION
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import FORMAT_VERSION
-
-SESSION_SECONDS = 30 * 24 * 3600
+from ferret_db.repositories import sessions
 
 api_router = APIRouter(prefix=PREFIX, tags=["system"])
 root_router = APIRouter(tags=["system"])
@@ -38,13 +37,16 @@ def get_info(context: ContextDep) -> Info:
 
 @api_router.post("/session", operation_id="create_session", status_code=204, responses=problems("auth.invalid"))
 def create_session(login: Login, request: Request, response: Response, context: ContextDep) -> None:
-    """Signs a browser in: the token becomes a cookie that scripts cannot read."""
+    """Signs a browser in: the token becomes the cookie of a new session, which scripts cannot read."""
     if not context.admin.is_token(login.token):
         raise FerretError("auth.invalid", "this is not the admin token; it is in FERRET_HOME/admin.token on the server")
+    seconds = context.settings.session_seconds
+    with context.database.begin() as s:
+        secret = sessions.begin(s, context.admin.fingerprint, seconds)
     response.set_cookie(
         context.admin.cookie,
-        context.admin.session,
-        max_age=SESSION_SECONDS,
+        secret,
+        max_age=seconds,
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
@@ -52,8 +54,12 @@ def create_session(login: Login, request: Request, response: Response, context: 
 
 
 @api_router.delete("/session", operation_id="delete_session", status_code=204, dependencies=[AdminOnly])
-def delete_session(response: Response, context: ContextDep) -> None:
-    """Signs the browser out."""
+def delete_session(request: Request, response: Response, context: ContextDep) -> None:
+    """Signs the browser out: its session ends, and a copy of the cookie is worth nothing."""
+    if session := request.cookies.get(context.admin.cookie):
+        with context.database.begin() as s:
+            sessions.end(s, session)
+        context.limits.forget(session)
     response.delete_cookie(context.admin.cookie, httponly=True, samesite="strict")
 
 
@@ -68,9 +74,9 @@ async def get_health() -> Health:
     operation_id="get_readiness",
     responses={503: {"description": "Some part is not available", "model": Readiness}},
 )
-def get_readiness(response: Response, context: ContextDep) -> Readiness:
-    """Whether database, schema and broker can be used."""
-    found = readiness.look(context)
+async def get_readiness(request: Request, response: Response) -> Readiness:
+    """Whether database, schema and broker can be used; looked at once a second at most."""
+    found = await request.app.state.readiness.get()
     response.status_code = 200 if found.ready else 503
     return found
 

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ferret_api.context import Context
 from ferret_api.system.schemas import PartStatus, Readiness
 from ferret_core.protocol.errors import FerretError
-from ferret_db import migrate
+from ferret_db import intact, migrate
 
 
 def look(context: Context) -> Readiness:
@@ -22,7 +22,7 @@ def look(context: Context) -> Readiness:
 
 def _reach(context: Context) -> None:
     with context.database.read() as s:
-        context.database.now(s)
+        intact.read_everywhere(s)
 
 
 def _try(check: Callable[[], object]) -> PartStatus:

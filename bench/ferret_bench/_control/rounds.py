@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from statistics import linear_regression, median
+from statistics import linear_regression
 from typing import Any, NamedTuple
 
 from sqlalchemy import func, select
@@ -17,6 +17,7 @@ from ferret_bench._base import Say
 from ferret_bench._control import databases
 from ferret_bench._control.stack import Stack, serving
 from ferret_bench._control.workload import Workload
+from ferret_bench.measure.spread import spread
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
 from ferret_db.repositories import experiments
@@ -51,7 +52,7 @@ def measure(name: str, folder: Path, clients: int, rounds: int, max_seconds: flo
         "clients": clients,
         "rounds": rounds,
         "counted": len(counted),
-        **{f"{part}_ms": _spread([1000 * parts[part] for parts in counted]) for part in counted[0]},
+        **{f"{part}_ms": spread([1000 * parts[part] for parts in counted]) for part in counted[0]},
         "growth": _growth(samples, rounds),
     }
 
@@ -105,12 +106,6 @@ def _parts(reported: datetime, committed: datetime, opened: datetime, mathematic
 def _rows(s: Session) -> int:
     counts = [select(func.count()).select_from(table).scalar_subquery() for table in Base.metadata.sorted_tables]
     return sum(s.execute(select(*counts)).one())
-
-
-def _spread(values: Sequence[float]) -> dict[str, float]:
-    """Median, 99th percentile by nearest rank, and largest."""
-    ordered = sorted(values)
-    return {"p50": median(ordered), "p99": ordered[-(-99 * len(ordered) // 100) - 1], "max": ordered[-1]}
 
 
 def _growth(samples: Sequence[Sample], rounds: int) -> dict[str, Any]:

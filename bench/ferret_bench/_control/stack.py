@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ferret_cli.stack.ports import free_port
@@ -30,7 +31,7 @@ class Stack(NamedTuple):
 
 
 @contextmanager
-def serving(home: Path, database_url: str) -> Generator[Stack]:
+def serving(home: Path, database_url: str, settings: Mapping[str, str] = MappingProxyType({})) -> Generator[Stack]:
     """Broker, API, one training worker and the aggregation worker; ``server.not_ready`` if they do not start."""
     home.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
@@ -38,7 +39,14 @@ def serving(home: Path, database_url: str) -> Generator[Stack]:
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen(
             command,
-            env={**kept, "FERRET_DATABASE_URL": database_url, "FERRET_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+            env={
+                **kept,
+                "FERRET_DATABASE_URL": database_url,
+                "FERRET_THREADS": "1",
+                "HF_HUB_OFFLINE": "1",
+                "FERRET_ROOTS": "/",
+                **settings,
+            },
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,

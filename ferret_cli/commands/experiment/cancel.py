@@ -11,6 +11,7 @@ def cancel(
     id: options.Id,
     yes: options.Yes = False,
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Stop an experiment for good; its committed rounds are kept."""
@@ -18,7 +19,7 @@ def cancel(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url), id)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
     if not (yes or run.state.finished):
         typer.confirm(f"Cancel {run.id} ({run.experiment.name}) for good?", abort=True, err=True)
     run.cancel()

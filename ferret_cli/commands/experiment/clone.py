@@ -11,6 +11,7 @@ def clone(
     unset: options.Unset = None,
     key: options.Key = None,
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Submit a copy of an experiment, with changes."""
@@ -21,7 +22,7 @@ def clone(
     from ferret_sdk.service import Service
     from ferret_sdk.transport import is_loopback
 
-    service = Service(url)
+    service = Service(url, insecure_http=insecure_http)
     changes = specfile.changes(assignments or (), unset or (), absolute_paths=is_loopback(service.url))
     original = experiment(service, id)
     run = original.clone(changes, key)

@@ -11,6 +11,7 @@ def delete(
     id: options.Id,
     yes: options.Yes = False,
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Delete a finished experiment with its rounds, curves, checkpoints and ledger, for good."""
@@ -18,7 +19,7 @@ def delete(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url), id)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
     if not yes:
         typer.confirm(f"Delete {run.id} ({run.experiment.name}) with all its results?", abort=True, err=True)
     run.delete()

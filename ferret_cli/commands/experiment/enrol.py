@@ -13,6 +13,7 @@ def enrol(
     id: options.Id,
     hours: Annotated[float, typer.Option("--hours", min=0.01, max=720, help="Hours until the code expires.")] = 24,
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Create a one-time code that lets one participant join an experiment."""
@@ -20,7 +21,7 @@ def enrol(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    service = Service(url)
+    service = Service(url, insecure_http=insecure_http)
     code = service.enrolment(experiment(service, id).id, int(hours * 3600))
     say(f"valid for one participant until {code.expires_at:%Y-%m-%d %H:%M} UTC, who runs:\n  {code.command}")
     if json:

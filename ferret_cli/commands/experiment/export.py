@@ -18,6 +18,7 @@ def export(
         typer.Option("--round", min=0, help="Round of the checkpoint; 0 is the base model; default: the latest."),
     ] = None,
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Download a checkpoint that transformers can load; every file is checked against its digest."""
@@ -25,7 +26,7 @@ def export(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url), id)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
     files = run.checkpoint(round)
     path = run.export(folder, files[0].round).resolve()
     say(f"round {files[0].round} is in {path}")

@@ -13,6 +13,7 @@ def extend(
     id: options.Id,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Number of rounds to add.")],
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Add rounds to an experiment; a completed one runs again."""
@@ -20,7 +21,7 @@ def extend(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url), id).extend(rounds)
+    run = experiment(Service(url, insecure_http=insecure_http), id).extend(rounds)
     say(f"{run.id} is {run.state.value} after {run.experiment.round} of {run.experiment.rounds} rounds")
     if json:
         emit(run.experiment)

@@ -21,6 +21,7 @@ def list_experiments(
     archived: Annotated[bool, typer.Option("--archived", help="Only archived experiments.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")] = 50,
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """List the experiments, newest first."""
@@ -29,7 +30,9 @@ def list_experiments(
     from ferret_sdk.service import Service
 
     states = [wanted.value for wanted in state or ()]
-    found = Service(url).experiments(state=states, algorithm=algorithm, dataset=dataset, name=name, archived=archived)
+    found = Service(url, insecure_http=insecure_http).experiments(
+        state=states, algorithm=algorithm, dataset=dataset, name=name, archived=archived
+    )
     runs = [run.experiment for run in islice(found, limit)]
     if json:
         emit({"items": [run.model_dump(mode="json") for run in runs]})

@@ -15,6 +15,7 @@ def replay(
     round: Annotated[int, typer.Option("--round", min=0, help="Round whose model to rebuild; 0 is the base model.")],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="New or empty folder for the checkpoint.")],
     url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Rebuild the model of any committed round from the base model and the ledger, as a checkpoint for transformers."""
@@ -27,7 +28,7 @@ def replay(
     from ferret_cli.verification import replay as rebuild
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url), id)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
     folder = out.expanduser().resolve()
     manifest = rebuild(
         run, round, folder, lambda record: say(f"round {record.round:>4}  {record.digest[:16]}…  verified")

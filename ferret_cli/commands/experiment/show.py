@@ -5,14 +5,16 @@ from __future__ import annotations
 from ferret_cli import options
 
 
-def show(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
+def show(
+    id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+) -> None:
     """Show one experiment: its state, why it is stalled if it is, metrics, cost, rounds and refused uploads."""
     from ferret_cli.choose import experiment
     from ferret_cli.describe import cost_rows, label_rows, metrics_rows, overview_rows, rejection_rows, round_rows
     from ferret_cli.output import emit, table
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url), id)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
     if json:
         emit(run.experiment)
         return

@@ -5,7 +5,9 @@ from __future__ import annotations
 from ferret_cli import options
 
 
-def verify(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
+def verify(
+    id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+) -> None:
     """Rebuild the model from the base model and the ledger, and compare every digest, checkpoints included."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
@@ -16,7 +18,7 @@ def verify(id: options.Id, url: options.Url = None, json: options.Json = False) 
     from ferret_cli.verification import verified_records
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url), id)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
     digest, rounds = run.experiment.base_digest, 0
     for record in verified_records(run):
         digest, rounds = record.digest, record.round

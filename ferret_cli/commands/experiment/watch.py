@@ -5,7 +5,9 @@ from __future__ import annotations
 from ferret_cli import options
 
 
-def watch(id: options.Id, url: options.Url = None, json: options.Json = False) -> None:
+def watch(
+    id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+) -> None:
     """Follow an experiment until it ends; with --json, print every event as one line of JSON.
 
     The exit code is 0 only if the experiment completed.
@@ -16,7 +18,7 @@ def watch(id: options.Id, url: options.Url = None, json: options.Json = False) -
     from ferret_cli.watch import watch_to_the_end
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url), id)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
     if json:
         for event in run.events():
             emit(event)

@@ -13,7 +13,10 @@ def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is damaged, as far as possible.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Check every stored file against its digest; exit code 1 if a file that is needed is missing or damaged."""
+    """Check every stored file against its digest, and every row of a contribution against its file and the ledger.
+
+    Exit code 1 if a file that is needed is missing or damaged, or if a row was altered.
+    """
     from ferret_cli.output import emit, say
     from ferret_cli.setup import require_server
 
@@ -27,6 +30,9 @@ def verify(
     found = check(settings)
     for file in found.damaged:
         say(f"damaged: {file.location} (round {file.round} of {file.experiment_id})")
+    for row in found.altered:
+        where = f"round {row.round} of {row.experiment_id}"
+        say(f"altered: the contribution of {row.participant or 'somebody'} in {where}: {row.reason}")
     left = rebuild(settings, found) if repair else found
     say(f"{found.files} files, {len(found.damaged)} damaged, {len(found.damaged) - len(left.damaged)} rebuilt")
     for file in left.damaged:
@@ -37,6 +43,7 @@ def verify(
             name: [file._asdict() for file in files]
             for name, files in (("damaged", found.damaged), ("left", left.damaged))
         }
-        emit({"files": found.files, **names, "missed": len(left.missed)})
-    if left.missed:
+        rows = [row._asdict() for row in found.altered]
+        emit({"files": found.files, **names, "missed": len(left.missed), "altered": rows})
+    if left.missed or found.altered:
         raise typer.Exit(1)

@@ -6,18 +6,26 @@ needs torch: the API checks submissions and uploads with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field
 
+from ferret_core.algorithms.configs._norms import Norms, dense_norms, norm
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
+from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
+from ferret_core.training.config import ZerothOrderConfig
 
+LENGTH_BYTES = 8
+"""The blob's first: how long its header is."""
+NUMBER_BYTES = 20
+"""The longest number of 64 bits in JSON, and its comma."""
 BITS = np.dtype(np.uint8)
 """Eight to an entry, packed from the top bit down."""
 
@@ -32,6 +40,30 @@ class FederatedConfig(Protocol):
         """
         ...
 
+    def size(self, shapes: Shapes) -> Size:
+        """The most bytes of a contribution: no upload is read beyond them. :func:`size_of` makes it from layouts."""
+        ...
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """How far a checked contribution would move each part of the model, at rate 1 and on its own."""
+        ...
+
+    @property
+    def comparable(self) -> bool:
+        """Whether all participants' numbers stand for the same directions, so that their median means something."""
+        ...
+
+
+class Size(NamedTuple):
+    """Bytes of a contribution: of its header at most, and of its arrays."""
+
+    header: int
+    arrays: int
+
+    @property
+    def total(self) -> int:
+        return LENGTH_BYTES + self.header + self.arrays
+
 
 class SendsUpdate(Strict):
     """Options of an algorithm whose participants send their whole update and nothing else."""
@@ -39,16 +71,29 @@ class SendsUpdate(Strict):
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, {"update": dense(shapes)})
 
+    def size(self, shapes: Shapes) -> Size:
+        return size_of({"update": dense(shapes)})
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        return dense_norms(contribution.arrays["update"], shapes)
+
+    @property
+    def comparable(self) -> bool:
+        return True
+
 
 class LowRank(SendsUpdate):
     """The options of LoRA: W x becomes W x + (alpha / rank) · B A x."""
 
-    rank: int = Field(default=8, ge=1, description="Rows of A and columns of B")
-    alpha: float = Field(default=16, gt=0, description="The adapter's output is multiplied by alpha / rank")
+    rank: int = Field(default=8, ge=1, le=MAX_WIDTH, description="Rows of A and columns of B")
+    alpha: float = Field(
+        default=16, gt=0, le=MAX_REAL, description="The adapter's output is multiplied by alpha / rank"
+    )
     dropout: float = Field(default=0.05, ge=0, lt=1, description="Share of the adapter's inputs left out in training")
-    targets: list[str] = Field(
+    targets: list[Label] = Field(
         default=["q_proj", "v_proj"],
         min_length=1,
+        max_length=1000,
         description="Linear layers with adapters, by the ends of their names",
     )
 
@@ -56,6 +101,12 @@ class LowRank(SendsUpdate):
 def dense(shapes: Shapes) -> Layout:
     """One fp32 vector (d,): a number for each parameter's element, in canonical order."""
     return Layout(np.dtype(np.float32), (count(shapes),))
+
+
+def size_of(layouts: Mapping[str, Layout], numbers: int = 0) -> Size:
+    """The size of a contribution of these arrays, with as many ``numbers`` in its metadata beside its own figures."""
+    header = CONTRIBUTION_HEADER_BYTES + NUMBER_BYTES * numbers
+    return Size(header, sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts.values()))
 
 
 def check_layouts(arrays: Arrays, expected: Mapping[str, Layout]) -> None:
@@ -84,4 +135,16 @@ def check_metadata(contribution: Contribution, expected: Mapping[str, Any]) -> N
 def check_slopes(contribution: Contribution, task: RoundTask, directions: int) -> None:
     """Raises ``contribution.malformed`` unless the contribution is the slopes along the task's own draw."""
     check_metadata(contribution, {"projection": FORMAT_VERSION, "seed": task.seed})
-    check_layouts(contribution.arrays, {"slopes": Layout(np.dtype(np.float32), (directions,))})
+    check_layouts(contribution.arrays, slopes(directions))
+
+
+def slopes(directions: int) -> dict[str, Layout]:
+    """The one array that slopes travel in."""
+    return {"slopes": Layout(np.dtype(np.float32), (directions,))}
+
+
+def slope_norms(contribution: Contribution, shapes: Shapes, local: ZerothOrderConfig) -> Norms:
+    """That of a walk along random signs: each step moves every weight by its slope times the rate."""
+    d = count(shapes)
+    step = local.learning_rate / local.perturbations
+    return Norms.of([step * math.sqrt(d) * norm(contribution.arrays["slopes"])], [d])

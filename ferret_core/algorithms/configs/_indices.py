@@ -12,19 +12,11 @@ That is at most log₂(d/K) + 2 bits for each, where no code does with fewer tha
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-
 import numpy as np
 
 from ferret_core.algorithms.configs._base import BITS, check_bits
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.wire import Array, Arrays, malformed
-
-
-def size_of(layouts: Mapping[str, Layout]) -> int:
-    """Bytes of arrays of these layouts."""
-    return sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts.values())
 
 
 def index_layouts(K: int, d: int) -> dict[str, Layout]:

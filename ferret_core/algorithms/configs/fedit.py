@@ -5,13 +5,16 @@ from __future__ import annotations
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import LowRank
+from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.training.config import LocalConfig
 
 
 class Adam(LocalConfig):
     """Local Adam, at the authors' rate."""
 
-    learning_rate: float = Field(default=3e-4, gt=0, description="Local learning rate η, constant over the steps")
+    learning_rate: float = Field(
+        default=3e-4, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
+    )
 
 
 class Config(LowRank):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import check_slopes
+from ferret_core.algorithms.configs._base import Size, check_slopes, size_of, slope_norms, slopes
+from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
@@ -19,3 +20,13 @@ class Config(Strict):
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_slopes(contribution, task, self.local.directions)
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(slopes(self.local.directions))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        return slope_norms(contribution, shapes, self.local)
+
+    @property
+    def comparable(self) -> bool:
+        return False

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import check_slopes
+from ferret_core.algorithms.configs._base import Size, check_slopes, size_of, slope_norms, slopes
+from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes
+from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import ZerothOrderConfig
@@ -15,8 +17,18 @@ class Config(Strict):
     """FedKSeed-Pro's options."""
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
-    clip: float = Field(default=1000.0, gt=0, description="Largest |ĝ| that counts in the probabilities")
+    clip: float = Field(default=1000.0, gt=0, le=MAX_REAL, description="Largest |ĝ| that counts in the probabilities")
     local: ZerothOrderConfig = ZerothOrderConfig()
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_slopes(contribution, task, self.local.directions)
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(slopes(self.local.directions))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        return slope_norms(contribution, shapes, self.local)
+
+    @property
+    def comparable(self) -> bool:
+        return False

@@ -5,17 +5,20 @@ from __future__ import annotations
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH
 from ferret_core.training.config import LocalConfig
 
 
 class Adam(LocalConfig):
     """Local Adam; a prompt takes a larger rate than weights."""
 
-    learning_rate: float = Field(default=3e-2, gt=0, description="Local learning rate η, constant over the steps")
+    learning_rate: float = Field(
+        default=3e-2, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
+    )
 
 
 class Config(SendsUpdate):
     """FedPrompt's options; the prompt is as long as FederatedScope-LLM's."""
 
-    virtual_tokens: int = Field(default=20, ge=1, description="Length of the soft prompt m, in tokens")
+    virtual_tokens: int = Field(default=20, ge=1, le=MAX_WIDTH, description="Length of the soft prompt m, in tokens")
     local: Adam = Adam()

@@ -7,13 +7,19 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.training.config import LocalConfig
 
 
 class Config(SendsUpdate):
     """FedProx's options."""
 
-    mu: float = Field(default=0.01, ge=0, description="Weight μ of the proximal term μ/2 ‖w − w₀‖²; at 0 it is FedAvg")
+    mu: float = Field(
+        default=0.01,
+        ge=0,
+        le=MAX_REAL,
+        description="Weight μ of the proximal term μ/2 ‖w − w₀‖²; at 0 it is FedAvg",
+    )
     local: LocalConfig = LocalConfig()
 
     @model_validator(mode="after")

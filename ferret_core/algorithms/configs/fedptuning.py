@@ -5,18 +5,21 @@ from __future__ import annotations
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH
 from ferret_core.training.config import LocalConfig
 
 
 class Adam(LocalConfig):
     """Local Adam; an encoder takes a larger rate than a model."""
 
-    learning_rate: float = Field(default=1e-3, gt=0, description="Local learning rate η, constant over the steps")
+    learning_rate: float = Field(
+        default=1e-3, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
+    )
 
 
 class Config(SendsUpdate):
     """FedPTuning's options; the prompt is as long as FederatedScope-LLM's, the encoder as wide as PEFT's examples."""
 
-    virtual_tokens: int = Field(default=20, ge=1, description="Length of the soft prompt m, in tokens")
-    hidden_size: int = Field(default=128, ge=1, description="Width of the prompt encoder e")
+    virtual_tokens: int = Field(default=20, ge=1, le=MAX_WIDTH, description="Length of the soft prompt m, in tokens")
+    hidden_size: int = Field(default=128, ge=1, le=MAX_WIDTH, description="Width of the prompt encoder e")
     local: Adam = Adam()

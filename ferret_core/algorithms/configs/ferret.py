@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import check_metadata
+from ferret_core.algorithms.configs._base import Size, check_metadata, size_of
+from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import FIXED, AllocationRule, split
 from ferret_core.projection.blocks import Block, BlockRule, cut
 from ferret_core.projection.budget import coordinates_within
-from ferret_core.projection.coordinates import Kind, decode
+from ferret_core.projection.coordinates import Kind, decode, layouts
+from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LocalConfig
@@ -33,12 +36,14 @@ class Config(Strict):
     bytes_per_round: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_BYTES,
         description="Bytes per participant and round, filled with coordinates; 8192 without K",
         json_schema_extra={"excludes": ["K"]},
     )
     K: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_ELEMENTS,
         description="Coordinates over all blocks, instead of bytes_per_round",
         json_schema_extra={"excludes": ["bytes_per_round"]},
     )
@@ -49,7 +54,9 @@ class Config(Strict):
     blocks: BlockRule = Field(
         default="tensor", description="One per tensor, grouped as the authors do, or a number of equal ones"
     )
-    whole_up_to: int = Field(default=0, ge=0, description="Blocks of at most this many elements are sent whole")
+    whole_up_to: int = Field(
+        default=0, ge=0, le=MAX_ELEMENTS, description="Blocks of at most this many elements are sent whole"
+    )
     allocation: AllocationRule = Field(
         default="norm", description="How K is split over the blocks; uniform and fixed do not look at the update"
     )
@@ -97,6 +104,25 @@ class Config(Strict):
             raise malformed("K", str(K)[:80], f"is not the {self.allocation} allocation that all must have")
         decode(contribution.arrays, self.coordinates, K, whole(blocks))
 
+    def size(self, shapes: Shapes) -> Size:
+        blocks = self.cut(shapes)
+        apart = sum(block.size for block in blocks if block.whole)
+        return size_of(layouts(self.coordinates, self.total(blocks), apart, len(blocks)), numbers=len(blocks))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """One for each block: the columns are all but orthogonal, so ‖V·γ‖ is about ‖γ‖ times a column's length."""
+        blocks, K = self.cut(shapes), contribution.meta.K or ()
+        gammas = decode(contribution.arrays, self.coordinates, K, whole(blocks))
+        values = [
+            norm(gamma) * (1 if block.whole else column_length(self.basis, block.size, len(gamma)))
+            for block, gamma in zip(blocks, gammas, strict=True)
+        ]
+        return Norms.of(values, [block.size for block in blocks])
+
+    @property
+    def comparable(self) -> bool:
+        return self.seeds == "shared"
+
     def cut(self, shapes: Shapes) -> list[Block]:
         """The blocks of a model whose parameters have these shapes."""
         return cut(sizes(shapes), self.blocks, self.whole_up_to)
@@ -120,6 +146,19 @@ class Config(Strict):
 
     def share_for(self, task: RoundTask) -> int:
         return task.rank if self.seeds == "disjoint" else 0
+
+
+def column_length(basis: str, d: int, K: int) -> float:
+    """The length of one of the K columns of a block of d elements, see :mod:`ferret_core.projection`."""
+    match basis:
+        case "G":  # a sign for each element of its bucket
+            return math.sqrt(d / max(K, 1))
+        case "R":  # a sign for each element
+            return math.sqrt(d)
+        case "T":  # d entries of variance 1/(3d)
+            return math.sqrt(1 / 3)
+        case _:  # H: a row of an orthonormal matrix
+            return 1.0
 
 
 def whole(blocks: Sequence[Block]) -> list[int]:

@@ -7,10 +7,12 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import check_layouts
+from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LocalConfig
@@ -23,17 +25,22 @@ class Config(Strict):
     columns: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_ELEMENTS,
         description="Columns of the sketch; 1/13 of the parameters without bytes_per_round",
         json_schema_extra={"excludes": ["bytes_per_round"]},
     )
     bytes_per_round: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_BYTES,
         description="Bytes per participant and round, 4 for each cell of the sketch",
         json_schema_extra={"excludes": ["columns"]},
     )
     k: int | None = Field(
-        default=None, ge=1, description="Entries of the model that a round moves; a tenth of the columns by default"
+        default=None,
+        ge=1,
+        le=MAX_ELEMENTS,
+        description="Entries of the model that a round moves; a tenth of the columns by default",
     )
     momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum ρ over the rounds, in the sketch")
     local: LocalConfig = LocalConfig()
@@ -47,8 +54,18 @@ class Config(Strict):
         return self
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        shape = self.rows, self.columns_for(count(shapes))
-        check_layouts(contribution.arrays, {"sketch": Layout(np.dtype(np.float32), shape)})
+        check_layouts(contribution.arrays, self._layouts(shapes))
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(self._layouts(shapes))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """One for each row of the sketch: each has about the norm of the whole update."""
+        return Norms.of(map(norm, contribution.arrays["sketch"]), [count(shapes)] * self.rows)
+
+    @property
+    def comparable(self) -> bool:
+        return False
 
     def columns_for(self, d: int) -> int:
         """Columns of the sketch of a model of d parameters; ``spec.invalid`` for a budget smaller than one column."""
@@ -63,3 +80,6 @@ class Config(Strict):
     def moved(self, d: int) -> int:
         """k; never more than the model has parameters."""
         return min(self.k or max(1, self.columns_for(d) // 10), d)
+
+    def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
+        return {"sketch": Layout(np.dtype(np.float32), (self.rows, self.columns_for(count(shapes))))}

@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import check_layouts
+from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.limits import MAX_WIDTH
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LocalConfig
@@ -21,11 +23,29 @@ from ferret_core.training.config import LocalConfig
 class Config(Strict):
     """PowerSGD's options."""
 
-    rank: int = Field(default=4, ge=1, description="Columns r of the two factors that stand for a matrix")
+    rank: int = Field(default=4, ge=1, le=MAX_WIDTH, description="Columns r of the two factors that stand for a matrix")
     local: LocalConfig = LocalConfig()
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, self.layouts(shapes))
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(self.layouts(shapes))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """One for each tensor. P's columns have length 1 and Q starts the next round: neither may grow unseen."""
+        arrays, tensors = contribution.arrays, matrices(shapes, self.rank)
+        values = [
+            max(norm(arrays["P"][tensor.P]) / math.sqrt(tensor.rank), 1) * norm(arrays["Q"][tensor.Q])
+            if tensor.rank
+            else norm(arrays["whole"][tensor.whole])
+            for tensor in tensors
+        ]
+        return Norms.of(values, [tensor.rows * tensor.columns for tensor in tensors])
+
+    @property
+    def comparable(self) -> bool:
+        return False
 
     def layouts(self, shapes: Shapes) -> dict[str, Layout]:
         """The arrays that are sent for parameters of these shapes."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ferret_core.algorithms.configs._base import check_layouts, dense
+import numpy as np
+
+from ferret_core.algorithms.configs._base import Size, check_layouts, dense, size_of
+from ferret_core.algorithms.configs._norms import Norms, dense_norms
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
@@ -18,3 +21,16 @@ class Config(Strict):
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, dict.fromkeys(SENT, dense(shapes)))
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(dict.fromkeys(SENT, dense(shapes)))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """Those of the update, then those of the control variate's change, as what a step of it moves."""
+        update, control = (dense_norms(contribution.arrays[name], shapes) for name in SENT)
+        steps = self.local.learning_rate * control.values
+        return Norms(np.concatenate([update.values, steps]), np.concatenate([update.sizes, 0 * control.sizes]))
+
+    @property
+    def comparable(self) -> bool:
+        return True

@@ -6,13 +6,16 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Self, cast
 
+import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import check_layouts
-from ferret_core.algorithms.configs._indices import index_layouts, size_of, unpack_indices
-from ferret_core.models.shapes import Shapes, count
+from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._indices import index_layouts, unpack_indices
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinates import Kind, Layout, decode, layouts
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LocalConfig
@@ -33,12 +36,14 @@ class Config(Strict):
     K: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_ELEMENTS,
         description="Entries sent, instead of fraction",
         json_schema_extra={"excludes": ["fraction", "bytes_per_round"]},
     )
     bytes_per_round: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_BYTES,
         description="Bytes per participant and round, filled with entries, instead of fraction",
         json_schema_extra={"excludes": ["fraction", "K"]},
     )
@@ -69,13 +74,29 @@ class Config(Strict):
         unpack_indices(contribution.arrays, K, d)
         self.values(contribution.arrays, K)
 
+    def size(self, shapes: Shapes) -> Size:
+        d = count(shapes)
+        return size_of(self._layouts(self.entries(d), d))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        lengths = list(sizes(shapes).values())
+        d = sum(lengths)
+        K = self.entries(d)
+        tensors = np.searchsorted(np.cumsum(lengths), unpack_indices(contribution.arrays, K, d), side="right")
+        squares = np.square(self.values(contribution.arrays, K), dtype=np.float64)
+        return Norms.of(np.sqrt(np.bincount(tensors, squares, len(lengths))), lengths)
+
+    @property
+    def comparable(self) -> bool:
+        return False
+
     def entries(self, d: int) -> int:
         """K: as given, or as much as the bytes hold; never more than the model has parameters."""
         if self.bytes_per_round is None:
             return min(self.K or max(1, round((self.fraction or DEFAULT_FRACTION) * d)), d)
-        fitting = bisect_right(range(1, d + 1), self.bytes_per_round, key=lambda K: size_of(self._layouts(K, d)))
+        fitting = bisect_right(range(1, d + 1), self.bytes_per_round, key=lambda K: size_of(self._layouts(K, d)).arrays)
         if fitting == 0:
-            reason = f"the smallest possible is {size_of(self._layouts(1, d))} for {d} parameters"
+            reason = f"the smallest possible is {size_of(self._layouts(1, d)).arrays} for {d} parameters"
             raise FerretError.of_field("spec.invalid", "bytes_per_round", self.bytes_per_round, reason)
         return fitting
 

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from ferret_core.datasets.partitions._base import by_label, fill_up, need_examples
+from ferret_core.protocol.limits import MAX_EXAMPLES
 from ferret_core.protocol.spec import Strict
 
 
@@ -21,7 +22,7 @@ class Config(Strict):
     """How strong the skew is, and the least that a client gets."""
 
     alpha: float = Field(default=0.5, ge=1e-3, le=1e6, description="Concentration: smaller is more skewed")
-    min_examples: int = Field(default=1, ge=1, description="Least number of examples of a client")
+    min_examples: int = Field(default=1, ge=1, le=MAX_EXAMPLES, description="Least number of examples of a client")
 
 
 class Partition:

@@ -15,13 +15,16 @@ from pydantic import Field
 
 from ferret_core.datasets.partitions._base import by_label, unsuitable
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.limits import MAX_LABELS
 from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
     """How many labels a client holds."""
 
-    labels_per_client: int = Field(default=2, ge=1, description="Labels of each client; fewer are more skewed")
+    labels_per_client: int = Field(
+        default=2, ge=1, le=MAX_LABELS, description="Labels of each client; fewer are more skewed"
+    )
 
 
 class Partition:
@@ -37,9 +40,9 @@ class Partition:
         rng = np.random.Generator(np.random.PCG64(seed))
         owners = self._owners(len(groups), clients, rng)
         shards: list[list[int]] = [[] for _ in range(clients)]
-        for (label, indices), own in zip(groups, owners, strict=True):
+        for (_, indices), own in zip(groups, owners, strict=True):
             if len(indices) < len(own):
-                message = f"label {label!r} has {len(indices)} of the {len(labels)} examples for {len(own)} clients"
+                message = f"a label has {len(indices)} of the {len(labels)} examples for {len(own)} clients"
                 raise unsuitable(clients, f"{message}: use fewer clients, or a smaller partition.labels_per_client")
             for client, part in zip(own, np.array_split(rng.permutation(indices), len(own)), strict=True):
                 shards[client] += part.tolist()

@@ -13,13 +13,16 @@ import numpy as np
 from pydantic import Field
 
 from ferret_core.datasets.partitions._base import by_label, need_examples
+from ferret_core.protocol.limits import MAX_EXAMPLES
 from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
     """How many shards a client gets."""
 
-    shards_per_client: int = Field(default=2, ge=1, description="Shards of each client; fewer are more skewed")
+    shards_per_client: int = Field(
+        default=2, ge=1, le=MAX_EXAMPLES, description="Shards of each client; fewer are more skewed"
+    )
 
 
 class Partition:

@@ -19,7 +19,7 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution, ContributionM
 from ferret_core.training.local import LocalMetrics
 
 TASK = RoundTask(
-    experiment="exp",
+    experiment="simulation",
     round=1,
     participant="client-1",
     base_digest="0" * 64,

@@ -18,6 +18,7 @@ from ferret_core import catalog, checkpoint
 from ferret_core.algorithms._base import Client
 from ferret_core.federated_data import FederatedData
 from ferret_core.federation import client_names, round_tasks
+from ferret_core.fold import fold
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import load
 from ferret_core.models.parameters import trainable
@@ -60,13 +61,13 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 def contributions(replica: Replica, on_step: Callable[[int], None] | None = None) -> list[Sealed]:
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     names = client_names(replica.spec.participants.simulated)
-    tasks = round_tasks(replica.spec, "exp", replica.round + 1, names, replica.digest)
+    tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)
     return [contribute(replica, Client(t, data.shard(t.participant), {}, on_step)).sealed for t in tasks]
 
 
 def after_a_round(spec: ExperimentSpec) -> Replica:
     replica = replica_of(spec)
-    replica.fold("exp", contributions(replica))
+    fold(replica, "simulation", contributions(replica))
     return replica
 
 
@@ -146,7 +147,7 @@ def test_adapters_end_at_the_mean_weighted_by_examples(name: str, toy_spec: Spec
         count * item.contribution.arrays["update"].astype(np.float64)
         for count, item in zip(examples, sent, strict=True)
     )
-    replica.fold("exp", sent)
+    fold(replica, "simulation", sent)
     after = torch.cat([tensor.reshape(-1) for tensor in weights(replica.model).values()])
     expected = before.double() - 0.5 * torch.from_numpy(mean / examples.sum())
     torch.testing.assert_close(after.double(), expected, rtol=0, atol=1e-6)

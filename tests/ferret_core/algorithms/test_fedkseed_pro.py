@@ -12,6 +12,7 @@ from ferret_core.algorithms._base import Client, State, Weighted
 from ferret_core.algorithms.fedkseed_pro import odds
 from ferret_core.federated_data import FederatedData
 from ferret_core.federation import client_names, round_tasks
+from ferret_core.fold import fold
 from ferret_core.participant import contribute
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
@@ -30,9 +31,9 @@ def replica_of(spec: ExperimentSpec) -> Replica:
 def one_round(replica: Replica) -> list[Sealed]:
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     names = client_names(replica.spec.participants.simulated)
-    tasks = round_tasks(replica.spec, "exp", replica.round + 1, names, replica.digest)
+    tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)
     sent = [contribute(replica, Client(task, data.shard(task.participant))).sealed for task in tasks]
-    replica.fold("exp", sent)
+    fold(replica, "simulation", sent)
     return sent
 
 

@@ -25,7 +25,7 @@ def test_a_model_in_half_precision_is_tuned_in_fp32_and_left_as_it_was(toy_spec:
     spec = catalog.resolve(toy_spec("fedmezo", options={"local": local}))
     replica = Replica.load(spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": "bfloat16"})}))
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
-    task = round_tasks(replica.spec, "exp", 1, client_names(3), replica.digest)[0]
+    task = round_tasks(replica.spec, "simulation", 1, client_names(3), replica.digest)[0]
     update = contribute(replica, Client(task, data.shard(task.participant))).sealed.contribution.arrays["update"]
     assert model_digest(replica.model) == replica.digest
     assert update.dtype == np.float32

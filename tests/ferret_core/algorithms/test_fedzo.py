@@ -37,7 +37,7 @@ def replica_of(spec: ExperimentSpec) -> Replica:
 def clients_of(replica: Replica) -> list[Client]:
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     names = client_names(replica.spec.participants.simulated)
-    tasks = round_tasks(replica.spec, "exp", replica.round + 1, names, replica.digest)
+    tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)
     return [Client(task, data.shard(task.participant)) for task in tasks]
 
 

@@ -57,7 +57,7 @@ def alike(received: Iterable[Contribution]) -> list[Weighted]:
 
 def tasks_of(replica: Replica) -> list[RoundTask]:
     names = client_names(replica.spec.participants.simulated)
-    return round_tasks(replica.spec, "exp", 1, names, replica.digest)
+    return round_tasks(replica.spec, "simulation", 1, names, replica.digest)
 
 
 def kept_in(dtype: str, spec: ExperimentSpec) -> ExperimentSpec:
@@ -402,7 +402,7 @@ def test_a_heavier_participant_counts_for_more(toy_spec: SpecFactory, seeds: str
 
 
 TASK = RoundTask(
-    experiment="exp",
+    experiment="simulation",
     round=1,
     participant="client-1",
     base_digest="0" * 64,
@@ -416,7 +416,7 @@ TASK = RoundTask(
 
 def contribution(K: Any, arrays: dict[str, np.ndarray], **changes: Any) -> Contribution:
     meta = {
-        "experiment": "exp",
+        "experiment": "simulation",
         "round": 1,
         "participant": "client-1",
         "algorithm": "ferret",

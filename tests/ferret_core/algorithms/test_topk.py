@@ -11,7 +11,8 @@ from ferret_core import catalog
 from ferret_core.algorithms import topk
 from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms._compressed import largest
-from ferret_core.algorithms.configs._indices import index_layouts, pack_indices, size_of, unpack_indices
+from ferret_core.algorithms.configs._base import size_of
+from ferret_core.algorithms.configs._indices import index_layouts, pack_indices, unpack_indices
 from ferret_core.models.parameters import shapes
 from ferret_core.projection.budget import METADATA
 from ferret_core.protocol.errors import FerretError
@@ -90,8 +91,8 @@ def test_indices_survive_their_code_and_take_the_bytes_it_promises(K: int, d: in
     indices[-1] = d - 1
     arrays = pack_indices(indices, d)
     np.testing.assert_array_equal(unpack_indices(arrays, K, d), indices)
-    assert sum(array.nbytes for array in arrays.values()) == size_of(index_layouts(K, d))
-    assert size_of(index_layouts(K, d)) <= (K * (np.log2(d / K) + 2)) / 8 + 2 + d.bit_length()
+    assert sum(array.nbytes for array in arrays.values()) == size_of(index_layouts(K, d)).arrays
+    assert size_of(index_layouts(K, d)).arrays <= (K * (np.log2(d / K) + 2)) / 8 + 2 + d.bit_length()
 
 
 def test_of_equal_entries_the_first_are_the_largest() -> None:

@@ -68,10 +68,10 @@ def test_json_lines_with_a_field_of_its_own_for_the_language(tmp_path: Path) -> 
 def test_an_unknown_language_and_too_few_of_them_name_those_there_are(official: str) -> None:
     error = failure(Config(path=official, exclude=("Pascal",)))
     assert error.errors[0].field == "dataset.exclude"
-    assert "'Pascal': no example has this language; there are C, C#, C++, Go, X86-64 Assembly" in error.detail
+    assert "'Pascal': no example has this language; the file has 5 others" in error.detail
     error = failure(Config(path=official))
     assert error.errors[0].field == "dataset.languages"
-    assert "languages = 9: 4 are left: C, C#, C++, Go" in error.detail
+    assert "languages = 9: only 4 are left" in error.detail
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_padding_falls_back_to_end_of_text(bare: PreTrainedTokenizerFast) -> Non
 
 
 def test_an_output_without_any_token_is_named(bare: PreTrainedTokenizerFast) -> None:
-    with pytest.raises(FerretError, match="output = '': gives no token") as caught:
+    with pytest.raises(FerretError, match="an answer gives no token") as caught:
         shard_of([Example("a", "", "")], bare, 64)
     assert caught.value.code == "dataset.invalid"
 

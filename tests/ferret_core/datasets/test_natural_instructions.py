@@ -164,7 +164,7 @@ def test_a_list_that_cannot_be_read_is_named(release: Path, tmp_path: Path) -> N
         ({"Instances": []}, "field 'Instances' is an empty list, not a list of objects"),
         ({"Instances": {"input": "a"}}, "field 'Instances' is an object, not a list of objects"),
         ({"Instances": [{"input": "a", "output": ["b"]}, "c"]}, "Instances[1] is a text, not an object"),
-        ({"Instances": [{"input": "a"}]}, "Instances[0]: field 'output' is missing (there are 'input')"),
+        ({"Instances": [{"input": "a"}]}, "Instances[0]: field 'output' is missing (the object has 1 others)"),
         ({"Instances": [{"input": "a", "output": [1]}]}, "Instances[0]: field 'output[0]' is a number"),
         ({"Instances": [{"input": ["a"], "output": ["b"]}]}, "Instances[0]: field 'input' is a list"),
     ],

@@ -14,7 +14,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Contribution, ContributionMeta
 
 META = ContributionMeta(
-    experiment="exp_1",
+    experiment="exp_0000000000000001",
     round=3,
     participant="client-001",
     algorithm="ferret",

@@ -13,10 +13,11 @@ import torch
 from transformers import LlamaForCausalLM
 
 from ferret_core.datasets._shard import Batch, Shard
+from ferret_core.memory import is_out_of_memory, memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import train
-from ferret_core.training.micro_batches import MicroBatches, is_out_of_memory, memory_checked, micro_batches
+from ferret_core.training.micro_batches import MicroBatches, micro_batches
 from ferret_core.training.zeroth_order import Descent, descend
 from tests.ferret_core.small_device import small
 

@@ -115,11 +115,11 @@ def test_nothing_opens_closes_or_is_called_for_meanwhile(
     round_ = lab.open(experiment)
     move(database, "pause", experiment)
     lab.age(Round, "deadline_at", 1)
-    lab.age(OutboxMessage, "created_at", 100)
+    lab.age(OutboxMessage, "taken_at", 100)
     sent.clear()
     with database.begin() as s:
         assert rounds.freeze_if_due(s, round_.id) is False
-        reconcile(s)
+    reconcile(database)
     assert lab.get(round_).state == RoundState.OPEN
     assert sent == []
     with pytest.raises(FerretError, match="the experiment is paused") as caught:
@@ -132,11 +132,10 @@ def test_a_frozen_round_still_commits_and_the_next_one_waits(
 ) -> None:
     round_ = lab.freeze(experiment)
     move(database, "pause", experiment)
-    lab.age(OutboxMessage, "created_at", 100)
+    lab.age(OutboxMessage, "taken_at", 100)
     lab.age(Round, "frozen_at", 100)
     sent.clear()
-    with database.begin() as s:
-        reconcile(s)
+    reconcile(database)
     assert sent == [("ferret.aggregate", round_.id)]
     assert lab.commit(round_) is True
     assert (lab.get(experiment).state, lab.get(experiment).round) == (ExperimentState.PAUSED, 1)

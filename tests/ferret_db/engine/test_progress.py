@@ -11,8 +11,8 @@ from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.progress import Stall, stall
-from ferret_db.repositories import experiments, participants
-from ferret_db.tables import Assignment, Experiment, Participant, Round, TaskRun, Worker
+from ferret_db.repositories import experiments, participants, service
+from ferret_db.tables import Assignment, Experiment, Participant, Round, Service, TaskRun, Worker
 
 
 @pytest.fixture
@@ -123,6 +123,24 @@ def test_a_full_disk(database: Database, lab: Any) -> None:
         found = stall(s, experiments.get(s, experiment))
     assert found is not None
     assert found[:2] == ("storage.full", "make room")
+
+
+@pytest.mark.usefixtures("crew")
+def test_a_silent_broker(database: Database, lab: Any) -> None:
+    queued = lab.submit()
+    with database.begin() as s:
+        service.begin(s, "worker-1")
+        service.broker_answers(s, yes=False)
+    assert stalled(database, queued) is None  # it may be starting
+    lab.age(Service, "broker_silent_since", 6)
+    found = stalled(database, queued)
+    assert found is not None
+    assert found.code == "broker.missing"
+    assert "start Redis again" in found.detail
+    with database.begin() as s:
+        service.broker_answers(s, yes=False)  # it still is: since then
+        service.broker_answers(s, yes=True)
+    assert stalled(database, queued) is None
 
 
 @pytest.mark.parametrize("how", ["pause", "cancel", "complete"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -11,22 +11,23 @@ from sqlalchemy import Engine, event, select, update
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, rounds
+from ferret_db.engine import lifecycle, rounds, tasks
 from ferret_db.engine.reconcile import reconcile
+from ferret_db.engine.verify import call_for_repair
 from ferret_db.repositories import gauges, outbox
+from ferret_db.repositories.workers import Identity
 from ferret_db.tables import Experiment, OutboxMessage, Round, TaskRun, Worker
 
-Sweep = Callable[[], list[tuple[str, str]]]
+Sweep = Callable[..., list[tuple[str, str]]]
 
 
 @pytest.fixture
 def sweep(database: Database, sent: list[tuple[str, str]]) -> Sweep:
-    """Reconciles and returns what was sent."""
+    """Reconciles and returns what was sent; ``drained`` are the queues in which the broker has nothing."""
 
-    def run() -> list[tuple[str, str]]:
+    def run(drained: Collection[Queue] = ()) -> list[tuple[str, str]]:
         sent.clear()
-        with database.begin() as s:
-            reconcile(s)
+        reconcile(database, drained=drained)
         return list(sent)
 
     return run
@@ -34,7 +35,7 @@ def sweep(database: Database, sent: list[tuple[str, str]]) -> Sweep:
 
 def later(lab: Any, seconds: float = 40) -> None:
     """Everything so far happened longer ago."""
-    for column in ("created_at", "sent_at"):
+    for column in ("created_at", "sent_at", "taken_at"):
         lab.age(OutboxMessage, column, seconds, getattr(OutboxMessage, column).is_not(None))
     lab.age(Experiment, "started_at", seconds, Experiment.started_at.is_not(None))
     for column in ("frozen_at", "committed_at"):
@@ -66,8 +67,7 @@ def test_a_message_is_sent_once_the_broker_is_back(url: str, lab: Any) -> None:
         outbox.add(s, TaskName.TRAIN, "asg_1")
     later(lab, 3)
     for _ in range(3):
-        with database.begin() as s:
-            reconcile(s)
+        reconcile(database)
     assert arrived == ["asg_1"]
     with database.read() as s:
         assert [message.attempts for message in s.scalars(select(OutboxMessage))] == [3]
@@ -85,8 +85,8 @@ def test_a_message_that_its_sender_still_has_in_hand_is_left_to_it(database: Dat
 
 
 def test_a_lost_lease_goes_back(lab: Any, sweep: Sweep) -> None:
-    round_ = lab.open(lab.start())
-    lost, alive, _ = lab.assignments(round_)
+    round_ = lab.open(lab.start(), participants=2)
+    lost, alive = lab.assignments(round_)
     lab.lease(lost, seconds=-1)
     lab.lease(alive)
     assert sweep() == [("ferret.train", lost.id)]
@@ -95,28 +95,42 @@ def test_a_lost_lease_goes_back(lab: Any, sweep: Sweep) -> None:
     assert lab.lease(lost).fence == 2
 
 
-def test_work_whose_messages_the_broker_lost_is_sent_again_to_whoever_is_idle(lab: Any, sweep: Sweep) -> None:
-    def trained() -> list[str]:
-        return sorted(argument for task, argument in sweep() if task == "ferret.train")
-
-    held, *waiting = lab.assignments(lab.open(lab.start()))
-    hire(lab, 1, task=TaskName.TRAIN, subject=held.id)
-    assert trained() == []
-    later(lab)
-    lab.lease(held)
-    assert trained() == [], "all that is known to live is busy: the queue is alive"
-    hire(lab, 2)
-    assert trained() == sorted(row.id for row in waiting)
-    assert trained() == []
-
-
-def test_work_is_not_sent_again_and_again_to_a_fleet_that_is_away(lab: Any, sweep: Sweep) -> None:
-    waiting = lab.assignments(lab.open(lab.start()))
+def test_what_waits_at_the_broker_is_not_sent_again(lab: Any, sent: Any, sweep: Sweep) -> None:
+    sent.taken = False
+    lab.open(lab.start())
+    hire(lab, 1)
     for _ in range(3):
         later(lab)
-        assert sweep() == [("ferret.evaluate", waiting[0].experiment_id)]
-    hire(lab, 1)
-    assert {("ferret.train", row.id) for row in waiting} <= set(sweep())
+        assert sweep() == []
+
+
+def test_what_the_broker_lost_is_sent_again_once(lab: Any, sent: Any, sweep: Sweep) -> None:
+    sent.taken = False
+    round_ = lab.open(lab.start())
+    first, *_ = sorted(row.id for row in lab.assignments(round_))
+    assert sweep(drained=Queue) == [], "it was sent this very moment"
+    later(lab, 3)
+    assert sorted(sweep(drained=Queue)) == [("ferret.coordinate", round_.experiment_id), ("ferret.train", first)]
+    assert sweep(drained=Queue) == []
+
+
+def test_a_message_that_later_ones_overtook_is_lost(lab: Any, sent: Any, sweep: Sweep) -> None:
+    sent.taken = False
+    overtaken, taken = lab.submit(), lab.submit()
+    lab.age(OutboxMessage, "sent_at", 60, OutboxMessage.argument == overtaken.id)
+    assert sweep() == []
+    with lab.database.begin() as s:
+        who = Identity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
+        tasks.begin(s, TaskName.COORDINATE, taken.id, who, strikes=3)
+    assert sweep() == [("ferret.coordinate", overtaken.id)]
+    assert sweep() == []
+
+
+def test_a_training_that_a_worker_made_nothing_of_is_called_for_again(lab: Any, sweep: Sweep) -> None:
+    (row,) = lab.assignments(lab.open(lab.start(), participants=1))
+    assert sweep() == []
+    later(lab)
+    assert ("ferret.train", row.id) in sweep()
 
 
 def test_a_round_past_its_deadline_closes(database: Database, lab: Any, sweep: Sweep) -> None:
@@ -129,7 +143,7 @@ def test_a_round_past_its_deadline_closes(database: Database, lab: Any, sweep: S
     assert lab.get(short).error["code"] == "quorum.missed"
     with database.read() as s:
         assert s.get_one(Round, round_id).state == RoundState.FROZEN
-        assert gauges.read(s).rounds == {"open": 0, "frozen": 1, "committed": 0, "abandoned": 1}
+        assert gauges.read(s).rounds == {"opening": 0, "open": 0, "frozen": 1, "committed": 0, "abandoned": 1}
 
 
 def test_an_idle_experiment_is_coordinated_again(lab: Any, sweep: Sweep) -> None:
@@ -184,15 +198,15 @@ def test_a_finished_experiment_is_left_alone(database: Database, lab: Any, sweep
     assert sweep() == []
 
 
-def test_sent_messages_are_forgotten_after_an_hour(database: Database, lab: Any, sweep: Sweep) -> None:
-    first = lab.submit()
+def test_taken_messages_are_forgotten_after_an_hour(database: Database, lab: Any, sweep: Sweep) -> None:
+    experiment = lab.start()
     with database.begin() as s:
-        lifecycle.cancel(s, first.id)
+        call_for_repair(s, experiment.id)
+        lifecycle.cancel(s, experiment.id)
     later(lab, 3700)
-    lab.submit()
     sweep()
     with database.read() as s:
-        assert [message.argument != first.id for message in s.scalars(select(OutboxMessage))] == [True]
+        assert s.scalars(select(OutboxMessage)).all() == []
 
 
 def test_reconcilers_at_once_do_the_work_once(database: Database, lab: Any, sent: list[Any]) -> None:
@@ -200,12 +214,7 @@ def test_reconcilers_at_once_do_the_work_once(database: Database, lab: Any, sent
     for row in rows:
         lab.lease(row, seconds=-1)
     sent.clear()
-
-    def run(thread: int) -> None:
-        with database.begin() as s:
-            reconcile(s)
-
-    lab.race(run)
+    lab.race(lambda thread: reconcile(database))
     assert sorted(sent) == sorted(("ferret.train", row.id) for row in rows)
 
 
@@ -214,8 +223,7 @@ def test_half_a_lease_decides_when_work_is_lost(database: Database, lab: Any, se
     later(lab, 4)
     for lease_seconds, called in ((10.0, []), (6.0, [("ferret.aggregate", round_.id)])):
         sent.clear()
-        with database.begin() as s:
-            reconcile(s, lease_seconds)
+        reconcile(database, lease_seconds)
         assert [message for message in sent if message[0] == "ferret.aggregate"] == called
 
 
@@ -231,7 +239,8 @@ def test_what_a_worker_has_in_hand_is_not_called_for(database: Database, lab: An
     with database.begin() as s:
         about = {"task": TaskName.AGGREGATE, "subject": round_.id}
         s.add(Worker(id="aggregate-1", queue=Queue.AGGREGATE, host="host", pid=1, device="cpu", **about))
-        s.add(TaskRun(task=TaskName.AGGREGATE, argument=round_.id, worker="aggregate-1"))
+        of = {"experiment_id": round_.experiment_id}
+        s.add(TaskRun(task=TaskName.AGGREGATE, argument=round_.id, worker="aggregate-1", **of))
     later(lab)
     assert ("ferret.aggregate", round_.id) not in sweep()
     lab.age(Worker, "seen_at", 100)
@@ -260,14 +269,18 @@ def test_workers_that_were_not_seen_for_a_day_are_forgotten(database: Database, 
         assert [row.pid for row in s.scalars(select(Worker))] == [2]
 
 
-def test_a_sweep_takes_as_many_statements_for_a_thousand_assignments_as_for_three(lab: Any, sweep: Sweep) -> None:
+def test_a_sweep_takes_as_many_statements_for_a_thousand_assignments_as_for_three(
+    lab: Any, sent: Any, sweep: Sweep
+) -> None:
+    sent.taken = False
+
     def statements(participants: int) -> list[int]:
         rows = lab.assignments(lab.open(lab.start(), participants))
         later(lab)
-        counts = [counted(sweep)]  # no message is on its way
+        counts = [counted(sweep)]
         for row in rows[: participants // 2]:
             lab.lease(row, seconds=-1)
-        counts.append(counted(sweep))  # and half the leases are lost
+        counts.append(counted(sweep))  # and some of the leases are lost
         with lab.database.begin() as s:
             lifecycle.cancel(s, rows[0].experiment_id)
         return counts

@@ -20,7 +20,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.tasks import Queue
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle
+from ferret_db.engine import lifecycle, progress
 from ferret_db.repositories import experiments
 from ferret_db.tables import Experiment, Worker
 from ferret_worker.settings import WorkerSettings
@@ -84,6 +84,12 @@ class Fleet:
     def experiment(self, experiment_id: str) -> Experiment:
         with self.database.read() as s:
             return experiments.get(s, experiment_id)
+
+    def stalled(self, experiment_id: str) -> str | None:
+        """The code of why the experiment stands still."""
+        with self.database.read() as s:
+            stall = progress.stall(s, experiments.get(s, experiment_id))
+        return stall and stall.code
 
     def workers(self) -> dict[int, Worker]:
         """Those that the database knows, by their pids."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -171,3 +173,18 @@ def test_a_broker_that_dies_before_a_task_is_acknowledged_is_connected_to_anew(
     experiment = fleet.until_finished(experiment_id)
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
     assert [worker.exit_code for worker in workers] == [None, None], fleet.last_lines()
+
+
+def test_a_broker_that_hangs_is_named_and_all_goes_on_when_it_answers(fleet: Fleet, toy_spec: SpecFactory) -> None:
+    spec = toy_spec(rounds=2)
+    for queue in Queue:
+        fleet.start(queue)
+    fleet.until(lambda: len(fleet.workers()) == len(Queue))
+    os.kill(fleet.broker.child.pid, signal.SIGSTOP)
+    experiment_id = fleet.submit(spec)
+    fleet.until(lambda: fleet.stalled(experiment_id) == "broker.missing")
+    os.kill(fleet.broker.child.pid, signal.SIGCONT)
+    experiment = fleet.until_finished(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    waiting = fleet.submit(toy_spec(participants={"edge": 1}))
+    fleet.until(lambda: fleet.stalled(waiting) == "participants.missing")

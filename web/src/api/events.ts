@@ -17,6 +17,7 @@ const STALE = {
   'round.committed': ['show', 'rounds', 'metrics'],
   'round.evaluated': ['show', 'rounds', 'metrics'],
   'round.abandoned': ['rounds', 'contributions'],
+  'round.undone': ['rounds', 'contributions'],
   'contribution.accepted': ['rounds', 'contributions'],
   'contribution.rejected': ['rounds', 'contributions', 'rejections'],
   'evaluation.failed': ['show', 'rounds'],

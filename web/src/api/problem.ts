@@ -11,6 +11,7 @@ export class ApiProblem extends Error {
   readonly status: number
   readonly requestId: string | undefined
   readonly errors: FieldError[]
+  readonly errorsOmitted: number
 
   constructor(document: Record<string, unknown>, status: number) {
     const title = text(document.title) ?? `The server answered ${status}`
@@ -22,6 +23,7 @@ export class ApiProblem extends Error {
     this.requestId = text(document.request_id)
     this.status = status
     this.errors = Array.isArray(document.errors) ? document.errors.filter(isFieldError) : []
+    this.errorsOmitted = typeof document.errors_omitted === 'number' ? document.errors_omitted : 0
   }
 }
 

@@ -203,7 +203,8 @@ export interface paths {
          * Stream Events
          * @description Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
          *
-         *     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event.
+         *     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. A reader that falls too far
+         *     behind is disconnected, and resumes where it was.
          */
         get: operations["stream_events"];
         put?: never;
@@ -527,7 +528,7 @@ export interface paths {
         get?: never;
         /**
          * Upload Contribution
-         * @description Accepts the contribution of a leased assignment. A contribution that cannot be used rejects the assignment.
+         * @description Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
          *
          *     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
          *     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
@@ -611,12 +612,12 @@ export interface paths {
         put?: never;
         /**
          * Create Session
-         * @description Signs a browser in: the token becomes a cookie that scripts cannot read.
+         * @description Signs a browser in: the token becomes the cookie of a new session, which scripts cannot read.
          */
         post: operations["create_session"];
         /**
          * Delete Session
-         * @description Signs the browser out.
+         * @description Signs the browser out: its session ends, and a copy of the cookie is worth nothing.
          */
         delete: operations["delete_session"];
         options?: never;
@@ -673,7 +674,7 @@ export interface paths {
         };
         /**
          * Get Readiness
-         * @description Whether database, schema and broker can be used.
+         * @description Whether database, schema and broker can be used; looked at once a second at most.
          */
         get: operations["get_readiness"];
         put?: never;
@@ -760,6 +761,8 @@ export interface components {
         /**
          * AssignmentState
          * @description pending → leased → accepted | rejected | expired; a lost lease goes back to pending.
+         *
+         *     accepted → rejected: the round left the contribution out.
          * @enum {string}
          */
         AssignmentState: "pending" | "leased" | "accepted" | "rejected" | "expired";
@@ -856,6 +859,11 @@ export interface components {
              * @description Examples trained on
              */
             examples: number | null;
+            /**
+             * Factor
+             * @description What the round multiplied its update by, where that was clipped
+             */
+            factor: number | null;
             kind: components["schemas"]["ParticipantKind"];
             /**
              * Metrics
@@ -1169,10 +1177,20 @@ export interface components {
             partition: components["schemas"]["Choice"];
             /**
              * @default {
+             *       "examples": 3,
+             *       "explosion": 2,
+             *       "factor": 2,
+             *       "refuse": 4,
+             *       "rule": "clip",
+             *       "trim": 0.2
+             *     }
+             */
+            robust: components["schemas"]["RobustSpec"];
+            /**
+             * @default {
              *       "attempts": 3,
              *       "deadline_seconds": 3600,
-             *       "over_selection": 0,
-             *       "quorum": 1
+             *       "over_selection": 0
              *     }
              */
             round: components["schemas"]["RoundSpec"];
@@ -1245,6 +1263,12 @@ export interface components {
             detail: string;
             /** Errors */
             errors: components["schemas"]["FieldError"][];
+            /**
+             * Errors Omitted
+             * @description How many more fields are wrong than `errors` tells of
+             * @default 0
+             */
+            errors_omitted: number;
             /** Status */
             status: number;
             /** Title */
@@ -1252,7 +1276,9 @@ export interface components {
         };
         /**
          * FieldError
-         * @description One offending value: where it stands, what it is, and what would be right.
+         * @description One offending value: where it stands, what it is, and what would be right. Long texts are cut.
+         *
+         *     Parts of it come from whoever made the mistake, and end in answers, logs and the database.
          */
         FieldError: {
             /** Field */
@@ -1554,9 +1580,14 @@ export interface components {
             detail: string;
             /**
              * Errors
-             * @description The offending fields, if the problem is about fields
+             * @description The first 20 of the offending fields, if the problem is about fields; long values are cut
              */
             errors: components["schemas"]["FieldError"][];
+            /**
+             * Errors Omitted
+             * @description How many more fields are wrong than `errors` tells of
+             */
+            errors_omitted: number;
             /**
              * Instance
              * @description Path of the request
@@ -1648,6 +1679,51 @@ export interface components {
             items: components["schemas"]["Rejection"][];
             /** Next Cursor */
             next_cursor: string | null;
+        };
+        /**
+         * RobustSpec
+         * @description What keeps one participant from ruining a round: bounds against the round's median, and what is undone.
+         *
+         *     Factors are of the median over the round's participants, of which there must be three for one to be taken.
+         */
+        RobustSpec: {
+            /**
+             * Examples
+             * @description Number of examples beyond which a participant weighs no more
+             * @default 3
+             */
+            examples: number;
+            /**
+             * Explosion
+             * @description Factor by which a round may raise the loss on 8 held-out sequences before it is undone
+             * @default 2
+             */
+            explosion: number;
+            /**
+             * Factor
+             * @description Norm, of the update or a part of it, beyond which an update is shortened to it
+             * @default 2
+             */
+            factor: number;
+            /**
+             * Refuse
+             * @description Norm of the update beyond which it is left out
+             * @default 4
+             */
+            refuse: number;
+            /**
+             * Rule
+             * @description clip: long updates are shortened; median, trimmed_mean: of each coordinate, where these are comparable; none: only what is absurd is refused
+             * @default clip
+             * @enum {string}
+             */
+            rule: "clip" | "median" | "trimmed_mean" | "none";
+            /**
+             * Trim
+             * @description Share of the greatest and of the least values that trimmed_mean omits
+             * @default 0.2
+             */
+            trim: number;
         };
         /**
          * Round
@@ -1753,17 +1829,17 @@ export interface components {
             over_selection: number;
             /**
              * Quorum
-             * @description Share of the assignments that must report for the round to count
-             * @default 1
+             * @description Share of the assignments that must report for the round to count; if unset, 0.5 with real participants and 1 without
              */
-            quorum: number;
+            quorum?: number | null;
         };
         /**
          * RoundState
-         * @description open → frozen → committed | abandoned.
+         * @description (opening →) open → frozen → committed | abandoned. A round of many participants is prepared while it is opening:
+         *     nobody works on it yet.
          * @enum {string}
          */
-        RoundState: "open" | "frozen" | "committed" | "abandoned";
+        RoundState: "opening" | "open" | "frozen" | "committed" | "abandoned";
         /**
          * RoundTask
          * @description What one participant does in one round; the same for simulated clients and real participants.
@@ -1782,7 +1858,10 @@ export interface components {
             data_seed: number;
             /** Experiment */
             experiment: string;
-            /** Participant */
+            /**
+             * Participant
+             * @description Unique in the experiment; letters, digits, dot, dash and underscore
+             */
             participant: string;
             /** Population */
             population: number;
@@ -1922,8 +2001,20 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1933,6 +2024,15 @@ export interface operations {
             };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1993,7 +2093,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2011,8 +2114,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2083,8 +2204,20 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2094,6 +2227,15 @@ export interface operations {
             };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2160,7 +2302,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2187,11 +2332,31 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /**
              * @description `spec.invalid`: The experiment specification is not valid.
+             *     `dataset.invalid`: The dataset cannot be read.
+             *     `model.invalid`: The model cannot be loaded.
              *     `request.invalid`: The request is not valid.
              */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2252,7 +2417,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2270,8 +2438,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2330,7 +2516,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2357,8 +2546,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2419,7 +2626,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2437,8 +2647,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2517,7 +2745,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2547,8 +2778,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2620,7 +2869,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2638,8 +2890,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2704,7 +2974,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2740,8 +3013,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2807,7 +3098,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2825,8 +3119,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2878,7 +3190,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": unknown;
+                    "text/event-stream": string;
                 };
             };
             /** @description The experiment has ended and there are no more events: do not reconnect */
@@ -2900,7 +3212,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2918,8 +3233,29 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `stream.refused`: Too many event streams are open.
+             *     `request.too_many`: There are too many requests.
+             */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2985,7 +3321,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3003,8 +3342,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3068,7 +3425,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3086,8 +3446,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3155,7 +3533,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3173,8 +3554,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3240,7 +3639,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3258,8 +3660,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3322,7 +3742,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3343,8 +3766,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3407,7 +3848,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3428,8 +3872,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3494,7 +3956,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3521,8 +3986,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3583,7 +4066,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3610,8 +4096,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3683,7 +4187,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3719,11 +4226,31 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /**
              * @description `spec.invalid`: The experiment specification is not valid.
+             *     `dataset.invalid`: The dataset cannot be read.
+             *     `model.invalid`: The model cannot be loaded.
              *     `request.invalid`: The request is not valid.
              */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3788,7 +4315,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3827,8 +4357,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3889,7 +4437,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3916,8 +4467,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3978,7 +4547,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4005,8 +4577,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4067,7 +4657,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4094,8 +4687,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4153,8 +4764,29 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4214,6 +4846,24 @@ export interface operations {
             };
             /** @description `auth.forbidden`: This token may not do that. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4344,12 +4994,33 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /**
              * @description `contribution.malformed`: The contribution cannot be decoded.
              *     `contribution.non_finite`: The contribution holds values that are not finite.
              *     `request.invalid`: The request is not valid.
              */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `request.too_many`: There are too many requests.
+             *     `request.too_many`: There are too many requests.
+             */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4457,8 +5128,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4559,8 +5248,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4637,8 +5344,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4695,8 +5420,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.invalid`: The request is not valid. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4743,8 +5486,29 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4790,6 +5554,24 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `internal`: Something went wrong inside Ferret. */
             500: {
                 headers: {
@@ -4831,8 +5613,29 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4876,6 +5679,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `internal`: Something went wrong inside Ferret. */

@@ -22,9 +22,9 @@ from ferret_sdk.service import Service
 def own_service(home: Path, store: Store, together: int) -> Generator[Runner]:
     """Starts a whole service in ``home`` with ``together`` training workers, and stops it at the end."""
     own_environment()
-    with running(Plan(home, port=ports.free_port(), workers=together), say) as stack:
+    with running(Plan(home, port=ports.free_port(), workers=together, roots=(Path("/"),)), say) as stack:
         service = Service(stack.plan.url, stack.token)
-        place = Place(service, machine(), stack.supervisor.restart_crashed, together)
+        place = Place(service, machine(), stack.supervisor.supervise, together)
         yield lambda cells: served(place, cells, lambda cell: store.attempts(cell.key))
 
 

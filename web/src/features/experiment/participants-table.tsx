@@ -61,6 +61,7 @@ function ContributionRow({ contribution }: { contribution: Contribution }) {
     bytes_down: down,
     digest,
     metrics,
+    factor,
   } = contribution
   return (
     <tr>
@@ -71,6 +72,9 @@ function ContributionRow({ contribution }: { contribution: Contribution }) {
       <td>{kind}</td>
       <td>
         <StateChip state={state} />
+        {factor !== null && (
+          <span className="muted small"> clipped to {(100 * factor).toPrecision(3)} % of its length</span>
+        )}
         {error && (
           <span className="row-error">
             {error.title}: {error.detail}

@@ -14,6 +14,7 @@ export interface Problem {
   detail: string
   requestId?: string | undefined
   errors: FieldError[]
+  errorsOmitted?: number | undefined
 }
 
 export function ProblemNotice({ problem, children }: { problem: Problem; children?: ReactNode }) {
@@ -28,6 +29,7 @@ export function ProblemNotice({ problem, children }: { problem: Problem; childre
               <code>{error.field}</code> {error.message}
             </li>
           ))}
+          {!!problem.errorsOmitted && <li>and {problem.errorsOmitted} more</li>}
         </ul>
       )}
       <p>

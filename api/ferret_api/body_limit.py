@@ -1,0 +1,97 @@
+"""A limit on every body, by operation: in bytes as they arrive and, for JSON, in values and depth. Pure ASGI.
+
+What a stranger may send is small, and nothing is parsed that would be large as objects or as a list of errors: parsing,
+validation and the answer all run on the event loop, where one large body would hold up everybody else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ferret_api.errors import SUBMIT, problem
+from ferret_api.settings import ApiSettings
+from ferret_core.protocol.errors import FerretError
+
+COMMAND_BYTES = 8 << 10
+FAILURE_BYTES = 32 << 10  # 2,000 characters, each at most 12 bytes of JSON
+MOST_VALUES = 2_000
+DEEPEST = 32
+
+_BRACKETS = re.compile(rb"[\[\]{}]")
+
+
+class BodyLimit:
+    """Counts a body as the operation reads it; HTTPException 413 beyond a limit."""
+
+    def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
+        self.app = app
+        document = settings.max_request_bytes
+        self.usual = min(COMMAND_BYTES, document)
+        self.uploads = {"upload_contribution": settings.max_upload_bytes}
+        self.limits = self.uploads | {
+            SUBMIT: document,
+            "clone_experiment": document,
+            "report_failure": min(FAILURE_BYTES, document),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # Two servers in a row may disagree about where such a request ends (RFC 9112, section 6.1).
+            error = FerretError("request.invalid", "send either Content-Length or Transfer-Encoding, not both")
+            await problem(Request(scope), error, {"Connection": "close"})(scope, receive, send)
+            return
+        declared = headers.get("content-length", "")
+        received = 0
+        outline = _Outline()
+
+        async def receive_counted() -> Message:
+            nonlocal received
+            # Only what has been routed is read, so that the operation is known by now.
+            operation = getattr(scope.get("route"), "operation_id", None)
+            limit = self.limits.get(operation, self.usual) if operation else self.usual
+            if declared.isdecimal() and int(declared) > limit:
+                raise _too_large(limit)
+            message = await receive()
+            body: bytes = message.get("body", b"")
+            received += len(body)
+            if received > limit:
+                raise _too_large(limit)
+            if operation not in self.uploads:
+                outline.add(body)
+            return message
+
+        await self.app(scope, receive_counted, send)
+
+
+class _Outline:
+    """How many values a JSON text has at most and how deep they lie, told without parsing it.
+
+    Brackets and commas within strings count too: no body that Ferret takes has so many of them.
+    """
+
+    def __init__(self) -> None:
+        self.values = 0
+        self.depth = 0
+
+    def add(self, text: bytes) -> None:
+        """Takes the next part; HTTPException 413 once there are too many values, or they lie too deep."""
+        self.values += sum(map(text.count, (b",", b"[", b"]", b"{", b"}")))
+        if self.values > MOST_VALUES:
+            raise HTTPException(413, f"the body holds more than {MOST_VALUES} values; no request needs as many")
+        for bracket in _BRACKETS.findall(text):
+            self.depth += 1 if bracket in b"[{" else -1
+            if self.depth > DEEPEST:
+                raise HTTPException(413, f"the body is nested more than {DEEPEST} deep; no request needs that")
+
+
+def _too_large(limit: int) -> HTTPException:
+    return HTTPException(413, f"the body is larger than {limit} bytes; the operator can raise some limits")

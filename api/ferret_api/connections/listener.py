@@ -1,0 +1,80 @@
+"""The listening socket: what it accepts is admitted before the event loop sees it."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import time
+from contextlib import suppress
+from typing import Any
+
+from ferret_api.connections.refusal import refusal
+from ferret_api.connections.register import Connections
+from ferret_core.protocol.errors import FerretError
+
+logger = logging.getLogger(__name__)
+
+EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+SAY_SECONDS = 60.0
+QUIET_SECONDS = 60
+PROBES = 3
+
+
+class Listener(socket.socket):
+    """Takes over the descriptor of a listening socket."""
+
+    def __init__(self, listening: socket.socket, connections: Connections) -> None:
+        super().__init__(listening.family, listening.type, listening.proto, listening.detach())
+        self._connections = connections
+        self._said = -SAY_SECONDS
+        self._out_of_descriptors = False
+        _close_when_dead(self, connections.limits.body_seconds)
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection that is admitted; BlockingIOError when the event loop must first turn.
+
+        Out of descriptors it raises once, so that asyncio looks away for a second. Python 3.11 would otherwise try
+        again ``backlog`` times, each with a traceback in the log.
+        """
+        if self._out_of_descriptors or self._connections.busy:
+            self._out_of_descriptors = False
+            raise BlockingIOError(errno.EAGAIN, "let the event loop turn")
+        while True:
+            try:
+                accepted, address = super().accept()
+            except OSError as error:
+                if error.errno not in EXHAUSTED:
+                    raise
+                self._out_of_descriptors = not self._connections.make_room()
+                if self._out_of_descriptors:
+                    raise
+                raise BlockingIOError(errno.EAGAIN, "a connection is being closed for this one") from error
+            if self._connections.admit(address[0]):
+                return accepted, address
+            self._refuse(accepted)
+
+    def _refuse(self, accepted: socket.socket) -> None:
+        detail = "every connection that this server may hold is in use; try again"
+        with accepted, suppress(OSError):
+            accepted.setblocking(False)
+            accepted.send(refusal(FerretError("server.busy", detail)))
+        if time.monotonic() - self._said >= SAY_SECONDS:
+            self._said = time.monotonic()
+            logger.warning(
+                "%d connections are open and none is idle; new ones are refused (said once a minute)",
+                self._connections.open,
+            )
+
+
+def _close_when_dead(listener: socket.socket, seconds: float) -> None:
+    """Accepted sockets inherit it: the kernel ends connections whose other side is gone, or takes nothing any more."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in {
+        "TCP_KEEPIDLE": QUIET_SECONDS,
+        "TCP_KEEPINTVL": QUIET_SECONDS // PROBES,
+        "TCP_KEEPCNT": PROBES,
+        "TCP_USER_TIMEOUT": int(1000 * seconds),  # also of a window that stays closed (tcp(7))
+    }.items():
+        if option := getattr(socket, name, None):
+            listener.setsockopt(socket.IPPROTO_TCP, option, value)

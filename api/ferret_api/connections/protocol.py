@@ -1,0 +1,134 @@
+"""HTTP/1.1 with deadlines: uvicorn has one for idle connections only, and applications see a request too late."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ferret_api.connections.refusal import refusal
+from ferret_api.connections.register import Connections, network
+from ferret_core.protocol.errors import FerretError
+
+HEADERS, BODY, READER = "header_timeout", "body_timeout", "reader_timeout"
+
+
+class DeadlineProtocol(H11Protocol):
+    """One connection. :meth:`Connections.sweep` asks it about once a second whether it is overdue.
+
+    Headers must be complete ``header_seconds`` after the connection was made, or after the first byte of a later
+    request. A body, and a client that reads its answer, has ``body_seconds`` plus what its bytes take at
+    ``bytes_per_second``; time in which the server itself does not read is not counted.
+    """
+
+    def __init__(self, *args: Any, connections: Connections, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._connections = connections
+        self._limits = connections.limits
+        self.address = ""
+        self._headers_since: float | None = None
+        self._body_seconds = 0.0
+        self._body_bytes = 0
+        self._looked_at = 0.0
+        self._request: object = None
+        self._reader_deadline: float | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.address = network(transport.get_extra_info("peername")[0])
+        self._headers_since = time.monotonic()
+        self._connections.made(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._connections.lost(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._headers_since is None and self.conn.their_state is h11.IDLE:
+            self._headers_since = time.monotonic()
+        super().data_received(data)
+        self._body_bytes += len(data)
+        if self.cycle is not self._request:
+            self._request = self.cycle
+            self._connections.active(self)
+            self._headers_since = None
+            self._body_seconds, self._body_bytes = 0.0, 0
+
+    def on_response_complete(self) -> None:
+        self._connections.active(self)
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_reader(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._reader_deadline = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody works on a request of it."""
+        return self.conn.their_state is h11.IDLE and not self.transport.is_closing()
+
+    def overdue(self, now: float) -> str | None:
+        """Why it must be closed at ``now``, if it must."""
+        passed, self._looked_at = now - (self._looked_at or now), now
+        if self.transport.is_closing() and self._reader_deadline is None:
+            self._expect_reader(self.transport.get_write_buffer_size())
+        if self._reader_deadline is not None and now > self._reader_deadline:
+            return READER
+        if self.conn.their_state is h11.IDLE:
+            since = self._headers_since
+            return HEADERS if since is not None and now - since > self._limits.header_seconds else None
+        if self.conn.their_state is h11.SEND_BODY and not self.flow.read_paused:
+            self._body_seconds += passed
+            return BODY if self._body_seconds > self._body_allowance() else None
+        return None
+
+    def close(self, reason: str) -> None:
+        """Closes it and drops what was not sent yet; a client that can still be told is told why."""
+        if (
+            reason in {HEADERS, BODY}
+            and (self._request is not None or self.conn.trailing_data[0])
+            and not self._answering()
+        ):
+            self.transport.write(refusal(FerretError("request.timeout", self._explanation(reason))))
+            self._disconnect()
+            self.transport.close()
+        else:
+            self.transport.abort()
+
+    def _disconnect(self) -> None:
+        """Tells an application that waits for the body that no more will come."""
+        cycle = cast(Any, self.cycle)
+        if cycle is not None:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
+    def _answering(self) -> bool:
+        cycle = cast(Any, self.cycle)
+        return self.transport.is_closing() or (
+            cycle is not None and cycle.response_started and self.conn.their_state is not h11.IDLE
+        )
+
+    def _body_allowance(self) -> float:
+        cycle = cast(Any, self.cycle)
+        # After the answer nobody needs the rest of the body: more of it buys no more time.
+        counted = 0 if cycle is not None and cycle.response_complete else self._body_bytes
+        return self._limits.body_seconds + counted / self._limits.bytes_per_second
+
+    def _expect_reader(self, waiting: int) -> None:
+        allowance = self._limits.body_seconds + waiting / self._limits.bytes_per_second
+        self._reader_deadline = time.monotonic() + allowance
+
+    def _explanation(self, reason: str) -> str:
+        if reason == HEADERS:
+            return f"the request's headers were not complete after {self._limits.header_seconds:g} s; send it again"
+        return (
+            f"the body came slower than {self._limits.bytes_per_second} bytes per second for more than "
+            f"{self._limits.body_seconds:g} s; send it again over a faster connection"
+        )

@@ -1,0 +1,31 @@
+"""An answer to what never became a request: written to the socket as it is, since no application has seen it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from http import HTTPStatus
+
+from ferret_core.protocol.errors import FerretError
+
+RETRY_SECONDS = 5
+
+
+def refusal(error: FerretError) -> bytes:
+    """A complete HTTP/1.1 response with the problem document (RFC 9457), after which the connection is closed."""
+    status = HTTPStatus(error.problem.status)
+    document = {
+        "type": f"urn:ferret:problem:{error.code}",
+        **error.to_json(),
+        "instance": "",
+        "request_id": secrets.token_hex(8),
+    }
+    body = json.dumps(document).encode()
+    head = [
+        f"HTTP/1.1 {status} {status.phrase}",
+        "Content-Type: application/problem+json",
+        f"Content-Length: {len(body)}",
+        f"Retry-After: {RETRY_SECONDS}",
+        "Connection: close",
+    ]
+    return "\r\n".join([*head, "", ""]).encode() + body

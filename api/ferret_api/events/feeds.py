@@ -1,0 +1,124 @@
+"""The event streams of this process: how many there are, and the one poller of each experiment that is followed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import Annotated, Self
+
+import anyio.to_thread
+from fastapi import Depends, Request
+
+from ferret_api.connections.limits import Limits
+from ferret_api.context import Context
+from ferret_api.events.feed import Feed, Subscription
+from ferret_api.events.page import Look, look
+from ferret_core.protocol.errors import FerretError
+from ferret_db import descriptors
+from ferret_db.database import Database
+
+READERS = 4
+"""Threads that read for streams at a time: the others stay free for requests."""
+
+
+class Feeds:
+    """Used on the event loop alone. ``most`` streams in all, ``most_per_token`` with one token or session."""
+
+    def __init__(
+        self, database: Database, seconds: float, most: int, most_per_token: int, stopping: asyncio.Event
+    ) -> None:
+        self.looks = 0
+        """At the database, of pollers and of streams that catch up."""
+        self.most = most
+        self.most_per_token = most_per_token
+        self._database = database
+        self._seconds = seconds
+        self._stopping = stopping
+        self._readers = anyio.CapacityLimiter(READERS)
+        self._feeds: dict[str, Feed] = {}
+        self._streams = Counter[str]()
+        self._dropped = 0
+
+    @classmethod
+    def of(cls, context: Context) -> Self:
+        """As the settings say; whatever is followed, half of the connections are for requests."""
+        settings = context.settings
+        connections = Limits.of(settings, descriptors.limit()).total
+        return cls(
+            context.database,
+            settings.stream_poll_seconds,
+            most=settings.max_streams or max(1, connections // 2),
+            most_per_token=settings.max_streams_per_token,
+            stopping=context.stopping,
+        )
+
+    @property
+    def streams(self) -> int:
+        """Open now."""
+        return self._streams.total()
+
+    @property
+    def pollers(self) -> int:
+        """Running now."""
+        return len(self._feeds)
+
+    @property
+    def dropped(self) -> int:
+        """Streams ended because their reader was too slow."""
+        return self._dropped + sum(feed.dropped for feed in self._feeds.values())
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    @contextmanager
+    def place(self, token: str) -> Generator[None]:
+        """One stream of the bearer of ``token``; ``stream.refused`` if there are too many."""
+        if self.streams >= self.most:
+            raise FerretError("stream.refused", f"{self.most} event streams are open, and no more are served")
+        if self._streams[token] >= self.most_per_token:
+            detail = f"{self.most_per_token} event streams are open with this token: close some"
+            raise FerretError("stream.refused", detail)
+        self._streams[token] += 1
+        try:
+            yield
+        finally:
+            self._streams[token] -= 1
+            if not self._streams[token]:
+                del self._streams[token]
+
+    async def look(self, experiment_id: str, after: int) -> Look:
+        """One look at the database."""
+        self.looks += 1
+        return await anyio.to_thread.run_sync(look, self._database, experiment_id, after, limiter=self._readers)
+
+    @contextmanager
+    def subscription(self, experiment_id: str, newest: int) -> Generator[Subscription]:
+        """What happens from now on. ``newest`` is the number of an event of which the caller knows by a look."""
+        feed = self._feeds.get(experiment_id)
+        if feed is None:
+            ended = partial(self._ended, experiment_id)
+            feed = Feed(partial(self.look, experiment_id), newest, self._seconds, self._stopping, ended)
+            self._feeds[experiment_id] = feed
+        subscription = feed.subscribe()
+        try:
+            yield subscription
+        finally:
+            feed.unsubscribe(subscription)
+            if not feed.followed:
+                feed.stop()
+                if self._feeds.get(experiment_id) is feed:
+                    self._ended(experiment_id)
+
+    def _ended(self, experiment_id: str) -> None:
+        self._dropped += self._feeds.pop(experiment_id).dropped
+
+
+def _feeds(request: Request) -> Feeds:
+    return request.app.state.feeds
+
+
+FeedsDep = Annotated[Feeds, Depends(_feeds)]

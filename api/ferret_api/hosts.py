@@ -1,0 +1,85 @@
+"""The names that the service answers to.
+
+A page of another site can point its own name at this machine (DNS rebinding), and its scripts would then talk to the
+service as if they came from it. They cannot change the name in the request's ``Host``, nor rebind an address.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ferret_api.errors import problem
+from ferret_api.settings import ApiSettings
+from ferret_core.protocol.errors import FerretError
+
+ANY = "*"
+EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 # nosec B104 - compared, not bound
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::\d{0,5})?")
+
+
+class KnownHosts:
+    """Refuses what asks for another name with ``host.unknown``. Pure ASGI."""
+
+    def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
+        self.app = app
+        self.names = names(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = Headers(scope=scope).getlist("host")
+            if len(given) > 1 or (given and not self._answers_to(given[0])):
+                await problem(Request(scope), _unknown(", ".join(given)))(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+    def _answers_to(self, host: str) -> bool:
+        return ANY in self.names or (name := name_of(host)) in self.names or _is_own(name)
+
+
+def names(settings: ApiSettings) -> frozenset[str]:
+    """The names that the settings allow, in lower case."""
+    configured = [name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()]
+    public = urlsplit(settings.public_url or "").hostname
+    return frozenset([*configured, settings.host.lower(), socket.gethostname().lower(), *([public] if public else [])])
+
+
+def name_of(host: str) -> str:
+    """The name or address in a ``Host`` header, without its port; empty if there is none in it."""
+    match = _HOST.fullmatch(host.strip())
+    return match[1].strip("[]").rstrip(".").lower() if match else ""
+
+
+def address(settings: ApiSettings, request: Request) -> str:
+    """Where participants reach the service: as configured, else where it listens.
+
+    Only a service that listens on every interface and was not told its address uses the name that the administrator
+    asked for, which is one that it answers to.
+    """
+    if settings.public_url:
+        return settings.public_url
+    server = request.scope.get("server")
+    port = server[1] if server and server[1] else settings.port
+    if settings.host in EVERYWHERE:
+        return str(request.base_url).rstrip("/")
+    return f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}"
+
+
+def _is_own(name: str) -> bool:
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return bool(ip_address(name))
+    except ValueError:
+        return False
+
+
+def _unknown(host: str) -> FerretError:
+    reason = "set FERRET_PUBLIC_URL to the address that people use, or add the name to FERRET_ALLOWED_HOSTS"
+    return FerretError.of_field("host.unknown", "Host", host, reason)

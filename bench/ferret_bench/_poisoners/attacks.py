@@ -1,0 +1,110 @@
+"""What poisoners send in place of their honest contribution; who sends it is up to the benchmark.
+
+A little is enough: Baruch et al., "A Little Is Enough: Circumventing Defenses For Distributed Learning", NeurIPS 2019,
+https://arxiv.org/abs/1902.06156. The colluders know what all others sent in the round before, and send its mean less
+``DEVIATIONS`` standard deviations, in every coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from ferret_core.algorithms._base import Client
+from ferret_core.participant import Part, contribute
+from ferret_core.protocol.wire import Array, Contribution
+from ferret_core.replica import Replica
+from ferret_core.sealed import unseal
+
+Attack = Callable[[Contribution], Contribution]
+Participate = Callable[[Replica, Client], Part]
+
+DEVIATIONS = 1.5
+SIGNS = "coordinates"
+
+
+def sign_flip(sent: Contribution) -> Contribution:
+    """The update with its sign turned, at its own length."""
+    return _changed(sent, lambda values: -values, flipped=True)
+
+
+def scaled(doublings: int) -> Attack:
+    """The update times 2ⁿ."""
+    return lambda sent: _changed(sent, lambda values: np.ldexp(values, doublings), doublings=doublings)
+
+
+def flipped_and_scaled(doublings: int) -> Attack:
+    """The update times −2ⁿ."""
+    return lambda sent: scaled(doublings)(sign_flip(sent))
+
+
+def noise(sent: Contribution) -> Contribution:
+    """Random numbers, with the update's own scales."""
+    draws = np.random.default_rng(sent.meta.seed or sent.meta.round)
+    arrays = dict(sent.arrays)
+    for name, array in sent.arrays.items():
+        if array.dtype == np.float32:
+            arrays[name] = draws.normal(0, array.std(), array.shape).astype(np.float32)
+    if arrays.get(SIGNS, np.zeros(0)).dtype == np.uint8:
+        bits = draws.integers(0, 2, sum(sent.meta.K or ()), dtype=np.uint8)
+        arrays[SIGNS] = np.packbits(bits)
+    return Contribution(sent.meta, arrays)
+
+
+ATTACKS: dict[str, Attack] = {
+    "sign flip": sign_flip,
+    "sign flip × 8": flipped_and_scaled(3),
+    "scale × 8192": scaled(13),
+    "noise": noise,
+}
+
+
+def poisoned(names: Collection[str], attack: Attack) -> Participate:
+    """Those ``names`` send what ``attack`` makes of what they trained."""
+
+    def participate(replica: Replica, client: Client) -> Part:
+        part = contribute(replica, client)
+        return _resealed(replica, client, part, attack) if client.task.participant in names else part
+
+    return participate
+
+
+def a_little(names: Collection[str]) -> Participate:
+    """A little is enough, by colluders who send the same; for whole updates, whose coordinates are comparable."""
+    before: list[Array] = []
+    now: list[Array] = []
+    current = 0
+
+    def participate(replica: Replica, client: Client) -> Part:
+        nonlocal current, before, now
+        if client.task.round != current:
+            current, before, now = client.task.round, now, []
+        part = contribute(replica, client)
+        if client.task.participant not in names:
+            now.append(part.sealed.contribution.arrays["update"])
+            return part
+        if not before:
+            return part
+        others = np.stack(before)
+        crafted = others.mean(axis=0) - DEVIATIONS * others.std(axis=0)
+        return _resealed(replica, client, part, lambda sent: Contribution(sent.meta, {"update": crafted}))
+
+    return participate
+
+
+def _resealed(replica: Replica, client: Client, part: Part, attack: Attack) -> Part:
+    blob = attack(part.sealed.contribution).encode()
+    return part._replace(sealed=unseal(blob, replica.spec, client.task, replica.shapes))
+
+
+def _changed(
+    sent: Contribution, change: Callable[[Array], Array], *, flipped: bool = False, doublings: int = 0
+) -> Contribution:
+    """``change`` of numbers in fp32; of one-bit coordinates the bits and the exponent of their scales."""
+    arrays = {name: change(array) if array.dtype == np.float32 else array for name, array in sent.arrays.items()}
+    if SIGNS in arrays and arrays[SIGNS].dtype == np.uint8 and flipped:
+        arrays[SIGNS] = np.packbits(1 - np.unpackbits(arrays[SIGNS], count=sum(sent.meta.K or ())))
+    if "exponent" in arrays:
+        arrays["exponent"] = arrays["exponent"] + np.int32(doublings)
+    return Contribution(sent.meta, arrays)

@@ -1,0 +1,95 @@
+"""Asks a child whether it still works, without ever waiting for the answer: the supervisor has one thread."""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+EVERY_SECONDS = 1.0
+ANSWER_SECONDS = 5.0
+"""After so long a question is dropped and asked again."""
+HEALTHZ = b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n"
+PING = b"PING\r\n"
+
+
+class Probe(Protocol):
+    """A way to see whether a child works."""
+
+    def __call__(self) -> bool:
+        """Whether there was a sign of life since the last call."""
+        ...
+
+    def reset(self) -> None:
+        """Forgets the process that has ended."""
+        ...
+
+
+class Answer:
+    """Puts a question to a TCP port every second; any answer, a refusal too, is a sign of life."""
+
+    def __init__(self, host: str, port: int, question: bytes) -> None:
+        self._address = (host, port)
+        self._question = question
+        self._unsent = b""
+        self._socket: socket.socket | None = None
+        self._asked = float("-inf")
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if self._socket is None:
+            if now - self._asked >= EVERY_SECONDS:
+                self._ask(now)
+            return False
+        try:
+            answered = self._proceed(self._socket)
+        except OSError:
+            self.reset()
+            return False
+        if answered or now - self._asked > ANSWER_SECONDS:
+            self.reset()
+        return answered
+
+    def reset(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    def _ask(self, now: float) -> None:
+        self._asked, self._unsent = now, self._question
+        self._socket = socket.socket(socket.AF_INET6 if ":" in self._address[0] else socket.AF_INET)
+        self._socket.setblocking(False)
+        if self._socket.connect_ex(self._address) not in {0, errno.EINPROGRESS}:
+            self.reset()
+
+    def _proceed(self, asking: socket.socket) -> bool:
+        """Sends what can be sent and looks for an answer; raises OSError where nobody listens."""
+        readable, writable, _ = select.select([asking], [asking] if self._unsent else [], [], 0)
+        if writable:
+            self._unsent = self._unsent[asking.send(self._unsent) :]
+        return bool(readable and asking.recv(1))
+
+
+class Touched:
+    """Whether a file was touched; its times are compared with each other, never with this process's clock."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.reset()
+
+    def __call__(self) -> bool:
+        before = self._last
+        self.reset()
+        return self._last != before
+
+    def reset(self) -> None:
+        self._last = self._time()
+
+    def _time(self) -> int | None:
+        with suppress(FileNotFoundError):
+            return self._path.stat().st_mtime_ns
+        return None

@@ -1,0 +1,153 @@
+"""Files that a specification names: under the folders that are allowed, regular, and bounded in what is read of them.
+
+Who writes a specification need not be who owns the machine. So a path is looked at only if it lies, links followed,
+under one of the roots that a worker reads from; a pipe or a device, on which reading never ends, is not opened; and a
+small file that unpacks into a huge one is left half-way. No error here says what stands in a file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import zlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import BinaryIO, cast
+
+SETTING = "FERRET_ROOTS"
+GIB = 2**30
+MAX_FILE_BYTES = 16 * GIB
+"""Of a file, as it lies there and unpacked."""
+MAX_LINE_BYTES = 16 * 2**20
+MAX_LINES = 20_000_000
+MAX_DOCUMENT_BYTES = 128 * 2**20
+"""Of what is parsed as one."""
+MAX_RATIO = 200
+"""Times its own size that a packed file may unpack to; text rarely goes beyond 20."""
+_ANY_RATIO_BYTES = 16 * 2**20
+
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+_roots: ContextVar[tuple[Path, ...] | None] = ContextVar("roots", default=None)
+
+
+class UnfitFile(Exception):
+    """Why a file is not read, without a word of what stands in it."""
+
+
+@contextmanager
+def within(roots: Sequence[Path] | None) -> Generator[None]:
+    """Only files under ``roots`` are read during the block, in this thread; every file where none are given."""
+    token = _roots.set(None if roots is None else tuple(_resolved(root) for root in roots))
+    try:
+        yield
+    finally:
+        _roots.reset(token)
+
+
+def allowed(path: str | Path, roots: Sequence[Path] | None = None) -> Path:
+    """``path`` with its links followed; ``UnfitFile`` where it is under no root, whether or not something is there."""
+    under = _roots.get() if roots is None else tuple(_resolved(root) for root in roots)
+    real = _resolved(path)
+    if under is not None and not any(real.is_relative_to(root) for root in under):
+        message = f"is outside the folders that this service reads: add its folder to {SETTING}, or move it"
+        raise UnfitFile(f"{message}; ferret serve takes --root")
+    return real
+
+
+def _resolved(path: str | Path) -> Path:
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a null byte
+        raise UnfitFile("is not a path: its links lead in a circle, or it holds a null byte") from error
+
+
+def open_regular(path: str | Path, max_bytes: int = MAX_FILE_BYTES) -> BinaryIO:
+    """The regular file at ``path``, opened to be read; ``OSError``, or ``UnfitFile`` for anything else there.
+
+    Its kind is looked at before it is opened, since opening can block or act on a device, and after it, since another
+    may have come to lie there.
+    """
+    _require_regular(Path(path).stat(), max_bytes)
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        _require_regular(os.fstat(number), max_bytes)
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def _require_regular(found: os.stat_result, max_bytes: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "something else")
+        raise UnfitFile(f"is {kind}, not a file: give the path of a file")
+    if found.st_size > max_bytes:
+        raise UnfitFile(f"is larger than the {_size(max_bytes)} that are read: split it")
+
+
+class BoundedFile:
+    """A file that is read line by line or whole, unpacked where its name ends in ``.gz``, and never beyond bounds."""
+
+    def __init__(self, path: Path, stream: BinaryIO) -> None:
+        self._packed = path.suffix == ".gz"
+        self._size = os.fstat(stream.fileno()).st_size
+        self._stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb")) if self._packed else stream
+        self._read = 0
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines, each with what ends it."""
+        number = 0
+        while line := self._stream.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            self._count(len(line))
+            if len(line) > MAX_LINE_BYTES:
+                raise UnfitFile(f"line {number} is longer than {_size(MAX_LINE_BYTES)}: split it")
+            if number > MAX_LINES:
+                raise UnfitFile(f"has more than {MAX_LINES:,} lines: split it")
+            yield line
+
+    def whole(self) -> bytes:
+        """All of it."""
+        data = self._stream.read(MAX_DOCUMENT_BYTES + 1)
+        self._count(len(data))
+        if len(data) > MAX_DOCUMENT_BYTES:
+            raise UnfitFile(f"holds more than {_size(MAX_DOCUMENT_BYTES)}: write JSON Lines instead")
+        return data
+
+    def _count(self, count: int) -> None:
+        self._read += count
+        if self._read > MAX_FILE_BYTES:
+            raise UnfitFile(f"holds more than the {_size(MAX_FILE_BYTES)} that are read: split it")
+        if self._packed and self._read > max(_ANY_RATIO_BYTES, MAX_RATIO * self._size):
+            raise UnfitFile(f"unpacks to more than {MAX_RATIO} times its size: give the file unpacked")
+
+
+@contextmanager
+def reading(path: str | Path, *, anywhere: bool = False) -> Generator[BoundedFile]:
+    """The file at ``path``; whatever keeps it from being read, during the block too, is ``UnfitFile``.
+
+    ``anywhere``: it need not lie under a root, since it is not a path that somebody gave.
+    """
+    try:
+        real = Path(path) if anywhere else allowed(path)
+        with open_regular(real) as stream:
+            yield BoundedFile(Path(path), stream)
+    except EOFError as error:
+        raise UnfitFile("cannot be read (it ended before the end-of-stream marker): give the whole file") from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise UnfitFile("cannot be read (Not a gzipped file, or a broken one): give a readable file") from error
+    except OSError as error:
+        raise UnfitFile(f"cannot be read ({error.strerror}): give the path of a readable file") from error
+
+
+def _size(count: int) -> str:
+    return f"{count // GIB} GiB" if count >= GIB else f"{count // 2**20} MiB"

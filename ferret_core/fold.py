@@ -1,0 +1,182 @@
+"""Folding a round: contributions within bounds move the model, and a round that would break it is undone.
+
+every contribution's norms are held against the round's: some are clipped, some refused   (robust/bounds.py)
+the rest moves the model; it counts if the weights are finite and the guard's loss has not exploded
+else, with the model back at its base: who is to blame is found by leaving one out at a time, refused,
+and the round folded without it; where nobody can be found, or too few are left, nothing has happened
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ferret_core import catalog
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.ledger import LEDGER_VERSION, LedgerEntry, LedgerRecord
+from ferret_core.models.parameters import finite, weights_norm
+from ferret_core.protocol.digest import digest_bytes, digest_json
+from ferret_core.protocol.errors import FerretError
+from ferret_core.replica import Contributions, Replica
+from ferret_core.robust.bounds import judge
+from ferret_core.robust.guard import Guard, most
+from ferret_core.sealed import Sealed
+
+TRIALS = 16
+"""How many models at most are tried in the search for who broke a round."""
+
+
+def fold(replica: Replica, experiment: str, contributions: Contributions, guard: Guard | None = None) -> LedgerEntry:
+    """Moves ``replica`` to the next round by those of the ``contributions`` that do it no harm.
+
+    Raises ``round.exploded`` when fewer than half of them are left, or when the round would break the model and who is
+    to blame cannot be told. The replica then stands at its base, and ``refused``, among the error's members, says who
+    was to blame as far as that is known, and why. Without a ``guard`` only weights that are not finite undo a round.
+    """
+    return _Fold(replica, contributions, guard).entry(experiment)
+
+
+class _Seen(NamedTuple):
+    """What is kept of a contribution between two readings."""
+
+    participant: str
+    digest: str
+    norms: Norms
+
+
+class _Trial(NamedTuple):
+    """What a set of contributions makes of the model; ``broken`` says why it must not count."""
+
+    update: bytes
+    loss: float
+    broken: str | None
+
+
+class _Without:
+    """The contributions of all but some participants, read anew each time."""
+
+    def __init__(self, contributions: Contributions, left_out: set[str]) -> None:
+        self._contributions = contributions
+        self._left_out = left_out
+
+    def __iter__(self) -> Iterator[Sealed]:
+        return (sealed for sealed in self._contributions if sealed.meta.participant not in self._left_out)
+
+
+class _Fold:
+    """One round's; ``refused`` says why by participant, ``factors`` are those of the clipped."""
+
+    def __init__(self, replica: Replica, contributions: Contributions, guard: Guard | None) -> None:
+        self._replica = replica
+        self._contributions = contributions
+        self._guard = guard
+        config = catalog.algorithm_config(replica.spec.algorithm)
+        self._seen = [
+            _Seen(sealed.meta.participant, sealed.digest, config.norms(sealed.contribution, replica.shapes))
+            for sealed in contributions
+        ]
+        judged = judge(replica.spec.robust, [each.norms for each in self._seen], weights_norm(replica.model))
+        named = list(zip((each.participant for each in self._seen), judged, strict=True))
+        self.refused = {name: each.refused for name, each in named if each.refused is not None}
+        self.factors = {name: each.factor for name, each in named if each.factor != 1}
+
+    def entry(self, experiment: str) -> LedgerEntry:
+        replica, base = self._replica, self._replica.digest
+        self._check_majority()
+        update = self._moved().update
+        replica.settle()
+        nobody = not (self.factors or self.refused)
+        record = LedgerRecord(
+            version=1 if nobody else LEDGER_VERSION,
+            experiment=experiment,
+            spec=digest_json(replica.spec.model_dump(mode="json")),
+            round=replica.round,
+            base_digest=base,
+            digest=replica.digest,
+            update=digest_bytes(update),
+            contributions=tuple((each.participant, each.digest) for each in self._kept()),
+            previous=replica.head,
+            clipped=tuple((name, factor) for name, factor in self.factors.items() if name not in self.refused),
+            refused=tuple(
+                (each.participant, each.digest, self.refused[each.participant])
+                for each in self._seen
+                if each.participant in self.refused
+            ),
+        )
+        replica.head = record.hash
+        return LedgerEntry(record, replica.head, update)
+
+    def _moved(self) -> _Trial:
+        """The trial that counts, with the replica moved by it."""
+        self._base, self._limit = self._replica.standing(), math.inf
+        if self._guard is not None:
+            self._limit = most(self._guard.loss(self._replica.model), self._replica.spec.robust.explosion)
+        trial = self._try(set())
+        if trial.broken is None:
+            return trial
+        self._replica.restore(self._base)
+        for name in self._to_blame():
+            self.refused[name] = f"the round breaks the model with it, and not without it: {trial.broken}"
+        self._check_majority()
+        again = self._try(set())
+        if again.broken is not None:
+            self._replica.restore(self._base)
+            raise self._exploded(again.broken)
+        return again
+
+    def _try(self, more: set[str]) -> _Trial:
+        """Moves the replica by all that are not refused, without ``more``."""
+        kept = _Without(self._contributions, {*self.refused, *more})
+        update, loss = b"", math.inf
+        try:
+            # What leaves the range of numbers is what is looked for here.
+            with np.errstate(over="ignore", invalid="ignore"):
+                update = self._replica.aggregate(kept, self.factors)
+                self._replica.move(update)
+        except FerretError as error:
+            if error.code != "contribution.non_finite":
+                raise
+            return _Trial(update, loss, "the update is not finite")
+        if not finite(self._replica.model):
+            return _Trial(update, loss, "the weights are not finite")
+        loss = self._guard.loss(self._replica.model) if self._guard is not None else 0.0
+        broken = None if loss <= self._limit else f"the held-out loss rises to {loss:.3g}, beyond {self._limit:.3g}"
+        return _Trial(update, loss, broken)
+
+    def _to_blame(self) -> list[str]:
+        """Without whom the round is sound: those whose absence lowers the loss most, the longest updates first."""
+        suspects = sorted(self._kept(), key=lambda each: -each.norms.total)
+        guilty: list[str] = []
+        trials = 0
+        while len(suspects) >= 3 and trials < TRIALS:
+            losses: list[tuple[float, int]] = []
+            for position, suspect in enumerate(suspects[: TRIALS - trials]):
+                trial = self._try({*guilty, suspect.participant})
+                self._replica.restore(self._base)
+                trials += 1
+                if trial.broken is None:
+                    return [*guilty, suspect.participant]
+                losses.append((trial.loss, position))
+            guilty.append(suspects.pop(min(losses)[1]).participant)
+        return []
+
+    def _kept(self) -> Sequence[_Seen]:
+        return [each for each in self._seen if each.participant not in self.refused]
+
+    def _check_majority(self) -> None:
+        left, all_ = len(self._kept()), len(self._seen)
+        if 2 * left < all_:
+            why = next(iter(self.refused.values()))
+            raise self._exploded(f"only {left} of {all_} contributions are within bounds; of the first, {why}")
+
+    def _exploded(self, reason: str) -> FerretError:
+        replica = self._replica
+        return FerretError(
+            "round.exploded",
+            f"round {replica.round + 1} was undone: {reason}; lower server.learning_rate or the local learning rate if "
+            "no participant is to blame",
+            members={"refused": self.refused},
+        )

@@ -1,0 +1,163 @@
+"""Looks through a model folder before anything is loaded of it: it may come from anybody.
+
+The loading library never runs code of a folder here, but it believes the numbers in it: so many layers, so large an
+array, so long a header. What is checked first costs little: which files there are, how deep and how large their JSON
+is, and whether the weights' headers agree with their files. No error says what stands in a file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from ferret_core import files
+
+MAX_ENTRIES = 10_000
+MAX_JSON_BYTES = 16 * 2**20
+MAX_TOKENIZER_BYTES = 64 * 2**20
+MAX_WEIGHTS_BYTES = 2**42
+MAX_DEPTH = 32
+MAX_NUMBER = 2**40
+LEAST_PARTS = 512
+"""So many layers or experts are built whatever the weights say: empty ones cost little."""
+READ = {".json", ".safetensors", ".model", ".txt", ".jinja", ".tiktoken"}
+LARGE = {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer.model", "vocab.txt"}
+WEIGHTS, INDEX, CONFIG = ".safetensors", "model.safetensors.index.json", "config.json"
+ITEM_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+FLOATING = {"F64", "F32", "F16", "BF16"}
+
+
+class UnfitModel(Exception):
+    """What is wrong with a folder, without a word of what stands in its files."""
+
+
+class Weights(NamedTuple):
+    """What the headers of a folder's weights say: how many arrays, and how many floating-point numbers in all."""
+
+    arrays: int
+    elements: int
+
+
+def look_through(folder: Path) -> Weights:
+    """What the weights in ``folder`` hold; ``UnfitModel`` or ``UnfitFile`` for what must not be loaded."""
+    paths = list(_entries(folder))
+    documents = {path.name: _document(path) for path in paths if path.suffix == ".json" and path.name not in LARGE}
+    weights = [path for path in paths if path.suffix == WEIGHTS]
+    if CONFIG not in documents:
+        raise UnfitModel(f"holds no {CONFIG}: not a Hugging Face model folder")
+    if not weights:
+        raise UnfitModel(f"holds no {WEIGHTS} weights")
+    if "adapter_config.json" in documents:
+        raise UnfitModel("holds an adapter, not a model: give the model that it was made for")
+    if INDEX in documents:
+        _check_index(documents[INDEX], {path.name for path in weights})
+    found = [_header(path) for path in weights]
+    whole = Weights(sum(part.arrays for part in found), sum(part.elements for part in found))
+    _check_config(documents[CONFIG], whole)
+    return whole
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """The files that may be read, each looked at."""
+    for number, path in enumerate(folder.iterdir()):
+        if number >= MAX_ENTRIES:
+            raise UnfitModel(f"holds more than {MAX_ENTRIES} files")
+        if path.suffix not in READ:
+            continue
+        most = MAX_WEIGHTS_BYTES if path.suffix == WEIGHTS else MAX_TOKENIZER_BYTES
+        try:
+            files.open_regular(files.allowed(path), most).close()
+        except files.UnfitFile as error:
+            raise UnfitModel(f"{path.name} {error}") from error
+        yield path
+
+
+def _document(path: Path) -> dict[str, Any]:
+    with files.open_regular(path, MAX_TOKENIZER_BYTES) as file:
+        raw = file.read(MAX_JSON_BYTES + 1)
+    if len(raw) > MAX_JSON_BYTES:
+        raise UnfitModel(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MiB")
+    try:
+        value: object = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UnfitModel(f"{path.name} is not JSON, or nested too deeply") from error
+    if not isinstance(value, dict):
+        raise UnfitModel(f"{path.name} is not a JSON object")
+    if any(depth > MAX_DEPTH for _, _, depth in _walk(cast(dict[str, Any], value))):
+        raise UnfitModel(f"{path.name} is nested deeper than {MAX_DEPTH} levels")
+    return cast(dict[str, Any], value)
+
+
+def _walk(document: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
+    """Every value with the name that it stands under and its depth."""
+    waiting: list[tuple[str, Any, int]] = [("", document, 0)]
+    while waiting:
+        name, value, depth = waiting.pop()
+        yield name, value, depth
+        if depth > MAX_DEPTH:
+            continue
+        if isinstance(value, dict):
+            waiting += [(str(key), item, depth + 1) for key, item in cast(dict[Any, Any], value).items()]
+        elif isinstance(value, list):
+            waiting += [(name, item, depth + 1) for item in cast(list[Any], value)]
+
+
+def _check_config(config: dict[str, Any], weights: Weights) -> None:
+    if config.get("quantization_config"):
+        raise UnfitModel(f"{CONFIG}: quantised weights cannot be tuned: give the model they were made of")
+    most = max(weights.arrays, LEAST_PARTS)
+    for name, value, _ in _walk(config):
+        if "attn_implementation" in name and "/" in str(value):
+            raise UnfitModel(f"{CONFIG}: field {name!r} names foreign code")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if not math.isfinite(value) or abs(value) > MAX_NUMBER:
+            raise UnfitModel(f"{CONFIG}: a number is not finite, or beyond {MAX_NUMBER}")
+        if value > most and "layer" in name and not name.endswith(("_eps", "_epsilon")):
+            raise UnfitModel(f"{CONFIG} asks for more layers than the weights have arrays ({weights.arrays})")
+        if value > most and "expert" in name and not name.endswith(("_size", "_dim")):
+            raise UnfitModel(f"{CONFIG} asks for more experts than the weights have arrays ({weights.arrays})")
+
+
+def _check_index(index: dict[str, Any], there: set[str]) -> None:
+    shards: object = index.get("weight_map")
+    if not isinstance(shards, dict) or not shards:
+        raise UnfitModel(f"{INDEX} has no weight_map")
+    names = list(cast(dict[str, Any], shards).values())
+    if missing := sum(not isinstance(name, str) or name not in there for name in names):
+        raise UnfitModel(f"{INDEX} names {missing} arrays in files that are not in the folder")
+
+
+def _header(path: Path) -> Weights:
+    """What the file's header says, which must be what the file holds."""
+    with files.open_regular(path, MAX_WEIGHTS_BYTES) as file:
+        size = path.stat().st_size
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(MAX_JSON_BYTES, size - 8):
+            raise UnfitModel(f"{path.name} has no header of a safetensors file, or is cut short")
+        raw = file.read(length)
+    try:
+        header: object = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UnfitModel(f"{path.name} has a header that is not JSON") from error
+    if not isinstance(header, dict):
+        raise UnfitModel(f"{path.name} has a header that is not a JSON object")
+    arrays = {name: value for name, value in cast(dict[str, Any], header).items() if name != "__metadata__"}
+    return Weights(len(arrays), sum(_elements(value, size - 8 - length, path.name) for value in arrays.values()))
+
+
+def _elements(array: Any, room: int, file: str) -> int:
+    """How many floating-point numbers the array has; ``UnfitModel`` unless they lie in the file."""
+    try:
+        dtype, shape, (begin, end) = array["dtype"], array["shape"], array["data_offsets"]
+        whole = all(type(number) is int and 0 <= number <= MAX_NUMBER for number in (*shape, begin, end))
+        count = math.prod(shape) if whole else -1
+        fits = whole and end <= room and end - begin == count * ITEM_BYTES[dtype]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnfitModel(f"{file}: its header describes an array that is none") from error
+    if not fits:
+        raise UnfitModel(f"{file}: its header describes an array that the file does not hold")
+    return count if dtype in FLOATING else 0

@@ -1,0 +1,35 @@
+"""What Ferret writes is for its owner alone, also in a home that others may look into."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+UMASK = 0o077
+FILES = ("*.db", "*.db-wal", "*.db-shm", "admin.token", "server.json", "serve.lock", "logs/*", "broker/*/*.conf")
+FOLDERS = ("logs", "broker", "storage", "heartbeats", "participants")
+
+
+def keep_private(home: Path) -> None:
+    """From now on this process and those it starts make files of mode 0600 and folders of mode 0700; what Ferret has
+    in ``home`` becomes so too.
+
+    Below a folder of mode 0700 nobody else reaches anything, so the files of the storage keep their modes. The home
+    itself, links and what belongs to another user are left alone.
+    """
+    os.umask(UMASK)
+    for path, mode in _own(home):
+        with suppress(FileNotFoundError):
+            found = path.lstat()
+            if found.st_uid == os.getuid() and not stat.S_ISLNK(found.st_mode) and found.st_mode & UMASK:
+                path.chmod(mode)
+
+
+def _own(home: Path) -> Iterator[tuple[Path, int]]:
+    for pattern in FILES:
+        yield from ((path, 0o600) for path in home.glob(pattern))
+    for name in FOLDERS:
+        yield home / name, 0o700

@@ -1,0 +1,25 @@
+"""How ids and digests are spelt. What is spelt so can stand in a path or an address without leading anywhere else."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+SIMULATION = "simulation"
+"""The experiment that a simulation calls itself: it has no server to give it an id."""
+
+ExperimentId = Annotated[str, Field(pattern=f"^(exp_[0-9a-f]{{16}}|{SIMULATION})$")]
+ParticipantId = Annotated[str, Field(pattern="^par_[0-9a-f]{16}$")]
+AssignmentId = Annotated[str, Field(pattern="^asg_[0-9a-f]{16}$")]
+ArtifactId = Annotated[str, Field(pattern="^art_[0-9a-f]{16}$")]
+ParticipantName = Annotated[
+    str,
+    Field(
+        pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        min_length=1,
+        max_length=64,
+        description="Unique in the experiment; letters, digits, dot, dash and underscore",
+    ),
+]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="BLAKE3-256, 64 lower-case hexadecimal digits")]

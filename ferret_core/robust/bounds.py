@@ -1,0 +1,97 @@
+"""Norm bounds: no participant moves the model much further than the round's median participant does.
+
+Sun et al., "Can You Really Backdoor Federated Learning?", 2019, https://arxiv.org/abs/1911.07963, clip by a fixed
+norm; here the bound follows the round, and holds for each part of the model too, or one part could take all of an
+attack:
+
+    t = median of the participants' norms over all parts;  t_l = max(their median in part l, t · √(d_l / d))
+    e = the largest of ‖Δᵢ‖ / t and ‖Δᵢ,l‖ / t_l
+    ‖Δᵢ‖ > refuse · t: the contribution is left out
+    e > factor:        it counts as (factor / e) · Δᵢ, whole, so that its direction stays
+
+t · √(d_l / d) is what part l would have of a median update that moved all weights alike: where most send nothing for a
+part, that is not held against the few who do. A median needs three participants; of fewer, and of a majority that
+colludes, only what is absurd is refused: more than ``ABSURD`` times the norm of the weights themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RobustSpec
+from ferret_core.protocol.wire import Array
+
+ABSURD = 1e3
+MEDIAN_OF = 3
+"""The fewest participants whose median says something."""
+DIGITS = 12
+"""Binary digits of a factor: libraries that add in another order must not give another one."""
+
+
+class Judgement(NamedTuple):
+    """What becomes of a contribution: its ``factor``, 1 unless it is clipped, or why it is ``refused``."""
+
+    factor: float = 1.0
+    refused: str | None = None
+
+
+def judge(spec: RobustSpec, norms: Sequence[Norms], weights_norm: float) -> list[Judgement]:
+    """One judgement for each of the round's contributions; ``weights_norm`` is that of the tuned weights."""
+    limit = ABSURD * max(weights_norm, 1.0)
+    totals = np.array([each.total for each in norms])
+    judged = [Judgement(refused=_absurd(total, limit) if not total <= limit else None) for total in totals]
+    sane = [position for position, each in enumerate(judged) if each.refused is None]
+    if spec.rule == "none" or len(sane) < MEDIAN_OF:
+        return judged
+    typical = float(lower_median(totals[sane]))
+    if typical == 0:
+        return judged
+    values, sizes = np.stack([norms[position].values for position in sane]), norms[sane[0]].sizes
+    parts = np.maximum(lower_median(values), typical * np.sqrt(sizes / sizes.sum()))
+    for position, own in zip(sane, values, strict=True):
+        judged[position] = _judgement(spec, float(totals[position]) / typical, _excess(own, parts))
+    return judged
+
+
+def out_of_bounds(reason: str) -> FerretError:
+    """The error that a participant whose contribution was left out is told."""
+    return FerretError("contribution.out_of_bounds", reason)
+
+
+def lower_median(values: Array) -> Array:
+    """The median over the first axis; the lower of the two in the middle, which is the honest one more often."""
+    middle = (len(values) - 1) // 2
+    return np.partition(values, middle, axis=0)[middle]
+
+
+def _excess(own: Array, typical: Array) -> float:
+    """The largest ratio to the typical norm over parts; nothing beyond nothing is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = own / typical
+    return float(np.nan_to_num(ratios, nan=0.0, posinf=math.inf).max())
+
+
+def _judgement(spec: RobustSpec, ratio: float, part: float) -> Judgement:
+    if ratio > spec.refuse:
+        reason = f"its norm is {ratio:.3g} times the round's median, beyond robust.refuse = {spec.refuse:g}"
+        return Judgement(refused=reason)
+    excess = max(ratio, part)
+    if spec.rule != "clip" or excess <= spec.factor:
+        return Judgement()
+    return Judgement(factor=_rounded(spec.factor / excess))
+
+
+def _absurd(total: float, limit: float) -> str:
+    return f"its norm is {total:.3g}, beyond {limit:.3g}, {ABSURD:g} times that of the weights"
+
+
+def _rounded(factor: float) -> float:
+    """Down to ``DIGITS`` binary digits."""
+    mantissa, exponent = math.frexp(factor)
+    return math.ldexp(math.floor(math.ldexp(mantissa, DIGITS)), exponent - DIGITS)

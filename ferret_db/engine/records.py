@@ -1,0 +1,83 @@
+"""The database's rows of contributions against the stored files and the ledger, which say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ferret_core.ledger import LedgerRecord, contributions_digest
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import RoundState
+from ferret_core.protocol.wire import Contribution as Sent
+from ferret_core.storage import FileKind, Storage, blob_location
+from ferret_db.engine.verify import DAMAGE
+from ferret_db.repositories import contributions, ledger
+from ferret_db.tables import Contribution, Experiment, Round
+
+
+class Altered(NamedTuple):
+    """What a row says that is not so; ``participant`` is empty where a whole round's set is meant."""
+
+    experiment_id: str
+    round: int
+    participant: str
+    reason: str
+
+
+def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> Iterator[Altered]:
+    """Every row of a contribution that the file under its digest or the ledger contradicts.
+
+    A missing or damaged file contradicts nothing: :func:`ferret_db.engine.verify.damaged` tells of it.
+    """
+    query = select(Experiment.id)
+    for experiment in s.scalars(query if experiment_id is None else query.where(Experiment.id == experiment_id)):
+        for row in contributions.of_experiment(s, experiment):
+            yield from (
+                Altered(experiment, row.round, row.participant, reason) for reason in _against_file(row, storage)
+            )
+        yield from _against_rounds(s, experiment)
+
+
+def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
+    try:
+        blob = storage.read(blob_location(FileKind.CONTRIBUTION, row.digest), row.digest)
+    except FerretError as error:
+        if error.code not in DAMAGE:
+            raise
+        return
+    sent = Sent.decode(blob).meta
+    said = {"size": len(blob), "experiment": sent.experiment, "round": sent.round, "participant": sent.participant}
+    kept = {"size": row.size, "experiment": row.experiment_id, "round": row.round, "participant": row.participant}
+    for name, value in kept.items():
+        if value != said[name]:
+            yield f"its {name} is {value!r}, and its file says {said[name]!r}"
+
+
+def _against_rounds(s: Session, experiment_id: str) -> Iterator[Altered]:
+    """The accepted sets against the hash that each was frozen under, and against the ledger."""
+    rounds = s.scalars(select(Round).where(Round.experiment_id == experiment_id, Round.frozen_digest.is_not(None)))
+    for round_ in rounds.all():
+        rows = {row.participant: row.digest for row in contributions.of_round(s, round_.id)}
+        if round_.state == RoundState.COMMITTED:
+            record = LedgerRecord.model_validate(ledger.get(s, experiment_id, round_.number).record)
+            yield from _differences(experiment_id, round_.number, rows, _taken(record))
+        elif contributions_digest(list(rows.items())) != round_.frozen_digest:
+            yield Altered(experiment_id, round_.number, "", "the accepted set is not the one that was frozen")
+
+
+def _taken(record: LedgerRecord) -> dict[str, str]:
+    """The digests of what the round accepted, by participant: what it folded in, and what it left out."""
+    return dict(record.contributions) | {participant: digest for participant, digest, _ in record.refused}
+
+
+def _differences(
+    experiment_id: str, number: int, rows: Mapping[str, str], recorded: Mapping[str, str]
+) -> Iterator[Altered]:
+    for participant in sorted({*rows, *recorded}):
+        kept, said = rows.get(participant), recorded.get(participant)
+        if kept != said:
+            reason = f"its digest is {kept or 'in no row'}, and the ledger says {said or 'that it has none'}"
+            yield Altered(experiment_id, number, participant, reason)

@@ -1,0 +1,71 @@
+"""One of the processes sweeps, and counts the service's time by its own clock, which only goes forward."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from ferret_db.database import Database
+from ferret_db.repositories import service
+from ferret_db.tables import Service
+
+logger = logging.getLogger(__name__)
+
+JUMP_SECONDS = 5.0
+"""The database's clock has jumped if it went so much faster or slower than ours."""
+
+
+class Timekeeper:
+    """A process that sweeps if it is its turn: it holds the office, or who held it has not ticked for ``patience``
+    seconds, by this process's own clock. A jump of the database's clock gives every lease ``lease_seconds`` again.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        who: str,
+        patience: float,
+        lease_seconds: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._who = who
+        self._patience = patience
+        self._lease_seconds = lease_seconds
+        self._monotonic = monotonic
+        self._ticks: int | None = None
+        self._changed = monotonic()
+
+    def turn(self) -> bool:
+        """Whether this process is to sweep now; if so, the service's time has gone on."""
+        with self._database.read() as s:
+            last = service.get(s)
+        if last is None:
+            with self._database.begin(flush=False) as s:
+                begun = service.begin(s, self._who)
+            if begun:
+                self._ticks, self._changed = 1, self._monotonic()
+            return begun
+        now = self._monotonic()
+        if last.ticks != self._ticks:
+            self._ticks, self._changed = last.ticks, now
+        seconds = now - self._changed
+        return (last.holder in {self._who, None} or seconds >= self._patience) and self._tick(last, seconds)
+
+    def leave(self) -> None:
+        """This process ends."""
+        with self._database.begin(flush=False) as s:
+            service.leave(s, self._who)
+
+    def _tick(self, last: Service, seconds: float) -> bool:
+        with self._database.begin(flush=False) as s:
+            ticked = service.tick(s, last, self._who, seconds)
+            if ticked is None:
+                return False
+            jump = (ticked.ticked_at - last.ticked_at).total_seconds() - seconds
+            if last.holder == self._who and abs(jump) > JUMP_SECONDS:
+                logger.warning("the database's clock jumped by %.0f s; deadlines and leases stay as long", jump)
+                service.forgive(s, self._lease_seconds)
+        self._ticks, self._changed = ticked.ticks, self._monotonic()
+        return True

@@ -1,0 +1,87 @@
+"""Whether the database is there and whole, looked at before a process works with it."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.storage import open_storage
+from ferret_db import migrate
+from ferret_db.damage import RESTORE, damaged, is_damage
+from ferret_db.settings import ServiceSettings
+from ferret_db.tables import Base
+
+logger = logging.getLogger(__name__)
+
+CHECK_SECONDS = 20.0
+"""SQLite's check reads the whole file, some hundred megabytes a second: it is ended after so long."""
+STEP_INSTRUCTIONS = 100_000
+
+
+def require(settings: ServiceSettings) -> None:
+    """Raises ``database.damaged`` for a database that cannot be read, and ``database.lost`` for one without tables
+    beside a storage with files: starting with an empty one would hide that experiments are gone, and garbage collection
+    would delete their files.
+
+    The check of a large SQLite file ends after 20 seconds with what it has seen until then. PostgreSQL checks its
+    pages itself.
+    """
+    url = make_url(settings.database_url)
+    if url.get_backend_name() == "sqlite":
+        path = Path(str(url.database))
+        if path.exists() and path.stat().st_size:
+            _check(path)
+    if not _has_tables(url, settings.database_url) and _has_files(settings.storage_url):
+        detail = f"{url.render_as_string()} is empty or missing, but {settings.storage_url} holds files of experiments"
+        raise FerretError("database.lost", f"{detail}; {RESTORE}, or move the storage away to begin anew")
+
+
+def read_everywhere(s: Session) -> None:
+    """Reads a row of every table; raises ``database.damaged`` where that cannot be done."""
+    try:
+        for table in Base.metadata.sorted_tables:
+            s.execute(select(table).limit(1)).all()
+    except DatabaseError as error:
+        if is_damage(error):
+            raise damaged(str(error.orig)) from error
+        raise
+
+
+def _has_tables(url: URL, text: str) -> bool:
+    if url.get_backend_name() == "sqlite":
+        path = Path(str(url.database))
+        if not path.exists() or not path.stat().st_size:
+            return False
+    return migrate.current(text) is not None
+
+
+def _has_files(storage_url: str) -> bool:
+    return next(iter(open_storage(storage_url).list()), None) is not None
+
+
+def _check(path: Path) -> None:
+    """SQLite's ``quick_check``: every page is read, and every row found where it belongs
+    (https://www.sqlite.org/pragma.html#pragma_quick_check)."""
+    end = time.monotonic() + CHECK_SECONDS
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
+            connection.set_progress_handler(lambda: int(time.monotonic() > end), STEP_INSTRUCTIONS)
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        logger.warning("%s is large: the check at start was ended after %.0f s", path, CHECK_SECONDS)
+        return
+    except sqlite3.DatabaseError as error:
+        raise damaged(f"{path}: {error}") from error
+    if found != "ok":
+        raise damaged(f"{path}: {' '.join(found.split())}")

@@ -1,0 +1,105 @@
+"""The service as a whole: its own time, who keeps it, and whether the broker answers.
+
+The service's time goes on with the seconds that the keeper counted itself, never with a clock that may be set: a
+round's deadline is neither passed nor put off by a jump of the database's clock. While no worker runs, it stands still.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from ferret_db import clock
+from ferret_db.repositories._upsert import insert
+from ferret_db.tables import Assignment, Service, Worker
+
+LONGEST_TICK_SECONDS = 60.0
+"""More than this since the last tick is no time that has passed in service."""
+_ID = 1
+_UNSYNCHRONISED = {"synchronize_session": False}
+
+
+def get(s: Session) -> Service | None:
+    """None until a worker has run for the first time."""
+    return s.get(Service, _ID, populate_existing=True)
+
+
+def begin(s: Session, holder: str) -> bool:
+    """The service's time begins, at the database's; False if it has begun."""
+    row = insert(s, Service).values(id=_ID, holder=holder, ticks=1, ticked_at=clock.utcnow(), time_at=clock.utcnow())
+    begun = s.execute(row.on_conflict_do_nothing().returning(Service.id))
+    return begun.one_or_none() is not None
+
+
+def tick(s: Session, last: Service, holder: str, seconds: float) -> Service | None:
+    """So many seconds later, counted by ``holder``; None if somebody else was faster."""
+    return s.scalars(
+        update(Service)
+        .where(Service.id == _ID, Service.ticks == last.ticks)
+        .values(
+            holder=holder,
+            ticks=last.ticks + 1,
+            ticked_at=clock.utcnow(),
+            time_at=last.time_at + timedelta(seconds=seconds),
+        )
+        .returning(Service),
+        execution_options=_UNSYNCHRONISED | {"populate_existing": True},
+    ).one_or_none()
+
+
+def leave(s: Session, holder: str) -> None:
+    """The holder ends: the next process need not wait for it."""
+    s.execute(update(Service).where(Service.holder == holder).values(holder=None), execution_options=_UNSYNCHRONISED)
+
+
+def time(s: Session) -> datetime:
+    """The service's time at the last tick: no deadline after it has passed."""
+    row = get(s)
+    return clock.now(s) if row is None else row.time_at
+
+
+def time_ahead(s: Session, now: datetime | None = None) -> datetime:
+    """The service's time at ``now`` of the database's clock: deadlines begin here.
+
+    It is rather late than early where the clock has jumped since the last tick.
+    """
+    row, now = get(s), now or clock.now(s)
+    if row is None:
+        return now
+    since = (now - row.ticked_at).total_seconds()
+    return row.time_at + timedelta(seconds=since if 0 <= since <= LONGEST_TICK_SECONDS else LONGEST_TICK_SECONDS)
+
+
+def as_told(s: Session, moment: datetime) -> datetime:
+    """A moment of the service's time by the database's clock, for people."""
+    now = clock.now(s)
+    return moment + (now - time_ahead(s, now))
+
+
+def forgive(s: Session, lease_seconds: float) -> None:
+    """The clock has jumped: whoever was alive by the old one has one more lease, and none has more than that."""
+    now = clock.now(s)
+    s.execute(
+        update(Assignment)
+        .where(Assignment.lease_until.is_not(None))
+        .values(lease_until=now + timedelta(seconds=lease_seconds)),
+        execution_options=_UNSYNCHRONISED,
+    )
+    s.execute(update(Worker).values(seen_at=now), execution_options=_UNSYNCHRONISED)
+
+
+def broker_answers(s: Session, *, yes: bool) -> None:
+    """Notes since when the broker is silent, or that it answers."""
+    since = None if yes else clock.utcnow()
+    known = Service.broker_silent_since.is_not(None) if yes else Service.broker_silent_since.is_(None)
+    s.execute(
+        update(Service).where(Service.id == _ID, known).values(broker_silent_since=since),
+        execution_options=_UNSYNCHRONISED,
+    )
+
+
+def broker_silent_since(s: Session) -> datetime | None:
+    """None while it answers, as far as is known."""
+    return s.scalars(select(Service.broker_silent_since)).one_or_none()

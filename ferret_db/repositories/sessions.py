@@ -1,0 +1,44 @@
+"""Browsers that are signed in: a random secret in a cookie, of which only the hash is kept."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.digest import digest_bytes
+from ferret_db import clock
+from ferret_db.tables import BrowserSession
+
+_SECRET_BYTES = 32
+
+
+def begin(s: Session, issuer: str, seconds: float) -> str:
+    """A new session's secret, shown only this once; those that have expired are forgotten.
+
+    ``issuer`` names the token that was shown: with another one the session is over.
+    """
+    now = clock.now(s)
+    s.execute(delete(BrowserSession).where(BrowserSession.expires_at <= now))
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    s.add(BrowserSession(secret_hash=_hash(secret), issuer=issuer, expires_at=now + timedelta(seconds=seconds)))
+    s.flush()
+    return secret
+
+
+def holds(s: Session, secret: str, issuer: str) -> bool:
+    """Whether the secret is that of a session which has neither ended nor expired."""
+    good = BrowserSession.issuer == issuer, BrowserSession.expires_at > clock.utcnow()
+    query = select(BrowserSession.secret_hash).where(BrowserSession.secret_hash == _hash(secret), *good)
+    return s.scalars(query).one_or_none() is not None
+
+
+def end(s: Session, secret: str) -> None:
+    """Ends the session; again is once."""
+    s.execute(delete(BrowserSession).where(BrowserSession.secret_hash == _hash(secret)))
+
+
+def _hash(secret: str) -> str:
+    return digest_bytes(secret.encode())

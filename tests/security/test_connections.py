@@ -1,0 +1,279 @@
+"""Slow, silent and many connections: none of them takes the service from anybody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ferret_api.connections.register import network
+
+pytestmark = pytest.mark.timeout(120)
+
+PATIENCE = 30.0
+"""Seconds after which a test gives up; nothing waits so long unless it fails."""
+
+
+class Peer:
+    """One raw connection."""
+
+    def __init__(self, port: int, *, receive_buffer: int | None = None) -> None:
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(("127.0.0.1", port))
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def drip(self, data: bytes) -> bytes:
+        """Sends a byte now and then until the server says something or hangs up; returns all that it said."""
+        self.socket.settimeout(0.05)
+        deadline = time.monotonic() + PATIENCE
+        for byte in data * 1000:
+            assert time.monotonic() < deadline, "the server took whatever came, for as long as it came"
+            try:
+                self.socket.send(bytes([byte]))
+                if said := self.socket.recv(1 << 16):
+                    return said + self.rest()
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+            return b""
+        return b""
+
+    def read_to(self, end: bytes) -> None:
+        said = b""
+        while end not in said:
+            chunk = self.socket.recv(1 << 16)
+            assert chunk, said
+            said += chunk
+
+    def rest(self) -> bytes:
+        """What the server says until it hangs up."""
+        self.socket.settimeout(PATIENCE)
+        said = b""
+        with suppress(ConnectionResetError):
+            while chunk := self.socket.recv(1 << 16):
+                said += chunk
+        return said
+
+
+@pytest.fixture
+def quick(serve: Any, make_settings: Any) -> Any:
+    """A server with short deadlines."""
+    return serve(make_settings(header_seconds=0.5, body_seconds=0.5, body_bytes_per_second=100, keep_alive_seconds=1))
+
+
+def code(answer: bytes) -> str:
+    """Of the problem document at the end of a raw answer."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 ")
+    return json.loads(body)["code"]
+
+
+def post(live: Any, size: int) -> bytes:
+    """The head of a request with a body, from the administrator."""
+    head = (
+        f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n"
+    )
+    return f"{head}Authorization: {live.admin.headers['Authorization']}\r\n\r\n".encode()
+
+
+def test_a_connection_that_says_nothing_is_closed(quick: Any) -> None:
+    with Peer(quick.port) as peer:
+        assert peer.rest() == b""
+
+
+def test_a_head_that_drips_is_refused_and_closed(quick: Any) -> None:
+    with Peer(quick.port) as peer:
+        peer.send(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        assert code(peer.drip(b"a")) == "request.timeout"
+
+
+def test_a_second_request_must_arrive_as_quickly_as_the_first(quick: Any) -> None:
+    with Peer(quick.port) as peer:
+        peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        peer.read_to(b'"ok"}')
+        assert code(peer.drip(b"GET / HTTP/1.1 ")) == "request.timeout"
+
+
+def test_a_connection_without_another_request_is_closed(quick: Any) -> None:
+    with Peer(quick.port) as peer:
+        peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"200 OK" in peer.rest()
+
+
+def test_a_body_that_drips_is_refused_and_closed(quick: Any) -> None:
+    with Peer(quick.port) as peer:
+        peer.send(post(quick, 1000))
+        assert code(peer.drip(b" ")) == "request.timeout"
+    assert quick.server.connections.closed["body_timeout"] == 1
+
+
+def test_a_body_that_nobody_reads_any_more_buys_no_time(quick: Any) -> None:
+    """Refused for its size before it came, it is not taken for ever, however fast it comes."""
+    with Peer(quick.port) as peer, suppress(ConnectionError):
+        peer.send(post(quick, 10**12))
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            peer.send(bytes(1000))
+            time.sleep(0.01)
+        pytest.fail("the server took whatever came, for as long as it came")
+
+
+def test_a_slow_body_that_keeps_its_rate_is_taken(quick: Any) -> None:
+    with Peer(quick.port) as peer:
+        peer.send(post(quick, 2002))
+        for chunk in [b'"', *[b"x" * 200] * 10]:
+            peer.send(chunk)
+            time.sleep(0.2)
+        peer.send(b'"')
+        assert code(peer.rest()) == "spec.invalid"  # it came, and is no specification
+
+
+def test_a_client_that_does_not_read_its_answers_is_closed(quick: Any) -> None:
+    with Peer(quick.port, receive_buffer=4096) as peer:
+        peer.socket.settimeout(0.1)
+        with suppress(TimeoutError):
+            for _ in range(500):
+                peer.send(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n")
+        quick.admin.close()
+        wait_until(lambda: quick.server.connections.open == 0)
+
+
+def test_idle_connections_give_way_to_new_ones(serve: Any, make_settings: Any) -> None:
+    live = serve(make_settings(max_connections=8, max_connections_per_address=8))
+    with ExitStack() as held:
+        for _ in range(40):
+            held.enter_context(Peer(live.port))
+        for _ in range(10):
+            assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200
+        assert live.server.connections.open <= 8 + 1
+    assert live.server.connections.closed["evicted"] >= 32
+
+
+def test_one_address_gets_half_of_all_unless_told_otherwise(serve: Any, make_settings: Any) -> None:
+    live = serve(make_settings(max_connections=8))
+    live.admin.close()
+    wait_until(lambda: live.server.connections.open == 0)
+    with ExitStack() as held:
+        peers = [held.enter_context(Peer(live.port)) for _ in range(4)]
+        for peer in peers:
+            peer.send(post(live, 1000))
+        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
+        assert refused(live.port)
+        with socket.create_connection(("127.0.0.1", live.port), PATIENCE, ("127.0.0.2", 0)) as neighbour:
+            neighbour.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"200 OK" in neighbour.recv(1 << 16)
+
+
+def test_connections_at_work_are_not_evicted_and_the_next_one_is_told_to_come_again(
+    serve: Any, make_settings: Any
+) -> None:
+    live = serve(make_settings(max_connections=5, max_connections_per_address=5))
+    live.admin.close()
+    wait_until(lambda: live.server.connections.open == 0)
+    with ExitStack() as held:
+        peers = [held.enter_context(Peer(live.port)) for _ in range(5)]
+        for peer in peers:
+            peer.send(post(live, 3))
+        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
+        assert refused(live.port)
+        peers[0].send(b'"x"')
+        peers[0].read_to(b"spec.invalid")
+        assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200
+
+
+def refused(port: int) -> bool:
+    with Peer(port) as peer:
+        return code(peer.rest()) == "server.busy"
+
+
+def test_one_ipv6_subscriber_is_one_address() -> None:
+    assert network("2001:db8:1:2:3:4:5:6") == network("2001:db8:1:2::1") != network("2001:db8:1:3::1")
+    assert network("192.0.2.1") != network("192.0.2.2")
+
+
+@pytest.fixture
+def api(home: Path, tmp_path: Path) -> Iterator[Callable[[int, int], tuple[subprocess.Popen[bytes], int, Path]]]:
+    """``api(soft, hard)``: the API as a process of its own with these limits on open files, its port and its log."""
+    with ExitStack() as started:
+
+        def start(soft: int, hard: int) -> tuple[subprocess.Popen[bytes], int, Path]:
+            log = tmp_path / "api.log"
+            process = subprocess.Popen(
+                [sys.executable, "-m", "ferret_api", "--port", "0"],
+                env={**os.environ, "FERRET_HOME": str(home), "FERRET_BROKER_URL": "redis://127.0.0.1:1/0"},
+                stderr=started.enter_context(log.open("wb")),
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
+            )
+            started.callback(process.wait)
+            started.callback(process.kill)
+            wait_until(lambda: b"listens on" in log.read_bytes())
+            (port,) = re.findall(rb"listens on http://127.0.0.1:(\d+)", log.read_bytes())
+            wait_until(lambda: answers(int(port)))
+            return process, int(port), log
+
+        yield start
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.05)
+
+
+def answers(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@pytest.mark.heavy
+def test_330_idle_sockets_at_300_descriptors_take_nothing_from_anybody(api: Any) -> None:
+    process, port, log = api(100, 300)
+    limits = Path(f"/proc/{process.pid}/limits").read_text()
+    assert re.search(r"Max open files\s+300\s+300", limits), "raised to the hard limit"
+    with ExitStack() as held:
+        for _ in range(330):
+            held.enter_context(Peer(port))
+        assert all(answers(port) for _ in range(20))
+        assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 250
+    assert log.stat().st_size < 20_000
+
+
+@pytest.mark.heavy
+def test_without_a_descriptor_left_it_waits_quietly_and_goes_on_when_there_is_one(api: Any) -> None:
+    process, port, log = api(300, 300)
+    used = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (used - 2, 300))
+    with ExitStack() as held:
+        for _ in range(50):
+            held.enter_context(Peer(port))
+        time.sleep(3)
+        assert log.stat().st_size < 50_000
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (300, 300))
+        assert answers(port)

@@ -1,0 +1,196 @@
+"""One participant, a fifth and two fifths of them, who send what they like: the rest still gets its model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ferret_core.algorithms._base import Client
+from ferret_core.participant import Part, contribute
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import Array, Contribution, ContributionMeta, encode
+from ferret_core.replica import Replica
+from ferret_core.sealed import unseal
+from ferret_core.simulate import SimulationResult, simulate
+
+pytestmark = pytest.mark.heavy
+
+SpecFactory = Callable[..., ExperimentSpec]
+Attack = Callable[[Array], Array]
+
+CLIENTS = 10
+FEDAVG = {"algorithm": "fedavg"}
+ATTACKS: dict[str, Attack] = {
+    "sign flip": lambda update: -update,
+    "sign flip, ten times": lambda update: -10 * update,
+    "scale 1e4": lambda update: np.float32(1e4) * update,
+    "scale 3e38": lambda update: np.full_like(update, 3e38) * np.sign(update),
+    "noise": lambda update: np.random.default_rng(0).normal(0, 1, update.shape).astype(np.float32),
+    "one block": lambda update: np.concatenate([1e3 * np.ones(32, np.float32), update[32:]]),
+}
+
+
+def hostile(names: set[str], attack: Callable[[Contribution], Contribution]) -> Callable[[Replica, Client], Part]:
+    """Those ``names`` send what ``attack`` makes of their honest contribution."""
+
+    def participate(replica: Replica, client: Client) -> Part:
+        part = contribute(replica, client)
+        if client.task.participant not in names:
+            return part
+        blob = attack(part.sealed.contribution).encode()
+        return part._replace(sealed=unseal(blob, replica.spec, client.task, replica.shapes))
+
+    return participate
+
+
+def on_arrays(attack: Attack) -> Callable[[Contribution], Contribution]:
+    """The attack on every array of numbers."""
+    return lambda sent: Contribution(
+        sent.meta, {name: attack(array) if array.dtype == np.float32 else array for name, array in sent.arrays.items()}
+    )
+
+
+def losses(result: SimulationResult) -> list[float]:
+    return [done.metrics["eval_loss"] for done in result.rounds if "eval_loss" in done.metrics]
+
+
+@pytest.fixture
+def spec(toy_spec: SpecFactory) -> Callable[..., ExperimentSpec]:
+    def make(algorithm: str = "fedavg", **changes: Any) -> ExperimentSpec:
+        return toy_spec(
+            algorithm,
+            rounds=4,
+            participants={"simulated": CLIENTS},
+            evaluation={"every": 4, "examples": 10, "generate": 0},
+            **changes,
+        )
+
+    return make
+
+
+def attackers(count: int) -> set[str]:
+    return {f"client-{number:03}" for number in range(2, 2 + count)}
+
+
+@pytest.mark.parametrize("count", [1, 2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_poisoners_neither_end_an_experiment_nor_keep_it_from_learning(
+    attack: str, count: int, spec: SpecFactory
+) -> None:
+    wanted = spec(robust={"rule": "median"}) if count == 4 else spec()
+    clean = losses(simulate(wanted))
+    attacked = hostile(attackers(count), on_arrays(ATTACKS[attack]))
+    base, last = losses(simulate(wanted, participate=attacked))
+    assert last < base
+    assert last - clean[-1] < 0.4 * (base - clean[-1]), f"{base:.3f} → {last:.3f}, clean {clean[-1]:.3f}"
+
+
+def test_an_honest_round_is_the_same_to_the_bit_with_bounds_and_without(spec: SpecFactory) -> None:
+    assert simulate(spec()).digest == simulate(spec(robust={"rule": "none"})).digest
+
+
+@pytest.mark.parametrize("half", [65504.0])
+def test_the_largest_scales_that_ferret_can_send_are_left_out(half: float, spec: SpecFactory) -> None:
+    """One-bit coordinates with h = 65504 and e = 112 say 8.5e39 of every weight."""
+
+    def largest(sent: Contribution) -> Contribution:
+        scales = np.full_like(sent.arrays["scales"], half)
+        return Contribution(sent.meta, {**sent.arrays, "scales": scales, "exponent": np.array([111], np.int32)})
+
+    attacked = hostile(attackers(1), largest)
+    result = simulate(spec("ferret"), participate=attacked)
+    for done, record in zip(result.rounds[1:], result.ledger, strict=True):
+        assert [name for name, _, _ in record.refused] == ["client-002"]
+        assert done.rejected["client-002"].code == "contribution.out_of_bounds"
+    assert losses(result)[-1] < losses(result)[0]
+
+
+def test_two_participants_have_no_median_and_the_absurd_is_refused_all_the_same(toy_spec: SpecFactory) -> None:
+    attacked = hostile({"client-002"}, on_arrays(ATTACKS["scale 3e38"]))
+    two = {"participants": {"simulated": 2}, "round": {"quorum": 0.5}}
+    result = simulate(toy_spec("fedavg", **two), participate=attacked)
+    assert [done.accepted for done in result.rounds[1:]] == [["client-001"]] * 3
+    assert all(np.isfinite(losses(result)))
+
+
+def test_a_round_that_explodes_within_the_bounds_is_undone_and_repeated_without_who_did_it(
+    toy_spec: SpecFactory,
+) -> None:
+    """Without a rule nothing holds back an update of a thousand times the norm but the guard."""
+    attacked = hostile({"client-002"}, on_arrays(lambda update: -1000 * update))
+    lax = {"rule": "none", "explosion": 1.2}
+    result = simulate(
+        toy_spec("fedavg", participants={"simulated": 4}, round={"quorum": 0.5}, robust=lax), participate=attacked
+    )
+    for record in result.ledger:
+        ((name, _, why),) = record.refused
+        assert (name, "held-out loss" in why) == ("client-002", True)
+    assert losses(result)[-1] < losses(result)[0]
+
+
+def test_an_experiment_ends_with_its_reason_where_nobody_can_be_told_from_the_others(toy_spec: SpecFactory) -> None:
+    attacked = hostile({"client-001", "client-002"}, on_arrays(lambda update: -1000 * update))
+    lax = {"rule": "none", "explosion": 1.2}
+    with pytest.raises(FerretError, match="was undone") as caught:
+        simulate(toy_spec("fedavg", participants={"simulated": 2}, robust=lax), participate=attacked)
+    assert caught.value.code == "round.exploded"
+
+
+def test_figures_that_nobody_can_have_measured_are_dropped_from_the_curves(spec: SpecFactory) -> None:
+    clean = simulate(spec())
+
+    def boasting(sent: Contribution) -> Contribution:
+        metrics = {**sent.meta.metrics, "train_loss": 1.7e308, "sequences": 1.7e308}
+        return Contribution(sent.meta.model_copy(update={"metrics": metrics}), sent.arrays)
+
+    attacked = hostile(attackers(2), boasting)
+    result = simulate(spec(), participate=attacked)
+    assert (
+        result.digest != clean.digest or result.rounds[-1].metrics["eval_loss"] == clean.rounds[-1].metrics["eval_loss"]
+    )
+    assert all(0 < done.metrics["train_loss"] < 10 and done.metrics["sequences"] < 1e3 for done in result.rounds[1:])
+
+
+@pytest.mark.parametrize("examples", [2**31, 10**38, 10**400, -1, 0, 1.5, "many"])
+def test_a_number_of_examples_beyond_all_reason_is_malformed(examples: Any) -> None:
+    _malformed({"examples": examples})
+
+
+@pytest.mark.parametrize("figure", [10**400, "1e999"])
+def test_a_figure_beyond_fp64_is_malformed(figure: Any) -> None:
+    _malformed({"metrics": {"train_loss": figure}})
+
+
+def _malformed(changes: Mapping[str, Any]) -> None:
+    meta = {
+        "format": 1,
+        "experiment": "simulation",
+        "round": 1,
+        "participant": "p",
+        "algorithm": "fedavg",
+        "base_digest": "0" * 64,
+        "examples": 3,
+    }
+    ContributionMeta.model_validate(meta)
+    blob = encode({}, {**meta, **changes})
+    with pytest.raises(FerretError) as caught:
+        Contribution.decode(blob)
+    assert caught.value.code == "contribution.malformed"
+    json.dumps(caught.value.to_json())
+
+
+def test_the_greatest_number_of_examples_weighs_three_medians(spec: SpecFactory) -> None:
+    """Weighted by examples, a client that claims 2³¹ − 1 and flips its update's sign does not win."""
+
+    def claiming(sent: Contribution) -> Contribution:
+        flipped = {name: -array for name, array in sent.arrays.items()}
+        return Contribution(sent.meta.model_copy(update={"examples": 2**31 - 1}), flipped)
+
+    attacked = hostile(attackers(1), claiming)
+    base, last = losses(simulate(spec(server={"weights": "examples"}), participate=attacked))
+    assert last < base

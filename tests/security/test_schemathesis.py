@@ -1,0 +1,126 @@
+"""Requests made from the OpenAPI document, right and wrong, as everybody: no server error, and the document is true."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+import requests
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # its imports, not ours
+    import schemathesis
+    from schemathesis import GenerationMode
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi.checks import (
+        content_type_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    )
+
+from ferret_api.app import create_app
+from ferret_api.settings import ApiSettings
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+ROLES = ("stranger", "participant", "admin", "browser")
+MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+EXAMPLES = 25
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+UNHEALTHY = {"get_readiness"}
+"""Answers 503 where there is no broker, as here."""
+BEFORE_ROUTING = {400, 404, 405, 421}
+"""What a request gets that is not the operation's any more: another path, a broken head."""
+
+SCHEMA = schemathesis.openapi.from_dict(create_app(ApiSettings()).openapi())
+OPERATIONS = {operation.ok().definition.raw["operationId"]: operation.ok() for operation in SCHEMA.get_all_operations()}
+
+
+class Service(NamedTuple):
+    """A running API, what there is to ask for, and everybody's headers."""
+
+    url: str
+    ids: dict[str, str]
+    headers: dict[str, dict[str, str]]
+    statuses: Counter[int]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, migrated: Any) -> Iterator[Service]:
+    from tests.api.conftest import ADMIN, NO_BROKER, Live, bearer, make_home
+
+    many = 10**9
+    live = Live(
+        ApiSettings(
+            home=make_home(tmp_path_factory.mktemp("fuzzed"), migrated),
+            broker_url=NO_BROKER,
+            admin_token=ADMIN,
+            failures_per_minute=many,
+            stranger_requests_per_minute=many,
+            participant_requests_per_minute=many,
+        )
+    )
+    try:
+        site = live.site
+        experiment_id = site.running(participants={"edge": 1})
+        token = site.enrol(experiment_id)
+        (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
+        site.client(token).get("/api/v1/participant/assignment")
+        signed_in = requests.post(f"{live.url}/api/v1/session", json={"token": ADMIN}, timeout=20)
+        cookie = "; ".join(f"{name}={value}" for name, value in signed_in.cookies.items())
+        yield Service(
+            live.url,
+            # An experiment that ends here lets its event stream end.
+            {"experiment_id": experiment_id, "assignment_id": assignment_id, "number": "1", "kind": "algorithms"},
+            {
+                "stranger": {},
+                "participant": bearer(token),
+                "admin": bearer(ADMIN),
+                "browser": {"Cookie": cookie, "Origin": live.url},
+            },
+            Counter(),
+        )
+    finally:
+        live.stop()
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_no_request_causes_a_server_error(service: Service, name: str, role: str) -> None:
+    if name == "delete_session" and role == "browser":
+        pytest.skip("it would sign the browser out; test_sessions.py does")
+    for mode in MODES:
+        strategy = OPERATIONS[name].as_strategy(generation_mode=mode)
+        checked = settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            database=None,
+        )(given(strategy, st.booleans())(lambda case, real: ask(service, name, role, case, real)))
+        try:
+            checked()
+        except Exception as error:
+            if "nsatisfiable" not in type(error).__name__:  # there is nothing wrong to send where nothing is sent
+                raise
+
+
+def ask(service: Service, name: str, role: str, case: Any, real: bool) -> None:
+    if name == "stream_events" and role in {"admin", "browser"} and real:
+        return  # goes on until the experiment ends
+    if real:
+        case.path_parameters = {
+            field: service.ids.get(field, value) for field, value in dict(case.path_parameters or {}).items()
+        }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answer = case.call(base_url=service.url, headers=service.headers[role], timeout=30)
+    service.statuses[answer.status_code] += 1
+    if answer.status_code in BEFORE_ROUTING or name in UNHEALTHY:
+        assert answer.status_code < 500 or name in UNHEALTHY
+        return
+    case.validate_response(answer, checks=CHECKS)

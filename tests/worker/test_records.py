@@ -1,0 +1,81 @@
+"""A row of a contribution that somebody altered in the database is found and named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, update
+
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import RoundState
+from ferret_db.engine.records import Altered, altered
+from ferret_db.repositories import contributions
+from ferret_db.tables import Contribution, Round
+
+SpecFactory = Callable[..., ExperimentSpec]
+Service = Any  # tests/worker/conftest.py
+
+
+@pytest.fixture
+def finished(service: Service, toy_spec: SpecFactory) -> str:
+    local = {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}
+    evaluation = {"examples": 2, "generate": 0}
+    experiment_id = service.submit(toy_spec("topk", options={"local": local}, rounds=2, evaluation=evaluation))
+    service.run()
+    return experiment_id
+
+
+@pytest.fixture
+def row(service: Service, finished: str) -> Contribution:
+    """What the second client sent in round 1."""
+    with service.database.read() as s:
+        return contributions.of_experiment(s, finished)[1]
+
+
+def found(service: Service) -> list[Altered]:
+    with service.database.read() as s:
+        return list(altered(s, service.context.storage))
+
+
+def test_what_the_service_wrote_is_not_altered(service: Service, finished: str) -> None:
+    assert found(service) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("size", 7), ("participant", "client-900"), ("round", 2), ("digest", "ab" * 32)]
+)
+def test_a_changed_column_is_found(service: Service, row: Contribution, column: str, value: Any) -> None:
+    with service.database.begin() as s:
+        s.execute(update(Contribution).where(Contribution.id == row.id).values({column: value}))
+    blamed = {(item.participant, item.round) for item in found(service)}
+    expected = value if column == "participant" else row.participant, value if column == "round" else row.round
+    assert expected in blamed
+    assert all(item.experiment_id == row.experiment_id for item in found(service))
+
+
+def test_two_swapped_files_are_found(service: Service, finished: str) -> None:
+    """Both are there and whole: only the ledger and what they say themselves tell whose they are."""
+    with service.database.begin() as s:
+        first, second, *_ = contributions.of_experiment(s, finished)
+        digests = {first.id: second.digest, second.id: first.digest}
+        for id, digest in digests.items():
+            s.execute(update(Contribution).where(Contribution.id == id).values(digest=digest))
+    assert {item.participant for item in found(service)} >= {first.participant, second.participant}
+
+
+def test_a_deleted_row_is_found(service: Service, row: Contribution) -> None:
+    with service.database.begin() as s:
+        s.execute(delete(Contribution).where(Contribution.id == row.id))
+    (missing,) = found(service)
+    assert (missing.participant, missing.round) == (row.participant, row.round)
+    assert row.digest in missing.reason
+
+
+def test_a_row_of_a_set_that_is_frozen_only_is_found(service: Service, row: Contribution) -> None:
+    with service.database.begin() as s:
+        s.execute(update(Round).where(Round.id == row.round_id).values(state=RoundState.FROZEN))
+        s.execute(delete(Contribution).where(Contribution.id == row.id))
+    (missing,) = found(service)
+    assert missing.reason == "the accepted set is not the one that was frozen"
