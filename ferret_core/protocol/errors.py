@@ -280,6 +280,8 @@ def _plain(value: Any) -> Any:
             return value
         case str():
             return cut(value, LONGEST_VALUE)
+        case [*items] if len(items) <= MOST_ERRORS and all(isinstance(item, str | int | float) for item in items):
+            return [_plain(item) for item in items]
         case _:
             return _excerpt(value)
 

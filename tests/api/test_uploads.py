@@ -224,7 +224,7 @@ def test_an_endless_upload_costs_no_memory(tmp_path: Path, site: Any, declared: 
         before = peak_memory(process.pid)
         head = [
             f"PUT /api/v1/participant/assignments/{assignment_id}/contribution HTTP/1.1",
-            "Host: x",
+            f"Host: 127.0.0.1:{port}",
             f"Authorization: Bearer {token}",
             f"Content-Type: {BLOB}",
             f"Ferret-Fence: {lease['fence']}",

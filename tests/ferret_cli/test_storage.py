@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(folder: Path, broker: None, start_served: Callable[..., Served]) -> Iterator[Served]:
-    running = start_served(folder / "home", FERRET_THREADS="1", FERRET_RECONCILE_SECONDS="0.5")
+    running = start_served(folder / "home", FERRET_ROOTS="/", FERRET_THREADS="1", FERRET_RECONCILE_SECONDS="0.5")
     yield running
     assert running.stop() == 0
     running.close()

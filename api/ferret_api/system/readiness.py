@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ferret_api.context import Context
@@ -15,12 +16,19 @@ from ferret_db import intact, migrate
 def look(context: Context) -> Readiness:
     database = _try(lambda: _reach(context))
     migrations = _try(lambda: migrate.check(context.settings.database_url)) if database.ready else database
+    if migrations.ready:
+        database = _try(lambda: _read(context))
     broker = _try(context.broker.check)
     ready = database.ready and migrations.ready and broker.ready
     return Readiness(ready=ready, database=database, migrations=migrations, broker=broker)
 
 
 def _reach(context: Context) -> None:
+    with context.database.read() as s:
+        s.execute(select(1))
+
+
+def _read(context: Context) -> None:
     with context.database.read() as s:
         intact.read_everywhere(s)
 

@@ -161,7 +161,7 @@ def test_gauges_count_every_state(database: Database, experiment: Experiment) ->
         found = gauges.read(s)
     assert found.experiments == dict.fromkeys(found.experiments, 0) | {"running": 1}
     assert len(found.experiments) == 6
-    assert found.rounds == {"open": 1, "frozen": 0, "committed": 2, "abandoned": 0}
+    assert found.rounds == {"opening": 0, "open": 1, "frozen": 0, "committed": 2, "abandoned": 0}
     assert found.assignments == {"pending": 1, "leased": 0, "accepted": 7, "rejected": 1, "expired": 0}
     assert found.leases == {"held": 0, "expired": 0}
     assert found.waiting == {"ferret.train": 1, "ferret.aggregate": 0}
