@@ -184,7 +184,9 @@ def test_a_worker_that_stops_gives_its_training_back_at_the_next_step(service: S
     with service.database.read() as s:
         assert assignments.get(s, given_back).state == AssignmentState.PENDING
     assert runs(service) == []
-    assert [message.argument for message in service.messages].count(given_back) == 1
+    assert [message.task for message in service.messages].count(
+        TaskName.TRAIN
+    ) == 1  # one at a time; this one waits its turn
     service.context, service.presence = service.new_context(), service.new_presence()
     service.run()
     experiment = service.experiment(experiment_id)

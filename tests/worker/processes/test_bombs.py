@@ -21,6 +21,8 @@ Fleet = Any  # conftest.py
 GIANT = {"batch_size": 65_536, "accumulation": 65_536}
 """Within the bounds; its first step would hold terabytes."""
 MEMORY = 3 * 2**29
+UNDER_WAY = 2**30
+"""Bytes that a worker holds only in the giant's step."""
 
 
 def until(fleet: Fleet, holds: Callable[[], bool]) -> None:
@@ -75,7 +77,11 @@ def test_a_cancelled_step_that_would_take_days_lets_its_worker_go(
     def training() -> bool:
         return any(row.task == TaskName.TRAIN for row in fleet.workers().values())
 
-    until(fleet, training)
+    def within_the_step() -> bool:
+        statm = Path(f"/proc/{worker.pid}/statm").read_text()
+        return training() and int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE") > UNDER_WAY
+
+    fleet.until(within_the_step)
     with fleet.database.begin() as s:
         lifecycle.cancel(s, identity)
     fleet.until(lambda: worker.exit_code == Exit.FAILURE)
