@@ -15,7 +15,7 @@ from ferret_sdk.transport import is_loopback
 
 DEFAULT_URL = "http://127.0.0.1:8765"
 SERVER_FILE = "server.json"
-TOKEN_FILE = "admin.token"  # noqa: S105 # nosec B105 - a file's name, not a token
+TOKEN_FILE = "admin.token"  # noqa: S105 # nosec B105
 
 
 class ClientSettings(BaseSettings):

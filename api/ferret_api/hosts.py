@@ -20,7 +20,7 @@ from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 
 ANY = "*"
-EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 # nosec B104 - compared, not bound
+EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104  # nosec B104
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::\d{0,5})?")
 
 

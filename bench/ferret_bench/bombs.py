@@ -128,11 +128,10 @@ def _changed(spec: ExperimentSpec, changes: Changes) -> ExperimentSpec:
 def _failed(stack: Stack, database: Database, spec: ExperimentSpec, max_seconds: float) -> tuple[str, float]:
     begin = perf_counter()
     try:
-        run = stack.service.submit(spec).wait(max_seconds)
+        stack.service.submit(spec).wait(max_seconds).require_completed()
     except FerretError as error:
         return error.code, perf_counter() - begin
-    error = run.experiment.error
-    return error.code if error else str(run.state), perf_counter() - begin
+    return "completed", perf_counter() - begin
 
 
 def _cancelled(stack: Stack, database: Database, spec: ExperimentSpec, max_seconds: float) -> tuple[str, float]:

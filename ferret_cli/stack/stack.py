@@ -40,7 +40,7 @@ class Plan:
     @property
     def reachable_host(self) -> str:
         """An address under which this machine reaches the API: listening everywhere is no address."""
-        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 # nosec B104 - compared, not bound
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  # nosec B104
 
     @property
     def url(self) -> str:

@@ -20,7 +20,7 @@ from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 
-TOKEN = "a-token-for-the-benchmark"  # noqa: S105 # nosec B105 - of a service that nobody else reaches
+TOKEN = "a-token-for-the-benchmark"  # noqa: S105 # nosec B105
 START_SECONDS = 60
 NO_BROKER = "redis://127.0.0.1:1/0"
 SPEC = {

@@ -48,5 +48,5 @@ def nth(sheet: Value, n: Value) -> Value:
 
 def _table(terms: Sequence[Term], extra: Callable[[Term], int], device: torch.device) -> Tensor:
     """(seed, address of the coefficients, K, ``extra``) of each term: int64 (N, 4), sent without waiting."""
-    rows = [(signed(term.seed), term.coefficients.data_ptr(), len(term.coefficients), extra(term)) for term in terms]  # nosec B610 - no SQL
+    rows = [(signed(term.seed), term.coefficients.data_ptr(), len(term.coefficients), extra(term)) for term in terms]  # nosec B610
     return torch.tensor(rows, pin_memory=device.type == "cuda").to(device, non_blocking=True)
