@@ -295,6 +295,7 @@ def test_another_participants_assignment_is_as_unknown_as_none(site: Any, member
         ({"Ferret-Fence": "first"}, "Ferret-Fence"),
         ({"Ferret-Seconds": "nan"}, "Ferret-Seconds"),
         ({"Ferret-Seconds": "-1"}, "Ferret-Seconds"),
+        ({"Ferret-Seconds": "1e300"}, "Ferret-Seconds"),
     ],
 )
 def test_wrong_headers_are_named_and_cost_nothing(

@@ -14,6 +14,7 @@ from ferret_core.algorithms import fedavg
 from ferret_core.algorithms._base import Client, LocalUpdate
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import Array
 from ferret_core.simulate import simulate
 from ferret_sdk import Participant
 from ferret_sdk.run import Run
@@ -33,17 +34,21 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture
-def spoilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The update of one participant is NaN, however well its training went."""
-    honest = fedavg.Algorithm.local_update
+def spoil(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Array], Array]], None]:
+    """``spoil(change)``: one participant sends ``change`` of its update, however well its training went."""
 
-    def local_update(self: fedavg.Algorithm, model: Any, state: Any, client: Client) -> LocalUpdate:
-        update = honest(self, model, state, client)
-        if client.task.participant in {SITE, CLIENT}:
-            update = update._replace(arrays={"update": np.full_like(update.arrays["update"], np.nan)})
-        return update
+    def spoil(change: Callable[[Array], Array]) -> None:
+        honest = fedavg.Algorithm.local_update
 
-    monkeypatch.setattr(fedavg.Algorithm, "local_update", local_update)
+        def local_update(self: fedavg.Algorithm, model: Any, state: Any, client: Client) -> LocalUpdate:
+            update = honest(self, model, state, client)
+            if client.task.participant in {SITE, CLIENT}:
+                update = update._replace(arrays={"update": change(update.arrays["update"])})
+            return update
+
+        monkeypatch.setattr(fedavg.Algorithm, "local_update", local_update)
+
+    return spoil
 
 
 def in_one_process(spec: ExperimentSpec) -> Outcome:
@@ -65,33 +70,48 @@ def at_the_service(run: Run) -> Outcome:
     return Outcome(refused, len(accepted), error and str(error["code"]))
 
 
-@pytest.mark.parametrize("road", ["simulate", "worker", "edge"])
-@pytest.mark.parametrize(
-    ("quorum", "failed"), [(0.5, None), (1.0, "quorum.missed")], ids=["the quorum decides", "all are needed"]
-)
-def test_a_nan_is_refused_alike_on_every_road(
+@pytest.fixture(params=["simulate", "worker", "edge"])
+def take(
+    request: pytest.FixtureRequest,
     api: Any,
     worker: Any,
     service: Any,
     toy_spec: SpecFactory,
     toy_data: tuple[Path, Path],
     tmp_path: Path,
-    spoilt: None,
-    road: str,
-    quorum: float,
-    failed: str | None,
-) -> None:
-    def spec(**participants: int) -> ExperimentSpec:
-        policy = {"quorum": quorum, "attempts": 1}
-        return toy_spec("fedavg", rounds=1, participants=participants, round=policy)
+) -> Callable[[float], Outcome]:
+    """``take(quorum)``: one round of three participants, of whom the road's own one is the last."""
 
-    match road:
-        case "simulate":
-            outcome = in_one_process(spec(simulated=3))
-        case "worker":
-            outcome = at_the_service(service.submit(spec(simulated=3)))
-        case _:
-            run = service.submit(spec(simulated=2, edge=1))
-            Participant.enrol(api.url, service.enrolment(run.id).code, SITE, tmp_path / "home").run(toy_data[0])
-            outcome = at_the_service(run)
-    assert outcome == Outcome(["contribution.non_finite"], 2, failed)
+    def take(quorum: float) -> Outcome:
+        def spec(**participants: int) -> ExperimentSpec:
+            policy = {"quorum": quorum, "attempts": 1}
+            return toy_spec("fedavg", rounds=1, participants=participants, round=policy)
+
+        match request.param:
+            case "simulate":
+                return in_one_process(spec(simulated=3))
+            case "worker":
+                return at_the_service(service.submit(spec(simulated=3)))
+            case _:
+                run = service.submit(spec(simulated=2, edge=1))
+                Participant.enrol(api.url, service.enrolment(run.id).code, SITE, tmp_path / "home").run(toy_data[0])
+                return at_the_service(run)
+
+    return take
+
+
+@pytest.mark.parametrize(
+    ("quorum", "failed"), [(0.5, None), (1.0, "quorum.missed")], ids=["the quorum decides", "all are needed"]
+)
+def test_a_nan_is_refused_alike_on_every_road(
+    spoil: Any, take: Callable[[float], Outcome], quorum: float, failed: str | None
+) -> None:
+    spoil(lambda update: np.full_like(update, np.nan))
+    assert take(quorum) == Outcome(["contribution.non_finite"], 2, failed)
+
+
+def test_a_thousand_times_the_norm_is_left_out_alike_on_every_road(
+    spoil: Any, take: Callable[[float], Outcome]
+) -> None:
+    spoil(lambda update: np.float32(-1000) * update)
+    assert take(1.0) == Outcome(["contribution.out_of_bounds"], 2, None)

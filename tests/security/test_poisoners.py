@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_core.algorithms._base import Client
-from ferret_core.participant import Part, contribute
+from ferret_bench._poisoners.attacks import a_little, poisoned
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution, ContributionMeta, encode
-from ferret_core.replica import Replica
-from ferret_core.sealed import unseal
 from ferret_core.simulate import SimulationResult, simulate
 
 pytestmark = pytest.mark.heavy
@@ -33,19 +30,6 @@ ATTACKS: dict[str, Attack] = {
     "noise": lambda update: np.random.default_rng(0).normal(0, 1, update.shape).astype(np.float32),
     "one block": lambda update: np.concatenate([1e3 * np.ones(32, np.float32), update[32:]]),
 }
-
-
-def hostile(names: set[str], attack: Callable[[Contribution], Contribution]) -> Callable[[Replica, Client], Part]:
-    """Those ``names`` send what ``attack`` makes of their honest contribution."""
-
-    def participate(replica: Replica, client: Client) -> Part:
-        part = contribute(replica, client)
-        if client.task.participant not in names:
-            return part
-        blob = attack(part.sealed.contribution).encode()
-        return part._replace(sealed=unseal(blob, replica.spec, client.task, replica.shapes))
-
-    return participate
 
 
 def on_arrays(attack: Attack) -> Callable[[Contribution], Contribution]:
@@ -84,9 +68,19 @@ def test_poisoners_neither_end_an_experiment_nor_keep_it_from_learning(
 ) -> None:
     wanted = spec(robust={"rule": "median"}) if count == 4 else spec()
     clean = losses(simulate(wanted))
-    attacked = hostile(attackers(count), on_arrays(ATTACKS[attack]))
+    attacked = poisoned(attackers(count), on_arrays(ATTACKS[attack]))
     base, last = losses(simulate(wanted, participate=attacked))
     assert last < base
+    assert last - clean[-1] < 0.4 * (base - clean[-1]), f"{base:.3f} → {last:.3f}, clean {clean[-1]:.3f}"
+
+
+@pytest.mark.parametrize("rule", ["clip", "median", "trimmed_mean"])
+def test_colluders_who_stay_within_the_spread_of_the_others_do_not_keep_it_from_learning(
+    rule: str, spec: SpecFactory
+) -> None:
+    wanted = spec(robust={"rule": rule})
+    clean = losses(simulate(wanted))
+    base, last = losses(simulate(wanted, participate=a_little(attackers(2))))
     assert last - clean[-1] < 0.4 * (base - clean[-1]), f"{base:.3f} → {last:.3f}, clean {clean[-1]:.3f}"
 
 
@@ -102,7 +96,7 @@ def test_the_largest_scales_that_ferret_can_send_are_left_out(half: float, spec:
         scales = np.full_like(sent.arrays["scales"], half)
         return Contribution(sent.meta, {**sent.arrays, "scales": scales, "exponent": np.array([111], np.int32)})
 
-    attacked = hostile(attackers(1), largest)
+    attacked = poisoned(attackers(1), largest)
     result = simulate(spec("ferret"), participate=attacked)
     for done, record in zip(result.rounds[1:], result.ledger, strict=True):
         assert [name for name, _, _ in record.refused] == ["client-002"]
@@ -111,7 +105,7 @@ def test_the_largest_scales_that_ferret_can_send_are_left_out(half: float, spec:
 
 
 def test_two_participants_have_no_median_and_the_absurd_is_refused_all_the_same(toy_spec: SpecFactory) -> None:
-    attacked = hostile({"client-002"}, on_arrays(ATTACKS["scale 3e38"]))
+    attacked = poisoned({"client-002"}, on_arrays(ATTACKS["scale 3e38"]))
     two = {"participants": {"simulated": 2}, "round": {"quorum": 0.5}}
     result = simulate(toy_spec("fedavg", **two), participate=attacked)
     assert [done.accepted for done in result.rounds[1:]] == [["client-001"]] * 3
@@ -122,7 +116,7 @@ def test_a_round_that_explodes_within_the_bounds_is_undone_and_repeated_without_
     toy_spec: SpecFactory,
 ) -> None:
     """Without a rule nothing holds back an update of a thousand times the norm but the guard."""
-    attacked = hostile({"client-002"}, on_arrays(lambda update: -1000 * update))
+    attacked = poisoned({"client-002"}, on_arrays(lambda update: -1000 * update))
     lax = {"rule": "none", "explosion": 1.2}
     result = simulate(
         toy_spec("fedavg", participants={"simulated": 4}, round={"quorum": 0.5}, robust=lax), participate=attacked
@@ -134,7 +128,7 @@ def test_a_round_that_explodes_within_the_bounds_is_undone_and_repeated_without_
 
 
 def test_an_experiment_ends_with_its_reason_where_nobody_can_be_told_from_the_others(toy_spec: SpecFactory) -> None:
-    attacked = hostile({"client-001", "client-002"}, on_arrays(lambda update: -1000 * update))
+    attacked = poisoned({"client-001", "client-002"}, on_arrays(lambda update: -1000 * update))
     lax = {"rule": "none", "explosion": 1.2}
     with pytest.raises(FerretError, match="was undone") as caught:
         simulate(toy_spec("fedavg", participants={"simulated": 2}, robust=lax), participate=attacked)
@@ -148,7 +142,7 @@ def test_figures_that_nobody_can_have_measured_are_dropped_from_the_curves(spec:
         metrics = {**sent.meta.metrics, "train_loss": 1.7e308, "sequences": 1.7e308}
         return Contribution(sent.meta.model_copy(update={"metrics": metrics}), sent.arrays)
 
-    attacked = hostile(attackers(2), boasting)
+    attacked = poisoned(attackers(2), boasting)
     result = simulate(spec(), participate=attacked)
     assert (
         result.digest != clean.digest or result.rounds[-1].metrics["eval_loss"] == clean.rounds[-1].metrics["eval_loss"]
@@ -191,6 +185,6 @@ def test_the_greatest_number_of_examples_weighs_three_medians(spec: SpecFactory)
         flipped = {name: -array for name, array in sent.arrays.items()}
         return Contribution(sent.meta.model_copy(update={"examples": 2**31 - 1}), flipped)
 
-    attacked = hostile(attackers(1), claiming)
+    attacked = poisoned(attackers(1), claiming)
     base, last = losses(simulate(spec(server={"weights": "examples"}), participate=attacked))
     assert last < base

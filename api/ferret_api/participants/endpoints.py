@@ -25,6 +25,7 @@ from ferret_api.participants.schemas import (
 from ferret_api.problems import problems
 from ferret_api.schemas import BINARY, MAX_INTEGER, OCTETS, PREFIX, ExperimentId, IdempotencyKey
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.limits import MAX_SECONDS
 from ferret_db.tables import Assignment
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
@@ -127,7 +128,14 @@ def upload_contribution(
     blob: Annotated[bytes, Depends(_blob)],
     fence: FenceHeader,
     seconds: Annotated[
-        float, Header(alias="Ferret-Seconds", ge=0, allow_inf_nan=False, description="Seconds of local training")
+        float,
+        Header(
+            alias="Ferret-Seconds",
+            ge=0,
+            le=MAX_SECONDS,
+            allow_inf_nan=False,
+            description="Seconds of local training",
+        ),
     ],
     response: Response,
     context: ContextDep,
