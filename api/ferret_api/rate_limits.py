@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from limits import RateLimitItemPerMinute
 from limits.storage import Storage
 from limits.strategies import FixedWindowRateLimiter
 
+from ferret_api.network import network
 from ferret_api.settings import ApiSettings
 from ferret_api.too_many import TooMany
 from ferret_core.protocol.digest import digest_bytes
@@ -124,17 +124,6 @@ class Counts(Storage):
         if len(self._found) >= self._sweep_at:
             self._found = {key: held for key, held in self._found.items() if held[1] > now}
             self._sweep_at = max(self.FEWEST, 2 * len(self._found))
-
-
-def network(address: str) -> str:
-    """What is counted as one place: an IPv4 address, or the /64 network that one customer has of IPv6."""
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(found, IPv6Address):
-        return str(found.ipv4_mapped or ip_network((found, 64), strict=False))
-    return str(found)
 
 
 def _key(credential: str) -> str:

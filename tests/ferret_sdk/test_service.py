@@ -91,7 +91,7 @@ def test_events_go_on_after_the_server_was_restarted(api, service, toy_spec):
 
 
 def test_the_life_of_an_experiment(service, worker, toy_spec):
-    """Extended after its end, cloned with another algorithm, put away and deleted."""
+    """Extended after its end, cloned with another algorithm, archived and deleted."""
     run = service.submit(toy_spec(rounds=1)).wait(timeout=60)
     assert run.extend(1).state == "running"
     assert run.wait(timeout=60).experiment.round == 2

@@ -18,8 +18,6 @@ from typing import Any
 import httpx
 import pytest
 
-from ferret_api.connections.register import network
-
 pytestmark = pytest.mark.timeout(120)
 
 PATIENCE = 30.0
@@ -208,11 +206,6 @@ def test_connections_at_work_are_not_evicted_and_the_next_one_is_told_to_come_ag
 def refused(port: int) -> bool:
     with Peer(port) as peer:
         return code(peer.rest()) == "server.busy"
-
-
-def test_one_ipv6_subscriber_is_one_address() -> None:
-    assert network("2001:db8:1:2:3:4:5:6") == network("2001:db8:1:2::1") != network("2001:db8:1:3::1")
-    assert network("192.0.2.1") != network("192.0.2.2")
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
-from ferret_api.rate_limits import Counts, RateLimits, network
+from ferret_api.network import network
+from ferret_api.rate_limits import Counts, RateLimits
 from ferret_api.recent import Recent
 from ferret_api.too_many import TooMany
 from tests.api.conftest import bearer, open_site

@@ -10,7 +10,8 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ferret_api.connections.refusal import refusal
-from ferret_api.connections.register import Connections, network
+from ferret_api.connections.register import Connections
+from ferret_api.network import network
 from ferret_core.protocol.errors import FerretError
 
 HEADERS, BODY, READER = "header_timeout", "body_timeout", "reader_timeout"

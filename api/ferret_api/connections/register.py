@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections import Counter
 from typing import Protocol
 
 from ferret_api.connections.limits import Limits
+from ferret_api.network import network
 
 AT_ONCE = 64
 """Connections on their way in or out at one time; the others wait in the kernel's queue until the loop has turned."""
@@ -113,11 +113,3 @@ class Connections:
 
     def _leaving(self, address: str) -> int:
         return sum(connection.address == address for connection in self._closing)
-
-
-def network(host: str) -> str:
-    """What counts as one address: an IPv4 address, or the /64 that one IPv6 subscriber is given (RFC 6177)."""
-    if ":" not in host:
-        return host
-    address = int(ipaddress.IPv6Address(host.partition("%")[0]))
-    return str(ipaddress.IPv6Address(address >> 64 << 64))

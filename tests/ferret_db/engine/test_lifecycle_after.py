@@ -1,4 +1,4 @@
-"""After its end an experiment is extended, cloned, put away or deleted."""
+"""After its end an experiment is extended, cloned, archived or deleted."""
 
 from __future__ import annotations
 
