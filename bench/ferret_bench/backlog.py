@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,19 +25,19 @@ import redis
 from sqlalchemy import Connection, Engine, event, select
 
 from ferret_bench._base import Document, Say, Table
+from ferret_bench._control import wide
 from ferret_bench._control.stack import Stack, serving
 from ferret_bench._control.workload import Workload
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
+from ferret_bench.measure.sampled import sampled
 from ferret_cli.stack import broker
-from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import Queue
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle
 from ferret_db.repositories import experiments
 from ferret_db.settings import ServiceSettings
 from ferret_db.tables import Experiment
@@ -170,41 +169,22 @@ def _completed(database: Database) -> int:
 @contextmanager
 def _longest_queue(url: str) -> Generator[list[int]]:
     """Lengths of both queues together, looked at all the time."""
-    lengths, over = list[int](), threading.Event()
-
-    def look() -> None:
-        with redis.Redis.from_url(url) as client:
-            while not over.wait(LOOK_SECONDS):
-                lengths.append(sum(client.llen(str(queue)) for queue in Queue))
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
+    with (
+        redis.Redis.from_url(url) as client,
+        sampled(lambda: sum(client.llen(str(queue)) for queue in Queue), LOOK_SECONDS) as lengths,
+    ):
         yield lengths
-    finally:
-        over.set()
-        thread.join()
 
 
 def _opening(folder: Path, participants: int) -> dict[str, Any]:
     migrate.upgrade(url := f"sqlite:///{folder}/wide.db")
     database = Database(url)
-    spec = ExperimentSpec.model_validate(
-        {
-            "name": "a very wide round",
-            "model": {"source": "none"},
-            "dataset": {"name": "jsonl", "train": "none"},
-            "participants": {"simulated": participants},
-        }
-    )
-    with database.begin() as s:
-        experiment_id = lifecycle.submit(s, spec)[0].id
-        lifecycle.start(s, experiment_id, digest_bytes(b"no model is needed here"), {}, [])
+    experiment = wide.started(database, participants)
     begin = time.perf_counter()
     with _locks() as held:
         with database.begin() as s:
-            coordinate.advance(s, experiment_id)
-        coordinate.open_announced(database, experiment_id)
+            coordinate.advance(s, experiment.id)
+        coordinate.open_announced(database, experiment.id)
     seconds = time.perf_counter() - begin
     with database.read() as s:
         assert s.scalars(select(Experiment.state)).one() == ExperimentState.RUNNING

@@ -16,9 +16,7 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
-import threading
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any, final
@@ -32,6 +30,7 @@ from ferret_bench._control.workload import Workload
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
+from ferret_bench.measure.sampled import sampled
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.tasks import TaskName
@@ -91,7 +90,7 @@ def _measured(folder: Path, max_seconds: float, say: Say) -> tuple[float, list[d
         for name, changes in _bombs(folder).items():
             say(name)
             spec = _changed(control, changes)
-            with _peak(stack) as peak:
+            with sampled(lambda: _largest(stack), LOOK_SECONDS) as peak:
                 code, seconds = (_cancelled if name == CANCELLED else _failed)(stack, database, spec, max_seconds)
                 after = _seconds(lambda: stack.service.submit(control).wait(max_seconds).require_completed())
             found.append(
@@ -163,22 +162,9 @@ def _seconds(work: Callable[[], object]) -> float:
     return perf_counter() - begin
 
 
-@contextmanager
-def _peak(stack: Stack) -> Generator[list[int]]:
-    """The memory of the service's largest process, looked at during the block."""
-    found, done = [0], threading.Event()
-
-    def look() -> None:
-        while not done.wait(LOOK_SECONDS):
-            try:
-                found.append(max(stack.resident_bytes().values(), default=0))
-            except (OSError, IndexError):  # a process that ended meanwhile
-                continue
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
+def _largest(stack: Stack) -> int:
+    """The memory of the service's largest process."""
     try:
-        yield found
-    finally:
-        done.set()
-        thread.join()
+        return max(stack.resident_bytes().values(), default=0)
+    except (OSError, IndexError):  # a process ended meanwhile
+        return 0

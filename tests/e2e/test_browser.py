@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from ferret_core.protocol.spec import ExperimentSpec
+from tests import chromium
 
 pytestmark = pytest.mark.browser
 Served = Any  # tests/served.py
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
 
 @pytest.fixture
 def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    need(chromium is not None, "no Chromium on PATH: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        page = browser.new_page()
+    with chromium.opened(need) as page:
         problems: list[str] = []
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         yield page
-        browser.close()
         assert [text for text in problems if "401" not in text] == []  # 401 is how one learns that a token is needed
 
 

@@ -5,19 +5,19 @@ There the browser sends the cookie along (``SameSite`` ignores ports) and no ``S
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
+
+from tests import chromium
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 NAME = "ferret.test"
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", f"--host-resolver-rules=MAP {NAME} 127.0.0.1"]
 FORM = b"""<!doctype html><title>evil</title><form method=post target=frame><button>win</button></form>
 <iframe name=frame></iframe>"""
 
@@ -49,12 +49,8 @@ def elsewhere() -> Iterator[str]:
 
 @pytest.fixture
 def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    need(chromium is not None, "no Chromium on PATH: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        yield browser.new_page()
-        browser.close()
+    with chromium.opened(need, f"--host-resolver-rules=MAP {NAME} 127.0.0.1") as page:
+        yield page
 
 
 def test_a_page_at_another_port_cannot_move_an_experiment(

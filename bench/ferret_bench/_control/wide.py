@@ -40,7 +40,7 @@ def measure(name: str, folder: Path, participants: int) -> dict[str, Any]:
 
 
 def _measure(database: Database, participants: int) -> dict[str, Any]:
-    experiment = _started(database, participants)
+    experiment = started(database, participants)
     opening, round_id = _timed(lambda: _open(database, experiment, participants))
     with database.read() as s:
         waiting = assignment_rows.of_round(s, round_id)
@@ -62,7 +62,8 @@ def _measure(database: Database, participants: int) -> dict[str, Any]:
     }
 
 
-def _started(database: Database, participants: int) -> Experiment:
+def started(database: Database, participants: int) -> Experiment:
+    """A running experiment of so many simulated participants, whose model is on no disk."""
     spec = ExperimentSpec.model_validate(
         {
             "name": "a wide round",

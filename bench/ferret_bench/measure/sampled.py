@@ -1,0 +1,25 @@
+"""A figure that is looked at all the time while something else happens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+
+@contextmanager
+def sampled(look: Callable[[], int], seconds: float) -> Generator[list[int]]:
+    """What a thread that looks every so many ``seconds`` finds during the block; 0 to begin with."""
+    found, over = [0], threading.Event()
+
+    def sample() -> None:
+        while not over.wait(seconds):
+            found.append(look())
+
+    thread = threading.Thread(target=sample, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
