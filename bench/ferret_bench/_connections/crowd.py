@@ -18,7 +18,7 @@ DRIP_SECONDS = 1.0
 def following(api: Api, count: int) -> Generator[None]:
     """``count`` event streams of the experiment, to which something happens twice a second."""
     address = f"/api/v1/experiments/{api.experiment}/events/stream"
-    head = f"GET {address} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+    head = f"GET {address} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
     with _held(api.port, count) as streams:
         for stream in streams:
             stream.sendall(head)
