@@ -1,6 +1,7 @@
 """Folding a round: contributions within bounds move the model, and a round that would break it is undone.
 
 every contribution's norms are held against the round's: some are clipped, some refused   (robust/bounds.py)
+where the specification asks for it, so is its direction                                  (robust/agreement.py)
 the rest moves the model; it counts if the weights are finite and the guard's loss has not exploded
 else, with the model back at its base: who is to blame is found by leaving one out at a time, refused,
 and the round folded without it; where nobody can be found, or too few are left, nothing has happened
@@ -21,7 +22,8 @@ from ferret_core.models.parameters import finite, weights_norm
 from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica import Contributions, Replica
-from ferret_core.robust.bounds import judge
+from ferret_core.robust.agreement import agreement, outsiders
+from ferret_core.robust.bounds import MEDIAN_OF, judge
 from ferret_core.robust.guard import Guard, most
 from ferret_core.sealed import Sealed
 
@@ -82,6 +84,8 @@ class _Fold:
         named = list(zip((each.participant for each in self._seen), judged, strict=True))
         self.refused = {name: each.refused for name, each in named if each.refused is not None}
         self.factors = {name: each.factor for name, each in named if each.factor != 1}
+        if replica.spec.robust.rule == "agree":
+            self.refused |= self._outsiders()
 
     def entry(self, experiment: str) -> LedgerEntry:
         replica, base = self._replica, self._replica.digest
@@ -108,6 +112,20 @@ class _Fold:
         )
         replica.head = record.hash
         return LedgerEntry(record, replica.head, update)
+
+    def _outsiders(self) -> dict[str, str]:
+        """Who points elsewhere than the others, and why that is thought."""
+        replica, names = self._replica, [each.participant for each in self._kept()]
+        if len(names) < MEDIAN_OF:
+            return {}
+        kept = _Without(self._contributions, {*self.refused})
+        shares, together = replica.shares(kept), replica.displacement(kept, self.factors)
+        agreements: list[float] = []
+        for name, share in zip(names, shares, strict=True):
+            alone = _Without(self._contributions, {each.participant for each in self._seen} - {name})
+            agreements.append(agreement(replica.displacement(alone, self.factors), together, share))
+        size = sum(math.prod(shape) for shape in replica.shapes.values())
+        return {names[place]: why for place, why in outsiders(replica.spec.robust, agreements, size).items()}
 
     def _moved(self) -> _Trial:
         """The trial that counts, with the replica moved by it."""

@@ -25,7 +25,7 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
 from ferret_core.robust.centre import centre
 from ferret_core.sealed import Sealed
-from ferret_core.server_optimizer import Moments, ServerOptimizer
+from ferret_core.server_optimizer import Moments, ServerOptimizer, Tensors, displacement
 
 Contributions = Iterable[Sealed]
 """A round's, in participant order. They are gone through more than once: a list, or what reads them anew each time."""
@@ -111,6 +111,17 @@ class Replica:
                 ),
             )
         return encode(result, {"round": self.round + 1})
+
+    def displacement(self, contributions: Contributions, factors: Mapping[str, float] = NOTHING) -> Tensors:
+        """What the round would take from each weight by these contributions, fp32, at rate 1 and without momentum."""
+        result = decode(self.aggregate(contributions, factors))[0]
+        return displacement(self.algorithm, self.model, self.state, result)[1]
+
+    def shares(self, contributions: Contributions) -> list[float]:
+        """What each of the contributions counts in their mean; these sum to 1."""
+        examples = [sealed.meta.examples for sealed in contributions]
+        weights = self.optimizer.weights(examples, self.spec.robust.examples)
+        return [weight / sum(weights) for weight in weights]
 
     def standing(self) -> Standing:
         """A copy of all that a round moves, for :meth:`restore`; the weights' lies in the host's memory."""

@@ -81,9 +81,7 @@ class ServerOptimizer:
         rate = self.rate(round_number)
         if self.spec.optimizer == "sgd" and not self.spec.momentum:
             return algorithm.apply_update(model, state, result, rate)
-        with working_copy(model) as before:
-            state = algorithm.apply_update(model, state, result, 1.0)
-            update = {name: before[name].to(end.device) - end.detach() for name, end in trainable(model).items()}
+        state, update = displacement(algorithm, model, state, result)
         steps = [rate * self._direction(name, delta).reshape(-1) for name, delta in update.items()]
         parameters = trainable(model)
         # Half precision is rounded by a seed of its own: the algorithm has used up the round's.
@@ -105,6 +103,16 @@ class ServerOptimizer:
         else:
             square.sub_((1 - spec.beta2) * delta.square() * torch.sign(square - delta.square()))
         return mean / (square.sqrt() + spec.tau)
+
+
+def displacement(
+    algorithm: FederatedAlgorithm, model: nn.Module, state: State, result: Arrays
+) -> tuple[State, Tensors]:
+    """Δ, what ``result`` would take from each parameter at rate 1, fp32, and the algorithm's state after it; the model
+    stays as it is."""
+    with working_copy(model) as before:
+        state = algorithm.apply_update(model, state, result, 1.0)
+        return state, {name: before[name].to(end.device) - end.detach() for name, end in trainable(model).items()}
 
 
 def _copied(tensors: Tensors) -> Tensors:

@@ -1,12 +1,14 @@
 """Poisoners: what a fifth of the participants can do to an experiment, against the same experiment without them.
 
 Ten simulated clients, two of them hostile, on the demo's tasks with its model and, where the environment names
-``MODEL``, ``GSM8K_TRAIN`` and ``GSM8K_TEST``, on GSM8K; by Ferret's one-bit coordinates and by FedAvg. The document
-holds ``machine`` and ``runs``:
+``MODEL``, ``GSM8K_TRAIN`` and ``GSM8K_TEST``, on GSM8K; by Ferret's one-bit coordinates and by FedAvg, with
+``robust.rule`` as it is by default and with ``agree``, for which the bounds are. The document holds ``machine`` and
+``runs``:
 
-    dataset, algorithm, attack   ``none`` is the clean run
+    dataset, algorithm, attack   ``none``: the two take no part
+    rule                         ``robust.rule``
     first, loss                  the held-out loss before and after, in nats per token
-    over_clean                   by what part of itself the clean run's loss is exceeded
+    over_clean                   by what part of itself the loss without the two is exceeded
     clipped, refused             how many contributions were
     failed                       the error of an experiment that did not end well
 """
@@ -21,12 +23,11 @@ from time import perf_counter
 from typing import Any, final
 
 from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench._poisoners.attacks import ATTACKS, Participate, a_little, poisoned
+from ferret_bench._poisoners.attacks import ATTACKS, Participate, a_little, absent, poisoned
 from ferret_bench.measure.bound import Bound, against, table
 from ferret_bench.measure.machine import machine
 from ferret_core import demo
 from ferret_core.demo import tasks
-from ferret_core.participant import contribute
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
@@ -36,7 +37,8 @@ HOSTILE = frozenset({"client-003", "client-007"})
 CLEAN = "none"
 A_LITTLE = "a little is enough"
 BOUNDS = {"over_clean": Bound("<=", 0.05), "failed": Bound("<=", 0)}
-COLUMNS = ("dataset", "algorithm", "attack", "first", "loss", "over_clean", "clipped", "refused", "failed")
+RULES = ("clip", "agree")
+COLUMNS = ("dataset", "algorithm", "attack", "rule", "first", "loss", "over_clean", "clipped", "refused", "failed")
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "ferret": {"name": "ferret", "basis": "G", "K": 65_536, "allocation": "optimal"},
     "fedavg": {"name": "fedavg"},
@@ -50,7 +52,7 @@ class Benchmark:
     def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
         begin = perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            runs = list(_runs(Path(folder), 3 if quick else 12, say))
+            runs = list(_runs(Path(folder), 3 if quick else 6, say))
         return {
             "benchmark": "poisoners",
             "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
@@ -59,7 +61,7 @@ class Benchmark:
             "bounds": against(
                 BOUNDS,
                 {
-                    "over_clean": max(run["over_clean"] or 0.0 for run in runs),
+                    "over_clean": max(run["over_clean"] or 0.0 for run in runs if run["rule"] == "agree"),
                     "failed": float(sum(run["failed"] is not None for run in runs)),
                 },
             ),
@@ -74,22 +76,29 @@ class Benchmark:
 def _runs(folder: Path, rounds: int, say: Say) -> Iterator[dict[str, Any]]:
     for dataset, base in _datasets(folder).items():
         for name, options in ALGORITHMS.items():
-            spec = _spec(base, options, rounds)
             clean = None
-            for attack, participate in _attacks(name):
-                say(f"{dataset}, {name}, {attack}")
-                run = _run(spec, participate)
+            for attack, rule, participate in _attacks(name):
+                say(f"{dataset}, {name}, {attack}, {rule}")
+                run = _run(_spec(base, options, rounds, rule), participate)
                 clean = run["loss"] if attack == CLEAN else clean
                 over = None if run["loss"] is None or clean is None else run["loss"] / clean - 1
-                yield {"dataset": dataset, "algorithm": name, "attack": attack, "over_clean": over, **run}
+                yield {
+                    "dataset": dataset,
+                    "algorithm": name,
+                    "attack": attack,
+                    "rule": rule,
+                    "over_clean": over,
+                    **run,
+                }
 
 
-def _attacks(algorithm: str) -> Iterator[tuple[str, Participate]]:
-    yield CLEAN, contribute
-    for name, attack in ATTACKS.items():
-        yield name, poisoned(HOSTILE, attack)
-    if algorithm == "fedavg":
-        yield A_LITTLE, a_little(HOSTILE)
+def _attacks(algorithm: str) -> Iterator[tuple[str, str, Participate]]:
+    yield CLEAN, RULES[0], absent(HOSTILE)
+    for rule in RULES:
+        for name, attack in ATTACKS.items():
+            yield name, rule, poisoned(HOSTILE, attack)
+        if algorithm == "fedavg":
+            yield A_LITTLE, rule, a_little(HOSTILE)
 
 
 def _datasets(folder: Path) -> dict[str, dict[str, Any]]:
@@ -109,12 +118,12 @@ def _datasets(folder: Path) -> dict[str, dict[str, Any]]:
             "model": {"source": os.environ["MODEL"]},
             "dataset": {"name": "gsm8k", "train": os.environ["GSM8K_TRAIN"], "test": os.environ["GSM8K_TEST"]},
             "partition": {"name": "iid"},
-            "local": {**local, "learning_rate": 1e-3, "batch_size": 4},
+            "local": {**local, "learning_rate": 1e-3, "batch_size": 2, "steps": 5},
         }
     return found
 
 
-def _spec(base: Mapping[str, Any], options: Mapping[str, Any], rounds: int) -> ExperimentSpec:
+def _spec(base: Mapping[str, Any], options: Mapping[str, Any], rounds: int, rule: str) -> ExperimentSpec:
     rest = {name: value for name, value in base.items() if name != "local"}
     return ExperimentSpec.model_validate(
         {
@@ -122,6 +131,8 @@ def _spec(base: Mapping[str, Any], options: Mapping[str, Any], rounds: int) -> E
             "seed": 7,
             "rounds": rounds,
             "participants": {"simulated": CLIENTS},
+            "round": {"quorum": 0.5},
+            "robust": {"rule": rule},
             "algorithm": {**options, "local": base["local"]},
             "evaluation": {"every": rounds, "examples": 128, "generate": 0},
             **rest,

@@ -136,10 +136,10 @@ class RobustSpec(Strict):
     Factors are of the median over the round's participants, of which there must be three for one to be taken.
     """
 
-    rule: Literal["clip", "median", "trimmed_mean", "none"] = Field(
+    rule: Literal["clip", "agree", "median", "trimmed_mean", "none"] = Field(
         default="clip",
-        description="clip: long updates are shortened; median, trimmed_mean: of each coordinate, where these are "
-        "comparable; none: only what is absurd is refused",
+        description="clip: long updates are shortened; agree: and who points elsewhere is left out; "
+        "median, trimmed_mean: of each coordinate, where these are comparable; none: only what is absurd is refused",
     )
     factor: float = Field(
         default=2.0,
@@ -148,6 +148,12 @@ class RobustSpec(Strict):
         description="Norm, of the update or a part of it, beyond which an update is shortened to it",
     )
     refuse: float = Field(default=4.0, ge=1, le=1e6, description="Norm of the update beyond which it is left out")
+    agree: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Share of the round's median agreement with the others below which agree leaves an update out",
+    )
     trim: float = Field(
         default=0.2, gt=0, lt=0.5, description="Share of the greatest and of the least values that trimmed_mean omits"
     )

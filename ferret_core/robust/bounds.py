@@ -82,7 +82,7 @@ def _judgement(spec: RobustSpec, ratio: float, part: float) -> Judgement:
         reason = f"its norm is {ratio:.3g} times the round's median, beyond robust.refuse = {spec.refuse:g}"
         return Judgement(refused=reason)
     excess = max(ratio, part)
-    if spec.rule != "clip" or excess <= spec.factor:
+    if spec.rule not in ("clip", "agree") or excess <= spec.factor:
         return Judgement()
     return Judgement(factor=_rounded(spec.factor / excess))
 

@@ -20,7 +20,7 @@ def test_every_attack_is_compared_with_the_clean_run(
     document = benchmark.run(said.append, quick=True)
     json.dumps(document, allow_nan=False)
     runs = document["runs"]
-    assert said == [f"{run['dataset']}, {run['algorithm']}, {run['attack']}" for run in runs]
+    assert said == [", ".join(run[part] for part in ("dataset", "algorithm", "attack", "rule")) for run in runs]
     clean = {run["algorithm"]: run for run in runs if run["attack"] == poisoners.CLEAN}
     assert all(run["over_clean"] == 0 for run in clean.values())
     for run in runs:
@@ -28,4 +28,4 @@ def test_every_attack_is_compared_with_the_clean_run(
         assert (run["failed"], run["first"]) == (None, clean[run["algorithm"]]["first"])
         assert run["clipped"] + run["refused"] > 0 or "× 8192" not in run["attack"]
     table, _ = benchmark.tables(document)
-    assert len(table.rows) == len(said) == 11
+    assert len(table.rows) == len(said) == 20

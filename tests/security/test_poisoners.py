@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_bench._poisoners.attacks import a_little, poisoned
+from ferret_bench._poisoners.attacks import a_little, absent, noise, poisoned, sign_flip
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution, ContributionMeta, encode
@@ -74,7 +74,24 @@ def test_poisoners_neither_end_an_experiment_nor_keep_it_from_learning(
     assert last - clean[-1] < 0.4 * (base - clean[-1]), f"{base:.3f} → {last:.3f}, clean {clean[-1]:.3f}"
 
 
-@pytest.mark.parametrize("rule", ["clip", "median", "trimmed_mean"])
+@pytest.mark.parametrize("algorithm", ["fedavg", "ferret"])
+@pytest.mark.parametrize("attack", [sign_flip, noise], ids=["sign flip", "noise"])
+def test_who_points_elsewhere_is_left_out_and_the_rest_goes_on_as_without_him(
+    algorithm: str, attack: Callable[[Contribution], Contribution], spec: SpecFactory
+) -> None:
+    wanted = spec(algorithm, robust={"rule": "agree"}, round={"quorum": 0.5})
+    without = simulate(wanted, participate=absent(attackers(2)))
+    attacked = simulate(wanted, participate=poisoned(attackers(2), attack))
+    assert {name for record in attacked.ledger for name, _, _ in record.refused} == attackers(2)
+    assert losses(attacked)[-1] == pytest.approx(losses(without)[-1], rel=0.05)
+
+
+def test_honest_participants_of_different_labels_agree_enough(spec: SpecFactory) -> None:
+    result = simulate(spec(robust={"rule": "agree"}, partition={"name": "dirichlet", "alpha": 0.5}))
+    assert [record.refused for record in result.ledger] == [()] * 4
+
+
+@pytest.mark.parametrize("rule", ["clip", "agree", "median", "trimmed_mean"])
 def test_colluders_who_stay_within_the_spread_of_the_others_do_not_keep_it_from_learning(
     rule: str, spec: SpecFactory
 ) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ferret_core.algorithms._base import Client
 from ferret_core.participant import Part, contribute
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.replica import Replica
 from ferret_core.sealed import unseal
@@ -40,8 +41,8 @@ def flipped_and_scaled(doublings: int) -> Attack:
 
 
 def noise(sent: Contribution) -> Contribution:
-    """Random numbers, with the update's own scales."""
-    draws = np.random.default_rng(sent.meta.seed or sent.meta.round)
+    """Random numbers, others for each participant and round, with the update's own scales."""
+    draws = np.random.default_rng([sent.meta.round, *sent.meta.participant.encode()])
     arrays = dict(sent.arrays)
     for name, array in sent.arrays.items():
         if array.dtype == np.float32:
@@ -58,6 +59,17 @@ ATTACKS: dict[str, Attack] = {
     "scale × 8192": scaled(13),
     "noise": noise,
 }
+
+
+def absent(names: Collection[str]) -> Participate:
+    """Those ``names`` send nothing."""
+
+    def participate(replica: Replica, client: Client) -> Part:
+        if client.task.participant in names:
+            raise FerretError("training.non_finite", f"{client.task.participant} does not take part")
+        return contribute(replica, client)
+
+    return participate
 
 
 def poisoned(names: Collection[str], attack: Attack) -> Participate:

@@ -1177,6 +1177,7 @@ export interface components {
             partition: components["schemas"]["Choice"];
             /**
              * @default {
+             *       "agree": 0.1,
              *       "examples": 3,
              *       "explosion": 2,
              *       "factor": 2,
@@ -1688,6 +1689,12 @@ export interface components {
          */
         RobustSpec: {
             /**
+             * Agree
+             * @description Share of the round's median agreement with the others below which agree leaves an update out
+             * @default 0.1
+             */
+            agree: number;
+            /**
              * Examples
              * @description Number of examples beyond which a participant weighs no more
              * @default 3
@@ -1713,11 +1720,11 @@ export interface components {
             refuse: number;
             /**
              * Rule
-             * @description clip: long updates are shortened; median, trimmed_mean: of each coordinate, where these are comparable; none: only what is absurd is refused
+             * @description clip: long updates are shortened; agree: and who points elsewhere is left out; median, trimmed_mean: of each coordinate, where these are comparable; none: only what is absurd is refused
              * @default clip
              * @enum {string}
              */
-            rule: "clip" | "median" | "trimmed_mean" | "none";
+            rule: "clip" | "agree" | "median" | "trimmed_mean" | "none";
             /**
              * Trim
              * @description Share of the greatest and of the least values that trimmed_mean omits
