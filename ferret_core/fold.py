@@ -118,12 +118,12 @@ class _Fold:
         replica, names = self._replica, [each.participant for each in self._kept()]
         if len(names) < MEDIAN_OF:
             return {}
-        kept = _Without(self._contributions, {*self.refused})
+        kept = _Without(self._contributions, set(self.refused))
         shares, together = replica.shares(kept), replica.displacement(kept, self.factors)
-        agreements: list[float] = []
-        for name, share in zip(names, shares, strict=True):
-            alone = _Without(self._contributions, {each.participant for each in self._seen} - {name})
-            agreements.append(agreement(replica.displacement(alone, self.factors), together, share))
+        agreements = [
+            agreement(replica.displacement([sealed], self.factors), together, share)
+            for share, sealed in zip(shares, kept, strict=True)
+        ]
         size = sum(math.prod(shape) for shape in replica.shapes.values())
         return {names[place]: why for place, why in outsiders(replica.spec.robust, agreements, size).items()}
 

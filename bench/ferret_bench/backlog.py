@@ -51,7 +51,7 @@ BOUNDS = {
 }
 LOOK_SECONDS = 0.1
 BATCHES = 10
-"""Throughput is that of so many batches in a row: one of a few seconds says little."""
+"""Throughput is measured over this many batches: a single one lasts a few seconds, and varies too much."""
 CLIENTS = 2
 PLACES: int = ServiceSettings.model_fields["running_experiments"].default
 

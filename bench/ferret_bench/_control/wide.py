@@ -63,7 +63,7 @@ def _measure(database: Database, participants: int) -> dict[str, Any]:
 
 
 def started(database: Database, participants: int) -> Experiment:
-    """A running experiment of so many simulated participants, whose model is on no disk."""
+    """A running experiment with that many simulated participants. Its model does not exist."""
     spec = ExperimentSpec.model_validate(
         {
             "name": "a wide round",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def sampled(look: Callable[[], int], seconds: float) -> Generator[list[int]]:
-    """What a thread that looks every so many ``seconds`` finds during the block; 0 to begin with."""
+    """During the block a thread calls ``look`` every ``seconds``. Yields the list of results, which begins with 0."""
     found, over = [0], threading.Event()
 
     def sample() -> None:
