@@ -26,6 +26,9 @@ NEXT_STEPS: dict[str, str] = {
     "server.unreachable": "check the address (FERRET_URL or --url); to run a server on this machine: ferret serve",
     "server.not_ready": "see what is missing: ferret doctor",
     "setup.missing": "see what else is missing: ferret doctor",
+    "tune.changed": "begin a study of its own in another folder with --out, or set the values back",
+    "tune.in_use": "wait for it, stop it, or choose another folder with --out",
+    "tune.no_result": "choose other ranges, and another folder with --out",
     "internal": "run the command again as ferret --debug … to see the traceback",
 }
 

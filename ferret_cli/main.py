@@ -17,10 +17,12 @@ from ferret_cli.commands import (
     doctor,
     join,
     migrate,
+    plan,
     restore,
     serve,
     simulate,
     submit,
+    tune,
     worker,
 )
 from ferret_cli.commands.experiment import experiment
@@ -39,9 +41,11 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
+app.command("plan")(plan.plan)
 app.command("submit")(submit.submit)
 app.add_typer(experiment, name="experiment")
 app.command("simulate")(simulate.simulate)
+app.command("tune")(tune.tune)
 app.add_typer(data.data, name="data")
 app.command("join")(join.join)
 app.command("doctor")(doctor.doctor)

@@ -44,7 +44,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        grid.add_column(Text(shown(column)))
     for row in rows:
         grid.add_row(*(Text("–" if cell is None else shown(str(cell))) for cell in row))
     Console(width=None if sys.stdout.isatty() else 10_000).print(grid)

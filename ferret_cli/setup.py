@@ -10,6 +10,7 @@ from ferret_core.protocol.errors import FerretError
 SERVER_MODULES = ("ferret_db", "ferret_api", "ferret_worker")
 INSTALL_SERVER = "pip install . (in a checkout of Ferret)"
 INSTALL_TRAINING = "pip install './participant[train]' (in a checkout of Ferret)"
+INSTALL_TUNING = "pip install './participant[train,tune]' (in a checkout of Ferret)"
 INSTALL_DRAWING = "pip install './participant[train,draw]' (in a checkout of Ferret)"
 
 
@@ -32,6 +33,11 @@ def require_server() -> None:
 def require_training() -> None:
     """The commands that hold a model need torch, which submitting and watching do not."""
     require_modules(["torch", "transformers", "safetensors", "peft"], INSTALL_TRAINING)
+
+
+def require_tuning() -> None:
+    """The search over a specification's values, and its picture."""
+    require_modules(["optuna", "tomli_w", "matplotlib"], INSTALL_TUNING)
 
 
 def require_drawing() -> None:

@@ -25,18 +25,31 @@ _RELATIVE_PATH = re.compile(r"^\.{1,2}/|^[^/~$].*\.(jsonl?|txt|gz)$")
 # The parts of a specification whose texts may be paths; names never are.
 _WITH_PATHS = frozenset({"model", "dataset", "partition"})
 _NAMES = frozenset({"name", "revision"})
+# What a search space writes around a field.
+_AROUND = frozenset({"tune", "choice"})
 
 
 def load(
     file: Path, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
 ) -> ExperimentSpec:
-    """The specification in ``file``, changed by each ``a.b=value`` of ``assignments`` and each ``a.b`` of ``unset``.
+    """The specification in ``file``, changed as :func:`document` says. Raises ``spec.invalid``."""
+    tree = document(file, assignments, unset, absolute_paths=absolute_paths)
+    if "tune" in tree:
+        message = f"is a search space: `ferret tune {file}` searches it, --unset tune leaves it out"
+        raise FerretError.of_field("spec.invalid", "tune", ", ".join(tree["tune"]), message)
+    return validated(tree, str(file))
+
+
+def document(
+    file: Path, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
+) -> Tree:
+    """What stands in ``file``, changed by each ``a.b=value`` of ``assignments`` and each ``a.b`` of ``unset``.
 
     :func:`ferret_core.revision.revise` says what else a change does; what it drops is told on stderr. ``${NAME}`` in a
     text stands for the environment variable, which only the texts that are left after the changes need. With
     ``absolute_paths``, for a server or worker on this machine, a relative path that exists beside the file or in the
     working folder is made absolute; one of ``assignments`` is sought in the working folder alone. Raises
-    ``spec.invalid``.
+    ``spec.invalid`` for what cannot be read.
     """
     tree = _expand(read(file))
     if absolute_paths:
@@ -44,7 +57,7 @@ def load(
     revised = revise(tree, changes(assignments, unset, absolute_paths=absolute_paths))
     _require_variables(revised.document)
     say_dropped(revised.dropped)
-    return validated(revised.document, str(file))
+    return revised.document
 
 
 def say_dropped(values: Tree) -> None:
@@ -163,8 +176,8 @@ def _absolute(tree: Tree, folders: Sequence[Path]) -> Tree:
     """``tree`` with relative paths made absolute; ``spec.invalid`` for what is plainly one and in none of them."""
 
     def resolved(field: str, text: str) -> str:
-        section, _, rest = field.partition(".")
-        if section not in _WITH_PATHS or rest in _NAMES:
+        names = [name for name in field.split(".") if name not in _AROUND]
+        if names[0] not in _WITH_PATHS or names[-1] in _NAMES:
             return text
         if found := next((folder / text for folder in folders if (folder / text).exists()), None):
             return str(found)

@@ -1,15 +1,17 @@
-"""The data of one experiment: every simulated client's shard and the held-out examples."""
+"""The data of one experiment: every simulated client's shard, and the held-out examples of the split it evaluates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import median
 from typing import Any, NamedTuple
 
 from ferret_core import catalog
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import shard_of
 from ferret_core.datasets._shard import Shard
+from ferret_core.datasets._validation import without_validation
 from ferret_core.federation import client_names
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ExperimentSpec
@@ -18,27 +20,32 @@ KEPT_SHARDS = 16
 
 
 class Dealt(NamedTuple):
-    """The examples as the specification deals them out: ``clients`` holds indices into ``train`` by client's name."""
+    """The examples as the specification deals them out: ``clients`` holds indices into ``train`` by client's name.
+
+    ``held_out`` are those that the guard sees and evaluation measures, of the split that ``evaluation.split`` names.
+    """
 
     train: Sequence[Example]
-    test: Sequence[Example]
+    held_out: Sequence[Example]
     clients: dict[str, list[int]]
 
 
 def deal(spec: ExperimentSpec) -> Dealt:
-    """Loads the dataset and splits it; without simulated clients nothing is read but the held-out examples.
+    """Loads the dataset and splits it; without simulated clients nothing is read but what the held-out examples need.
 
     Raises ``dataset.invalid`` for unreadable data and ``partition.invalid`` where they cannot be split as asked.
     """
     source = catalog.dataset(spec.dataset)
-    test = source.test()
     names = client_names(spec.participants.simulated)
+    if spec.evaluation.split == "validation":
+        train, held_out = without_validation(source, spec.evaluation.validation)
+    else:
+        train, held_out = source.train() if names else [], source.test()
     if not names:
-        return Dealt([], test, {})
-    train = source.train()
+        return Dealt([], held_out, {})
     labels = [example.label for example in train]
     shards = catalog.partition(spec.partition).split(labels, len(names), derive_seed(spec.seed, "partition"))
-    return Dealt(train, test, dict(zip(names, shards, strict=True)))
+    return Dealt(train, held_out, dict(zip(names, shards, strict=True)))
 
 
 class FederatedData:
@@ -48,10 +55,17 @@ class FederatedData:
         self._dealt = deal(spec)
         self._tokenizer = tokenizer
         self._context = context
-        self.test = self._dealt.test
+        self._prompt = spec.prompt
+        self.held_out = self._dealt.held_out
         self.shard = lru_cache(maxsize=KEPT_SHARDS)(self._shard)
+
+    @property
+    def typical_examples(self) -> int | None:
+        """The median number of examples of a simulated client; None without any."""
+        sizes = [len(indices) for indices in self._dealt.clients.values()]
+        return round(median(sizes)) if sizes else None
 
     def _shard(self, participant: str) -> Shard:
         """The tokenised examples of a simulated client."""
         examples = [self._dealt.train[index] for index in self._dealt.clients[participant]]
-        return shard_of(examples, self._tokenizer, self._context)
+        return shard_of(examples, self._tokenizer, self._context, self._prompt.template)

@@ -75,6 +75,7 @@ def round_tasks(
         RoundTask(
             experiment=experiment,
             round=round_number,
+            rounds=spec.rounds,
             participant=participant,
             base_digest=base_digest,
             data_seed=derive_seed(spec.seed, "data", round_number, participant, *again),

@@ -22,23 +22,33 @@ from ferret_core.models.parameters import finite, weights_norm
 from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica import Contributions, Replica
+from ferret_core.robust import noise
 from ferret_core.robust.agreement import agreement, outsiders
 from ferret_core.robust.bounds import MEDIAN_OF, judge
 from ferret_core.robust.guard import Guard, most
+from ferret_core.robust.noise import Noise
 from ferret_core.sealed import Sealed
 
 TRIALS = 16
 """How many models at most are tried in the search for who broke a round."""
 
 
-def fold(replica: Replica, experiment: str, contributions: Contributions, guard: Guard | None = None) -> LedgerEntry:
+def fold(replica: Replica, experiment: str, contributions: Contributions, guard: Guard | None = None) -> Folded:
     """Moves ``replica`` to the next round by those of the ``contributions`` that do it no harm.
 
+    Raises ``noise.too_large``, before anything is moved, where random directions would add too much noise.
     Raises ``round.exploded`` when fewer than half of them are left, or when the round would break the model and who is
     to blame cannot be told. The replica then stands at its base, and ``refused``, among the error's members, says who
     was to blame as far as that is known, and why. Without a ``guard`` only weights that are not finite undo a round.
     """
-    return _Fold(replica, contributions, guard).entry(experiment)
+    return _Fold(replica, contributions, guard).folded(experiment)
+
+
+class Folded(NamedTuple):
+    """A round's entry in the ledger, and the noise it brought where its updates were projected."""
+
+    entry: LedgerEntry
+    noise: Noise | None
 
 
 class _Seen(NamedTuple):
@@ -46,6 +56,7 @@ class _Seen(NamedTuple):
 
     participant: str
     digest: str
+    examples: int
     norms: Norms
 
 
@@ -77,7 +88,12 @@ class _Fold:
         self._guard = guard
         config = catalog.algorithm_config(replica.spec.algorithm)
         self._seen = [
-            _Seen(sealed.meta.participant, sealed.digest, config.norms(sealed.contribution, replica.shapes))
+            _Seen(
+                sealed.meta.participant,
+                sealed.digest,
+                sealed.meta.examples,
+                config.norms(sealed.contribution, replica.shapes),
+            )
             for sealed in contributions
         ]
         judged = judge(replica.spec.robust, [each.norms for each in self._seen], weights_norm(replica.model))
@@ -87,9 +103,22 @@ class _Fold:
         if replica.spec.robust.rule == "agree":
             self.refused |= self._outsiders()
 
-    def entry(self, experiment: str) -> LedgerEntry:
-        replica, base = self._replica, self._replica.digest
+    def folded(self, experiment: str) -> Folded:
         self._check_majority()
+        found = self._noise()
+        noise.check(found, self._replica.spec, self._replica.shapes, f"of round {self._replica.round + 1} would add")
+        return Folded(self._entry(experiment), found)
+
+    def _noise(self) -> Noise | None:
+        """Of those that are kept, as they count."""
+        replica, kept = self._replica, self._kept()
+        shares = replica.shares([each.examples for each in kept])
+        counted = [share * self.factors.get(each.participant, 1.0) for share, each in zip(shares, kept, strict=True)]
+        norms = [each.norms for each in kept]
+        return noise.measured(replica.spec, replica.shapes, replica.block_weights(), norms, counted, replica.round + 1)
+
+    def _entry(self, experiment: str) -> LedgerEntry:
+        replica, base = self._replica, self._replica.digest
         update = self._moved().update
         replica.settle()
         nobody = not (self.factors or self.refused)
@@ -119,7 +148,8 @@ class _Fold:
         if len(names) < MEDIAN_OF:
             return {}
         kept = _Without(self._contributions, set(self.refused))
-        shares, together = replica.shares(kept), replica.displacement(kept, self.factors)
+        shares = replica.shares([each.examples for each in self._kept()])
+        together = replica.displacement(kept, self.factors)
         agreements = [
             agreement(replica.displacement([sealed], self.factors), together, share)
             for share, sealed in zip(shares, kept, strict=True)

@@ -5,7 +5,7 @@ Workers, participants and auditors all hold one. It is loaded once and advanced 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +15,14 @@ from torch import nn
 
 from ferret_core import catalog
 from ferret_core.algorithms._base import NOTHING, Comparable, FederatedAlgorithm, State, Weighted
+from ferret_core.algorithms.configs._base import Projecting
 from ferret_core.cost import numbers_in
+from ferret_core.datasets._encoding import longest
 from ferret_core.ledger import LedgerRecord, broken
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.models.parameters import shapes, trainable
+from ferret_core.projection.project import root_mean_squares
 from ferret_core.protocol.digest import derive_seed, digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
@@ -56,7 +59,7 @@ class Replica:
         self.algorithm: FederatedAlgorithm = catalog.algorithm(spec.algorithm)
         self.model: nn.Module = self.algorithm.prepare(loaded.model, seed)
         self.tokenizer: Any = loaded.tokenizer
-        self.context = context_of(self.model)
+        self.context = longest(spec.prompt, self.tokenizer, context_of(self.model))
         self.state: State = self.algorithm.init_state(self.model, seed)
         self.optimizer = ServerOptimizer(spec.server, spec.rounds)
         self.round = 0
@@ -117,9 +120,15 @@ class Replica:
         result = decode(self.aggregate(contributions, factors))[0]
         return displacement(self.algorithm, self.model, self.state, result)[1]
 
-    def shares(self, contributions: Contributions) -> list[float]:
-        """What each of the contributions counts in their mean; these sum to 1."""
-        examples = [sealed.meta.examples for sealed in contributions]
+    def block_weights(self) -> list[float]:
+        """The RMS of the weights of each block that the update is projected in; none where nothing is projected."""
+        config = catalog.algorithm_config(self.spec.algorithm)
+        if not isinstance(config, Projecting):
+            return []
+        return root_mean_squares(trainable(self.model), config.cut(self.shapes))
+
+    def shares(self, examples: Sequence[int]) -> list[float]:
+        """What contributions with these numbers of ``examples`` count in their mean; the shares sum to 1."""
         weights = self.optimizer.weights(examples, self.spec.robust.examples)
         return [weight / sum(weights) for weight in weights]
 

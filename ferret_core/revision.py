@@ -4,6 +4,7 @@
   revision. Only ``algorithm.local``, the participants' own training, stays as far as both algorithms declare an
   option the same, default included: a rate for Adam says nothing about one for zeroth-order steps.
 - An option takes the place of those that it excludes (``excludes`` in its JSON Schema).
+- Another local optimizer comes without rate and schedule where one of the two is ``normalized``: its rate is a length.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from ferret_core.protocol.errors import FerretError
 Tree = Mapping[str, Any]
 Path = tuple[str, ...]
 
+NORMALIZED = "normalized"
+OPTIMIZER: Path = ("local", "optimizer")
+RATE: frozenset[Path] = frozenset({("local", "learning_rate"), ("local", "schedule")})
 _KEYS = {"algorithm": "name", "dataset": "name", "partition": "name", "model": "source"}
 
 
@@ -51,12 +55,20 @@ def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]
     changed = dict(_leaves(change))
     given = (path for path, value in changed.items() if value is not None)
     excluded = {(*path[:-1], other) for path in given for other in new.get(path, {}).get("excludes", ())}
+    if NORMALIZED in (optimizers := (_optimizer(before, old), changed.get(OPTIMIZER))) and None not in optimizers:
+        excluded |= set() if optimizers[0] == optimizers[1] else RATE
     for path, value in _leaves(before):
         stays = chosen == name or (part == "model" and path != ("revision",)) or _means_the_same(path, old, new)
         if path not in changed and (path in excluded or not stays):
             yield path, value
     if chosen != name and ("local",) not in new and "local" not in change:
         yield ("local",), None
+
+
+def _optimizer(options: Tree, declared: Mapping[Path, Any]) -> str | None:
+    """The local optimizer that is set, or else the algorithm's own; None where it has none."""
+    own: Mapping[str, Any] = declared.get(("local",), {}).get("default", {})
+    return dict(_leaves(options)).get(OPTIMIZER, own.get("optimizer"))
 
 
 def _means_the_same(path: Path, old: Mapping[Path, Any], new: Mapping[Path, Any]) -> bool:

@@ -31,6 +31,7 @@ from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ServerSpec
 from ferret_core.protocol.wire import Arrays
 from ferret_core.robust.bounds import MEDIAN_OF, lower_median
+from ferret_core.server_rate import server_rate
 
 Tensors = dict[str, torch.Tensor]
 Moments = tuple[Tensors, Tensors]
@@ -53,18 +54,7 @@ class ServerOptimizer:
         return [float(min(count, most)) for count in examples]
 
     def rate(self, round_number: int) -> float:
-        """a_r: rises over the warm-up, then follows the schedule from the full rate towards 0 after the last round."""
-        spec, full = self.spec, self.spec.learning_rate
-        if round_number <= spec.warmup_rounds:
-            return full * round_number / (spec.warmup_rounds + 1)
-        left = 1 - (round_number - spec.warmup_rounds - 1) / max(1, self.rounds - spec.warmup_rounds)
-        match spec.schedule:
-            case "constant":
-                return full
-            case "linear":
-                return full * left
-            case "cosine":
-                return full * (1 - math.cos(math.pi * left)) / 2
+        return server_rate(self.spec, round_number, self.rounds)
 
     def moments(self) -> Moments:
         """Copies of what the next step builds on, for :meth:`restore`."""

@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ferret_core import catalog, checkpoint, federation
 from ferret_core.algorithms._base import Client
@@ -23,6 +23,7 @@ from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica import Replica
 from ferret_core.robust.bounds import out_of_bounds
 from ferret_core.robust.guard import Guard
+from ferret_core.robust.noise import check_base, of_base
 
 UNDONE = frozenset({"quorum.missed", "round.exploded"})
 """Ends of an attempt at a round that leave the model where it was: another may follow."""
@@ -55,17 +56,27 @@ class SimulationResult(NamedTuple):
     digest: str
 
 
+def measured(replica: Replica, data: FederatedData) -> dict[str, float]:
+    """What the specification's evaluation says of the model as it is now."""
+    spec = replica.spec
+    return evaluate(replica.model, replica.tokenizer, data.held_out, spec.evaluation, prompt=spec.prompt)
+
+
 def simulate(
     spec: ExperimentSpec,
     out: Path | None = None,
     on_round: Callable[[RoundResult], None] | None = None,
     on_update: Callable[[LedgerEntry], None] | None = None,
     participate: Callable[[Replica, Client], Part] = contribute,
+    load: Callable[[ExperimentSpec, Any, int], FederatedData] = FederatedData,
+    measure: Callable[[Replica, FederatedData], dict[str, float]] = measured,
 ) -> SimulationResult:
     """Runs ``spec`` and writes the final checkpoint to the folder ``out``; raises what made it fail.
 
     ``on_update`` is given each round's update with its record: updates may be as large as the model and are not kept.
-    ``participate`` is a client's part in a round; another one can be hostile.
+    ``participate`` is a client's part in a round; another one can be hostile. ``load`` gives the data of the
+    specification for a tokenizer and a context, ``measure`` the metrics of the replica's model on them; others can keep
+    theirs between simulations.
     """
     spec = catalog.resolve(spec)
     if spec.participants.edge:
@@ -73,11 +84,11 @@ def simulate(
             "spec.invalid", "participants.edge", spec.participants.edge, "a simulation has no real participants; use 0"
         )
     replica = Replica.load(spec)
-    data = FederatedData(spec, replica.tokenizer, replica.context)
+    data = load(spec, replica.tokenizer, replica.context)
     rounds: list[RoundResult] = []
     ledger: list[LedgerRecord] = []
     with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
-        simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate)
+        simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate, measure)
         for number in range(spec.rounds + 1):
             rounds.append(simulation.round(number) if number else simulation.base())
             if simulation.last is not None:
@@ -129,16 +140,23 @@ class _Simulation:
         data: FederatedData,
         memories: _Memories,
         participate: Callable[[Replica, Client], Part],
+        measure: Callable[[Replica, FederatedData], dict[str, float]],
     ) -> None:
         self._participate = participate
+        self._measure = measure
         self.replica = replica
         self.data = data
         self.memories = memories
         self.last: LedgerEntry | None = None
-        self._guard = Guard.over(data.test, replica.tokenizer, replica.context)
+        template = replica.spec.prompt.template
+        self._guard = Guard.over(data.held_out, replica.tokenizer, replica.context, template)
 
     def base(self) -> RoundResult:
-        return RoundResult(0, self.replica.digest, self._evaluated(), 0, 0, [], {}, {}, {})
+        check_base(self.replica, self.data)
+        noise = of_base(self.replica, self.data)
+        expected = noise.metrics(by_block=True) if noise else {}
+        metrics = expected | self._measure(self.replica, self.data)
+        return RoundResult(0, self.replica.digest, metrics, 0, 0, [], {}, {}, {})
 
     def round(self, number: int) -> RoundResult:
         """The first attempt at the round that reaches its quorum and leaves the model whole; its error if none does."""
@@ -148,7 +166,7 @@ class _Simulation:
             asked, parts, rejected = self._attempt(number, attempt, set(rejected))
             try:
                 self._check_quorum(number, attempt, parts, rejected)
-                cost = self._fold([parts[name] for name in sorted(parts)])
+                cost, noise = self._fold([parts[name] for name in sorted(parts)])
                 break
             except FerretError as error:
                 if error.code not in UNDONE or attempt == attempts:
@@ -161,9 +179,9 @@ class _Simulation:
         up = sum(len(part.sealed.blob) for part in parts.values())
         parts = {name: part for name, part in parts.items() if name not in rejected}
         self.memories.commit(parts)
-        metrics = federation.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
+        metrics = noise | federation.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
         if federation.evaluation_due(self.replica.spec, number):
-            metrics |= self._evaluated()
+            metrics |= self._measure(self.replica, self.data)
         return RoundResult(
             number,
             self.replica.digest,
@@ -205,14 +223,15 @@ class _Simulation:
         self.memories.keep(name, part.memory)
         return part._replace(memory={})
 
-    def _fold(self, parts: Sequence[Part]) -> dict[str, float]:
-        """Moves the model on by the round; returns what the round cost."""
+    def _fold(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
+        """Moves the model on by the round; returns what the round cost, and the noise it brought."""
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
         sealed = [part.sealed for part in parts]
-        self.last = fold(self.replica, SIMULATION, sealed, self._guard)
+        self.last, noise = fold(self.replica, SIMULATION, sealed, self._guard)
         seconds = time.perf_counter() - begin
-        return round_cost([part.cost for part in parts], seconds, up, down)
+        cost = round_cost([part.cost for part in parts], seconds, up, down)
+        return cost, noise.metrics(by_block=self.replica.round == 1) if noise else {}
 
     @property
     def _needed(self) -> int:
@@ -225,6 +244,3 @@ class _Simulation:
     def _last_record(self) -> LedgerRecord:
         assert self.last is not None
         return self.last.record
-
-    def _evaluated(self) -> dict[str, float]:
-        return evaluate(self.replica.model, self.replica.tokenizer, self.data.test, self.replica.spec.evaluation)

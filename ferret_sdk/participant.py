@@ -210,7 +210,8 @@ class Participant:
     def _tokenised(self, replica: Replica) -> Shard:
         from ferret_core.datasets._encoding import shard_of
 
-        self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context)
+        template = replica.spec.prompt.template
+        self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context, template)
         return self._shard
 
     def _send(self, upload: Upload) -> RoundReport:

@@ -130,6 +130,9 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
 
     def make(algorithm: str = "ferret", /, *, options: dict[str, Any] | None = None, **changes: Any) -> ExperimentSpec:
         local = {"learning_rate": 1e-2, "steps": 4, "batch_size": 4, "accumulation": 1}
+        adam = {"optimizer": "adam"} if algorithm == "ferret" else {}
+        # Its weights are small random numbers that mean nothing, so noise cannot spoil them.
+        unguarded = {"guard": False} if algorithm == "ferret" else {}
         spec = {
             "name": "toy",
             "seed": 5,
@@ -137,7 +140,7 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
             "model": {"source": str(tiny_model_dir)},
             "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
             "participants": {"simulated": 3},
-            "algorithm": {"name": algorithm, "local": local, **(options or {})},
+            "algorithm": {"name": algorithm, "local": {**adam, **local}, **unguarded, **(options or {})},
             "evaluation": {"examples": 10, "generate": 4, "max_new_tokens": 8},
         }
         return ExperimentSpec.model_validate(spec | changes)

@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 from ferret_api.settings import ApiSettings
 from ferret_cli import specfile
 from ferret_cli.main import app
+from ferret_cli.tune import plan
+from ferret_cli.tune.settings import USUAL_TRIALS, Settings
 from ferret_core import catalog, discovery
-from ferret_core.protocol.metrics import METRICS
+from ferret_core.protocol.metrics import METRICS, metric
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
 from ferret_worker.settings import WorkerSettings
@@ -54,7 +56,7 @@ def test_the_metrics_that_are_documented_are_the_catalog_and_have_its_units() ->
 
 def test_every_metric_of_a_round_is_in_the_catalog(toy_spec: Callable[..., ExperimentSpec]) -> None:
     base, first = simulate(toy_spec(rounds=1)).rounds
-    assert {*base.metrics, *first.metrics, *first.cost} <= METRICS.keys()
+    assert all(metric(name) for name in {*base.metrics, *first.metrics, *first.cost})
 
 
 def test_every_algorithm_and_no_other_is_documented() -> None:
@@ -101,11 +103,22 @@ def test_every_make_target_shown_exists() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.name)
-def test_every_example_is_a_valid_experiment(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_is_a_valid_experiment_or_search(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in re.findall(r"\$\{(\w+)\}", path.read_text()):
         monkeypatch.setenv(name, f"/somewhere/{name.lower()}")
-    spec = specfile.load(path)
-    assert catalog.resolve(spec).name
+    if "tune" in tomllib.loads(path.read_text()):
+        assert plan.read(path).name
+    else:
+        assert catalog.resolve(specfile.load(path)).name
+
+
+def test_the_settings_of_a_search_are_documented_with_their_defaults_and_the_example_is_shown() -> None:
+    text = (ROOT / "docs/tuning.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.MULTILINE))
+    defaults = {name: field.default for name, field in Settings.model_fields.items()} | {"trials": USUAL_TRIALS}
+    assert rows == {name: str(default) for name, default in defaults.items()}
+    (shown,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert tomllib.loads(shown)["tune"] == tomllib.loads((ROOT / "examples/tune.toml").read_text())["tune"]
 
 
 def test_the_readmes_specification_is_the_example() -> None:

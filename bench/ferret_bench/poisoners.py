@@ -40,7 +40,7 @@ BOUNDS = {"over_clean": Bound("<=", 0.05), "failed": Bound("<=", 0)}
 RULES = ("clip", "agree")
 COLUMNS = ("dataset", "algorithm", "attack", "rule", "first", "loss", "over_clean", "clipped", "refused", "failed")
 ALGORITHMS: dict[str, dict[str, Any]] = {
-    "ferret": {"name": "ferret", "basis": "G", "K": 65_536, "allocation": "optimal"},
+    "ferret": {"name": "ferret", "basis": "G", "K": 65_536, "allocation": "optimal", "guard": False},
     "fedavg": {"name": "fedavg"},
 }
 

@@ -60,11 +60,12 @@ def show(
         raise FerretError.of_field("spec.invalid", "participants.simulated", 0, message)
     folder = None if out is None else writable(out, "--out")
     dealt = deal(spec)
-    held = holdings(dealt, tokenised_by(spec.model) if tokens else None)
+    held = holdings(dealt, tokenised_by(spec.model, spec.prompt) if tokens else None)
     files = {} if folder is None else _draw(folder, held, spec)
     for path in files.values():
         say(f"written: {path}")
-    found = {"dataset": spec.dataset.name, "partition": spec.partition.name, **document(held, dealt.test), **files}
+    chosen = {"dataset": spec.dataset.name, "partition": spec.partition.name, "split": spec.evaluation.split}
+    found = {**chosen, **document(held, dealt.held_out), **files}
     if json:
         emit(found)
     else:
@@ -96,7 +97,7 @@ def _print(found: dict[str, Any]) -> None:
         (name, *(f"{spread[part]:,}".removesuffix(".0") for part in ("min", "median", "max")), f"{together[name]:,}")
         for name, spread in found["per_client"].items()
     ]
-    test = found["test_labels"]
-    shown.append(("test examples", None, None, None, f"{sum(test.values()):,}"))
-    shown.append(("test labels", None, None, None, f"{len(test):,}"))
+    split, labels = found["split"], found["held_out_labels"]
+    shown.append((f"{split} examples", None, None, None, f"{sum(labels.values()):,}"))
+    shown.append((f"{split} labels", None, None, None, f"{len(labels):,}"))
     table([f"{found['clients']:,} clients", "least", "median", "most", "all"], shown)

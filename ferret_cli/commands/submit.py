@@ -26,12 +26,15 @@ def submit(
     from ferret_cli import specfile
     from ferret_cli.failure import require_completed
     from ferret_cli.output import emit, say
+    from ferret_cli.planning import summary
     from ferret_cli.watch import watch_to_the_end
     from ferret_sdk.service import Service
     from ferret_sdk.transport import is_loopback
 
     service = Service(url, insecure_http=insecure_http)
     spec = specfile.load(file, assignments or (), unset or (), absolute_paths=is_loopback(service.url))
+    for fact in summary(spec):
+        say(fact)
     run = service.submit(spec, key)
     say(f"{run.id} is {run.state.value}")
     if watch:

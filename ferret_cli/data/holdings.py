@@ -30,7 +30,7 @@ def holdings(dealt: Dealt, tokenised: Callable[[Sequence[Example]], Shard] | Non
     return [_holding(name, [dealt.train[index] for index in shard], tokenised) for name, shard in dealt.clients.items()]
 
 
-def document(held: Sequence[Holding], test: Sequence[Example]) -> dict[str, Any]:
+def document(held: Sequence[Holding], held_out: Sequence[Example]) -> dict[str, Any]:
     """The figures of all clients together, as one JSON document; without tokens where none were counted."""
     labels: Counter[str] = Counter()
     for holding in held:
@@ -45,7 +45,7 @@ def document(held: Sequence[Holding], test: Sequence[Example]) -> dict[str, Any]
         "clients": len(held),
         **{name: sum(counts[name]) for name in ("examples", "tokens", "truncated") if counts[name]},
         "labels": dict(sorted(labels.items())),
-        "test_labels": dict(sorted(Counter(example.label for example in test).items())),
+        "held_out_labels": dict(sorted(Counter(example.label for example in held_out).items())),
         "per_client": {name: _spread(counts[name]) for name in counts if counts[name]},
     }
 

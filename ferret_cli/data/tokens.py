@@ -9,15 +9,15 @@ from typing import Any
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._shard import Shard
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ModelSpec
+from ferret_core.protocol.spec import ModelSpec, PromptSpec
 
 
-def tokenised_by(spec: ModelSpec) -> Callable[[Sequence[Example]], Shard]:
+def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Example]], Shard]:
     """What makes a shard of examples as this model would be given it; ``model.invalid`` if it cannot be loaded."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    from ferret_core.datasets._encoding import shard_of
+    from ferret_core.datasets._encoding import longest, shard_of
     from ferret_core.models.load import context_of
 
     options: dict[str, Any] = {"revision": spec.revision, "trust_remote_code": False}
@@ -29,4 +29,5 @@ def tokenised_by(spec: ModelSpec) -> Callable[[Sequence[Example]], Shard]:
     except (OSError, ValueError, KeyError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise FerretError.of_field("model.invalid", "model.source", spec.source, reason) from error
-    return partial(shard_of, tokenizer=tokenizer, max_tokens=context_of(model))
+    most = longest(prompt, tokenizer, context_of(model))
+    return partial(shard_of, tokenizer=tokenizer, max_tokens=most, template=prompt.template)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Generator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from ferret_cli.lock import Held, take
 from ferret_core.durable import write_durably
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.address import SERVER_FILE, TOKEN_FILE
@@ -19,27 +19,17 @@ LOCK_FILE = "serve.lock"
 
 @contextmanager
 def locked(home: Path) -> Generator[None]:
-    """Holds the folder for this process; ``home.in_use`` with the holder's pid if another one does.
-
-    The kernel drops the lock when the process ends, however it ends.
-    """
-    with _lock_file(home) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.seek(0)
-            detail = f"ferret serve with pid {file.read().strip() or 'unknown'} runs in {home}"
-            raise FerretError("home.in_use", detail) from error
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+    """Holds the folder for this process; ``home.in_use`` with the holder's pid if another one does."""
+    with _taken(home):
         yield
 
 
-def _lock_file(home: Path) -> TextIO:
+def _taken(home: Path) -> TextIO:
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return (home / LOCK_FILE).open("a+")
+        return take(home / LOCK_FILE)
+    except Held as held:
+        raise FerretError("home.in_use", f"ferret serve with pid {held.pid} runs in {home}") from held
     except OSError as error:
         reason = f"cannot be used ({error.strerror}); choose another with --home or FERRET_HOME"
         raise FerretError.of_field("settings.invalid", "home", str(home), reason) from error

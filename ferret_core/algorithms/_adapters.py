@@ -71,8 +71,11 @@ def with_soft_prompt(model: nn.Module, virtual_tokens: int, seed: int) -> nn.Mod
     return _adapt(model, config, seed, embedding=0.5)
 
 
-def with_prompt_encoder(model: nn.Module, virtual_tokens: int, hidden_size: int, seed: int) -> nn.Module:
-    """``model`` with a soft prompt that a perceptron of three layers computes from embeddings of variance 1."""
+def with_prompt_encoder(model: nn.Module, virtual_tokens: int, hidden_size: int | None, seed: int) -> nn.Module:
+    """``model`` with a soft prompt that a perceptron of three layers computes from embeddings of variance 1.
+
+    Without a ``hidden_size`` it is as wide as the model.
+    """
     _check_room(model, virtual_tokens)
     config = _peft().PromptEncoderConfig(
         task_type=TASK, num_virtual_tokens=virtual_tokens, encoder_hidden_size=hidden_size

@@ -53,7 +53,8 @@ class Client(NamedTuple):
         """
         batches = self.shard.batches(config.batch_size, self.task.data_seed)
         seed, examples = self.task.data_seed, len(self.shard)
-        return train(model, batches, config, self.on_step, seed=seed, correct=correct, examples=examples)
+        rate = config.rate(self.task.round, self.task.rounds)
+        return train(model, batches, config, self.on_step, rate=rate, seed=seed, correct=correct, examples=examples)
 
     def descend(self, model: nn.Module, config: ZerothOrderConfig) -> LocalMetrics:
         """Moves ``model`` by zeroth-order steps along fresh directions, whose seeds follow from the task's."""

@@ -5,7 +5,8 @@ A dense update is one fp32 vector (d,): the parameters' differences before − a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,15 @@ def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",
     for vector in mean.values():
         vector /= np.float32(total)
     return {**mean, "rounding": rounding_of(first.contribution)}
+
+
+def average_of(contributions: Iterable[Weighted], update_of: Callable[[Contribution], Array]) -> dict[str, Array]:
+    """``average`` of the updates, fp32 (d,), that contributions stand for, one at a time."""
+    decoded = (
+        sent._replace(contribution=replace(sent.contribution, arrays={"update": update_of(sent.contribution)}))
+        for sent in contributions
+    )
+    return average(decoded)
 
 
 def rounding_of(received: Contribution) -> Array:

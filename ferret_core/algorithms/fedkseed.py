@@ -16,6 +16,7 @@ Kilobytes", ICML 2024, https://arxiv.org/abs/2312.06353, Algorithm 1.
 Qin et al. send each slope's seed with it and rebuild w from the first model in every round, by slopes accumulated over
 all of them. Here the draw follows from the task's seed, so that 4·T bytes are all that travels up, and each replica
 adds a round's steps to the model it has, which gives the same w. Participants walk on one fp32 copy of the weights.
+Their code draws z from a normal distribution; here its entries are ±1, of the same variance.
 """
 
 from __future__ import annotations

@@ -32,4 +32,5 @@ class Algorithm(AveragedAdapters):
     config: Config
 
     def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        return with_prompt_encoder(model, self.config.virtual_tokens, self.config.hidden_size, seed)
+        width = None if self.config.hidden_size == "model" else self.config.hidden_size
+        return with_prompt_encoder(model, self.config.virtual_tokens, width, seed)

@@ -1,128 +1,148 @@
-"""PowerSGD: every matrix of the update is sent as a product of two thin ones, found by one step of power iteration.
+"""PowerSGD: every matrix of the update is sent as its product with a thin one that all participants share.
 
 Vogels et al., "PowerSGD: Practical Low-Rank Gradient Compression for Distributed Optimization", NeurIPS 2019,
-https://arxiv.org/abs/1905.13727, Algorithms 1 and 2.
+https://arxiv.org/abs/1905.13727, with one exchange a round, as the authors' code has had it since
+(https://github.com/epfml/powersgd): rounds take turns between the sides of the matrix.
 
-    Q_l of every matrix l starts as Gaussian noise, m_l × r
+    Q_l of every matrix l (n_l × m_l) starts as noise, m_l × r, with orthonormal columns
     for each round r:
         for each participant i in parallel:
             wᵢ ← w; T steps of a first-order optimizer on wᵢ
             Mᵢ,l ← w_l − wᵢ,l + eᵢ,l, as an n_l × m_l matrix        (eᵢ: its error memory, 0 at first)
-            Pᵢ,l ← orthogonalise(Mᵢ,l Q_l);  Qᵢ,l ← Mᵢ,lᵀ Pᵢ,l
-            send all Pᵢ,l and Qᵢ,l, and vectors whole
-            eᵢ,l ← Mᵢ,l − Pᵢ,l Qᵢ,lᵀ
-        w_l ← w_l − a · Σᵢ nᵢ Pᵢ,l Qᵢ,lᵀ / Σᵢ nᵢ                    (nᵢ: i's examples, or 1)
-        Q_l ← Σᵢ nᵢ Qᵢ,l / Σᵢ nᵢ                                    (warm start)
+            odd rounds:  send Pᵢ,l = Mᵢ,l Q_l;   eᵢ,l ← Mᵢ,l − Pᵢ,l Q_lᵀ
+            even rounds: send Qᵢ,l = Mᵢ,lᵀ P_l;  eᵢ,l ← Mᵢ,l − P_l Qᵢ,lᵀ
+            vectors are sent whole
+        odd rounds:  P_l ← Σᵢ nᵢ Pᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a P_l Q_lᵀ;  P_l ← orthogonalise(P_l)
+        even rounds: Q_l ← Σᵢ nᵢ Qᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a P_l Q_lᵀ;  Q_l ← orthogonalise(Q_l)
+
+nᵢ is 1, or i's number of examples. Two rounds are one step of power iteration, so the shared factors follow the largest
+singular directions of what is left to send. What is sent adds up: what is applied is the projection of the mean of the
+Mᵢ, of rank r for any number of participants, and the result is as small as one participant's upload.
 
 A tensor with more than two dimensions is the matrix shape[0] × rest. Where the factors would be no smaller than the
 matrix, it is sent whole.
 
-Where paper and this differ: the paper averages the Mᵢ Q over the workers, orthogonalises the mean, and averages the
-Mᵢᵀ P: two exchanges, and one shared P. A participant has one upload a round, so each orthogonalises its own product.
-What is applied is then the mean of the participants' own approximations, of rank N·r at most, each the best for its
-column space, and the result holds the factors of all; the paper's is one approximation of rank r of the mean. Q stays
-shared: it starts the next round for everyone, also for who has never taken part. The paper compresses the gradients
-of SGD with momentum, this what T local steps have moved; momentum is the server's.
+Where paper and this differ: the paper averages Mᵢ Q, orthogonalises the mean and averages Mᵢᵀ P: two exchanges in every
+step, where a participant here has one upload a round. The paper compresses the gradients of SGD with momentum, this
+what T local steps have moved; momentum is the server's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted
 from ferret_core.algorithms._compressed import with_error
-from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
-from ferret_core.algorithms.configs.powersgd import Config, Matrix, matrices
+from ferret_core.algorithms._dense import AveragedUpdates, apply_dense, average, dense_update
+from ferret_core.algorithms.configs.powersgd import OTHER, Config, Matrix, Side, matrices, sent_in
 from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.projection.reduce import lanes, pairwise
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Arrays
 
+NEGLIGIBLE = 1e-10
+"""Share of a column beyond the ones before it that is nothing but their rounding errors."""
 
-class Algorithm(WholeModel):
+
+class Algorithm(AveragedUpdates):
     """Low-rank updates with error feedback, averaged."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The shared Q of all matrices, flattened one after the other, fp32."""
-        draws = np.random.default_rng(derive_seed(seed, "powersgd"))
-        return {"Q": draws.standard_normal(self.config.layouts(shapes(model))["Q"].shape, np.float32)}
+        """The shared factors of all matrices, fp32, flattened one after the other; and the seed of their noise."""
+        nothing = np.zeros(self.config.layouts(shapes(model), "Q")["Q"].shape, np.float32)
+        return self._shared(model, "Q", nothing, derive_seed(seed, "powersgd"))
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        tensors = matrices(shapes(model), self.config.rank)
+        side = sent_in(client.task.round)
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
             update = torch.from_numpy(with_error(dense_update(before, model), client.memory))
-        warm = torch.from_numpy(state["Q"].copy())
-        sent = {name: torch.empty(shape) for name, (_, shape) in self.config.layouts(shapes(model)).items()}
-        for tensor in tensors:
+        shared = torch.from_numpy(state[OTHER[side]].copy())
+        sent = {name: torch.empty(shape) for name, (_, shape) in self.config.layouts(shapes(model), side).items()}
+        for tensor in matrices(shapes(model), self.config.rank):
             matrix = update[tensor.elements].view(tensor.rows, tensor.columns)
             if tensor.rank:
-                left, right = _factors(matrix, warm[tensor.Q].view(tensor.columns, tensor.rank))
-                sent["P"][tensor.P], sent["Q"][tensor.Q] = left.flatten(), right.flatten()
-                matrix -= left @ right.T
+                along = shared[tensor.factors[OTHER[side]]].view(-1, tensor.rank)
+                turned = matrix if side == "P" else matrix.T
+                product = turned @ along
+                turned -= product @ along.T
+                sent[side][tensor.factors[side]] = product.flatten()
             else:
                 sent["whole"][tensor.whole] = matrix.flatten()
                 matrix.zero_()
         arrays = {name: values.numpy() for name, values in sent.items()}
-        memory = {"error": update.numpy()}
-        return LocalUpdate(arrays, trained.metrics, memory=memory)
+        return LocalUpdate(arrays, trained.metrics, memory={"error": update.numpy()})
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
-        """All participants' factors, fp32 (N, …), the weights in Q; and the mean of what was sent whole."""
-        received = list(contributions)
-        total = sum(sent.weight for sent in received)
-        weighted = [(np.float32(sent.pull / total), sent.contribution.arrays) for sent in received]
-        return {
-            "P": np.stack([arrays["P"] for _, arrays in weighted]),
-            "Q": np.stack([share * arrays["Q"] for share, arrays in weighted]),
-            "whole": _sum([share * arrays["whole"] for share, arrays in weighted]),
-            "rounding": rounding_of(received[0].contribution),
-        }
+        return average(contributions, ["P" if "Q" in state else "Q", "whole"])
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
-        tensors = matrices(shapes(model), self.config.rank)
-        update = np.empty(sum(tensor.rows * tensor.columns for tensor in tensors), np.float32)
+        side: Side = "P" if "P" in result else "Q"
+        tensors, factors = matrices(shapes(model), self.config.rank), {**state, **result}
+        update = np.empty(tensors[-1].elements.stop, np.float32)
         for tensor in tensors:
-            update[tensor.elements] = _product(tensor, result) if tensor.rank else result["whole"][tensor.whole]
+            update[tensor.elements] = _product(tensor, factors) if tensor.rank else result["whole"][tensor.whole]
         apply_dense(model, update, rate, int(result["rounding"][0]))
-        return {"Q": _sum(result["Q"])}
+        return self._shared(model, side, result[side], int(state["seed"][0]))
+
+    def _shared(self, model: nn.Module, side: Side, factors: Array, seed: int) -> State:
+        """The next round's state: every matrix's factor on this side with orthonormal columns."""
+        shared = np.empty_like(factors)
+        for number, tensor in enumerate(matrices(shapes(model), self.config.rank)):
+            if tensor.rank:
+                place = tensor.factors[side]
+                noise = np.random.default_rng(derive_seed(seed, number))
+                shared[place] = _orthonormal(factors[place].reshape(-1, tensor.rank), noise).reshape(-1)
+        return {side: shared, "seed": np.array([seed], np.uint64)}
 
 
-def _factors(matrix: Tensor, warm: Tensor) -> tuple[Tensor, Tensor]:
-    """P, with orthonormal columns, and Q of one step of power iteration from the columns of ``warm``.
+def _orthonormal(factor: Array, noise: np.random.Generator) -> Array:
+    """fp32 (n, r): orthonormal columns that span those of ``factor``, by Gram and Schmidt in fp64.
 
-    P's columns have the signs that Gram–Schmidt gives them, so that the Q of like updates do not cancel in the mean.
+    A column that adds no direction to the ones before it is passed over, and noise takes the place of the last: a
+    direction that is 0 once would stay 0. Plain products and sums, in an order of their own: the same bits on
+    every machine.
     """
-    basis, triangle = torch.linalg.qr(matrix @ warm)
-    basis *= torch.where(triangle.diagonal() < 0, -1.0, 1.0)
-    return basis, matrix.T @ basis
+    length, rank = factor.shape
+    found: list[Tensor] = []
+    for column in chain(factor.T, _columns(length, noise)):
+        whole = torch.from_numpy(column.astype(np.float64))
+        rest = whole.clone()
+        for other in found * 2:  # the second time takes off the first one's rounding errors
+            rest -= _dot(other, rest) * other
+        if _dot(rest, rest) > NEGLIGIBLE**2 * _dot(whole, whole):
+            found.append(rest / _dot(rest, rest).sqrt())
+        if len(found) == rank:
+            break
+    return torch.stack(found, dim=1).float().numpy()
 
 
-def _product(matrix: Matrix, result: Arrays) -> Array:
-    """fp32 (rows · columns,): Σᵢ Pᵢ Qᵢᵀ, a column at a time by plain products and sums, on every machine to the bit.
+def _columns(length: int, noise: np.random.Generator) -> Iterator[Array]:
+    """Endless; evenly distributed numbers, which no machine's logarithm has a part in."""
+    while True:
+        yield noise.random(length) - 0.5
+
+
+def _dot(left: Tensor, right: Tensor) -> Tensor:
+    return pairwise(lanes(left * right))
+
+
+def _product(matrix: Matrix, factors: Arrays) -> Array:
+    """fp32 (rows · columns,): P Qᵀ, a column at a time by plain products and sums, on every machine to the bit.
 
     A library's matrix product adds in an order of its own, and replicas must agree.
     """
-    left = result["P"][:, matrix.P].reshape(-1, matrix.rows, matrix.rank)
-    right = result["Q"][:, matrix.Q].reshape(-1, matrix.columns, matrix.rank)
+    left = factors["P"][matrix.factors["P"]].reshape(matrix.rows, matrix.rank)
+    right = factors["Q"][matrix.factors["Q"]].reshape(matrix.columns, matrix.rank)
     total = np.zeros((matrix.rows, matrix.columns), np.float32)
-    term = np.empty_like(total)
-    for n, column in np.ndindex(len(left), matrix.rank):
-        np.multiply(left[n, :, column, None], right[n, None, :, column], out=term)
-        total += term
+    for column in range(matrix.rank):
+        total += left[:, column, None] * right[None, :, column]
     return total.reshape(-1)
-
-
-def _sum(rows: Iterable[Array]) -> Array:
-    """Added in their order."""
-    first, *rest = rows
-    total = first.copy()
-    for row in rest:
-        total += row
-    return total

@@ -44,7 +44,7 @@ class Algorithm(WholeModel):
         return {"control": np.zeros(sum(tensor.numel() for tensor in trainable(model).values()), np.float32)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        rate = np.float32(self.config.local.learning_rate)
+        rate = np.float32(self.config.local.rate(client.task.round, client.task.rounds))
         control = state["control"]
         own = client.memory.get("control", np.zeros_like(control))
         with working_copy(model) as before:

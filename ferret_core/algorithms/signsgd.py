@@ -1,8 +1,8 @@
-"""signSGD with majority vote: participants send one bit per parameter, and the majority's sign is applied.
+"""signSGD: participants send one bit per parameter; the majority's sign is applied, or the mean of signs with scales.
 
 Bernstein et al., "signSGD: Compressed Optimisation for Non-Convex Problems", ICML 2018, https://arxiv.org/abs/1802.04434,
 and "signSGD with Majority Vote is Communication Efficient and Fault Tolerant", ICLR 2019,
-https://arxiv.org/abs/1810.05291. Error feedback: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient
+https://arxiv.org/abs/1810.05291. EF-signSGD: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient
 Compression Schemes", ICML 2019, https://arxiv.org/abs/1901.09847.
 
     for each round r:
@@ -11,18 +11,24 @@ Compression Schemes", ICML 2019, https://arxiv.org/abs/1901.09847.
             mᵢ ← w − wᵢ (+ eᵢ)
             send sign(mᵢ), and of every tensor l the scale λᵢ,l = mean |mᵢ,l|
             eᵢ,l ← mᵢ,l − λᵢ,l sign(mᵢ,l)                                       (error feedback)
-        λ_l = Σᵢ nᵢ λᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a λ_l sign(Σᵢ nᵢ sign(mᵢ,l))     (nᵢ: i's examples, or 1)
+        vote: λ_l = Σᵢ nᵢ λᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a λ_l sign(Σᵢ nᵢ sign(mᵢ,l))
+        mean: w_l ← w_l − a Σᵢ nᵢ λᵢ,l sign(mᵢ,l) / Σᵢ nᵢ                       (nᵢ: i's examples, or 1)
+
+A vote discards what the minority and all but the mean scale say, and nobody could remember that: error feedback needs
+the mean, of which each participant's memory holds exactly what it did not send itself. The mean with error feedback is
+EF-signSGD, and ``error_feedback = true`` alone asks for it.
 
 Where the papers and this differ: there the sign is a gradient's and the step is the learning rate, here it is that of
 what T local steps have moved, and its size is measured: λ_l, one number for each tensor, as in EF-signSGD. ``scale``
 set to a number gives the papers' fixed step and sends no λ. A weight on which votes are even stays where it is. An
-entry that is exactly 0 votes by a coin of the participant's seed, or it would always vote for plus. The result has one
-bit for each parameter too, or two if there are ties.
+entry that is exactly 0 votes by a coin of the participant's seed, or it would always vote for plus. The result of a
+vote has one bit for each parameter too, or two if there are ties; that of a mean is dense, 4 bytes for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 import torch
@@ -30,7 +36,7 @@ from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.algorithms._compressed import with_error
-from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
+from ferret_core.algorithms._dense import apply_dense, average_of, dense_update, rounding_of
 from ferret_core.algorithms.configs.signsgd import Config
 from ferret_core.models.parameters import shapes, working_copy
 from ferret_core.models.shapes import sizes
@@ -39,19 +45,20 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
-    """Signs, voted on."""
+    """Signs, voted on or averaged."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        return {}
+        """Each tensor's number of elements, uint64."""
+        return {"lengths": np.array(list(sizes(shapes(model)).values()), np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
             update = with_error(dense_update(before, model), client.memory)
-        lengths = list(sizes(shapes(model)).values())
+        lengths = _lengths(state)
         negative, scales = _negative(update, client.task.seed), self._scales(update, lengths)
         memory: Arrays = {}
         if self.config.error_feedback:
@@ -62,6 +69,17 @@ class Algorithm(WholeModel):
         return LocalUpdate(arrays, trained.metrics, memory=memory)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
+        if self.config.aggregation == "mean":
+            return average_of(contributions, partial(self._update_of, _lengths(state)))
+        return self._vote(contributions)
+
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        update = result["update"] if "update" in result else self._step(result, _lengths(state))
+        apply_dense(model, update, rate, int(result["rounding"][0]))
+        return state
+
+    def _vote(self, contributions: Iterable[Weighted]) -> Arrays:
+        """The majority's signs, where it has none, and the mean scales."""
         received = iter(contributions)
         first = next(received)
         votes, total = np.float32(first.pull) * _votes(first.contribution), first.weight
@@ -77,22 +95,32 @@ class Algorithm(WholeModel):
             result["scales"] = (scales / total).astype(np.float32)
         return result
 
-    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
-        lengths = list(sizes(shapes(model)).values())
-        d = sum(lengths)
-        update = _signs(np.unpackbits(result["signs"], count=d))
+    def _step(self, result: Arrays, lengths: Array) -> Array:
+        """What a vote moves the weights by, fp32 (d,)."""
+        step = self._update(result, lengths)
         if "tied" in result:
-            update[np.unpackbits(result["tied"], count=d) == 1] = 0
-        update *= np.repeat(result["scales"], lengths) if "scales" in result else np.float32(self.config.scale)
-        apply_dense(model, update, rate, int(result["rounding"][0]))
-        return state
+            step[np.unpackbits(result["tied"], count=len(step)) == 1] = 0
+        return step
 
-    def _scales(self, update: Array, lengths: list[int]) -> Array:
+    def _update_of(self, lengths: Array, received: Contribution) -> Array:
+        return self._update(received.arrays, lengths)
+
+    def _update(self, arrays: Arrays, lengths: Array) -> Array:
+        """Signs at their scales, fp32 (d,)."""
+        signs = _signs(np.unpackbits(arrays["signs"], count=int(lengths.sum())))
+        return signs * (np.repeat(arrays["scales"], lengths) if "scales" in arrays else np.float32(self.config.scale))
+
+    def _scales(self, update: Array, lengths: Array) -> Array:
         """fp32, one for each tensor: how much of the update a sign stands for."""
         if self.config.scale != "mean":
             return np.full(len(lengths), self.config.scale, np.float32)
         parts = np.split(np.abs(update), np.cumsum(lengths)[:-1])
         return np.array([part.mean(dtype=np.float64) for part in parts], np.float32)
+
+
+def _lengths(state: State) -> Array:
+    """int64, one for each tensor: its number of elements."""
+    return state["lengths"].astype(np.int64)
 
 
 def _negative(update: Array, seed: int) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Set
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 class Example(NamedTuple):
@@ -29,4 +30,13 @@ class FederatedDataset(Protocol):
 
     def test(self) -> list[Example]:
         """The held-out examples."""
+        ...
+
+
+@runtime_checkable
+class HoldsOutLabels(Protocol):
+    """What a ``Dataset`` also has if its test examples are of labels that nobody trains on."""
+
+    def first_held_out(self, labels: Set[str]) -> list[str]:
+        """The labels of the training examples, in the order in which a validation split takes them."""
         ...

@@ -14,6 +14,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import PromptSpec, Template
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -22,7 +23,12 @@ TOGETHER = 256
 """Texts that are tokenised in one call."""
 
 
-def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> Shard:
+def shard_of(
+    examples: Sequence[Example],
+    tokenizer: PreTrainedTokenizerBase,
+    max_tokens: int,
+    template: Template = "paper",
+) -> Shard:
     """The shard of ``examples``, none longer than ``max_tokens`` (at least 2), responses ended by end-of-text.
 
     It counts the examples that were cut, be it the prompt or the response.
@@ -31,7 +37,7 @@ def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, ma
     begin = _begin(tokenizer)
     end_id = end_of_text(tokenizer)
     end = [] if end_id is None else [end_id]
-    prompts = _ids([prompt_of(example) for example in examples], tokenizer)
+    prompts = _ids([prompt_of(example, template) for example in examples], tokenizer)
     responses = _ids([example.output for example in examples], tokenizer)
     encoded: list[Encoded] = []
     truncated = 0
@@ -45,10 +51,31 @@ def shard_of(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, ma
     return Shard(encoded, pad_id(tokenizer), truncated)
 
 
-def encode_prompts(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> list[list[int]]:
+def encode_prompts(
+    examples: Sequence[Example],
+    tokenizer: PreTrainedTokenizerBase,
+    max_tokens: int,
+    template: Template = "paper",
+) -> list[list[int]]:
     """The prompts alone, each at most ``max_tokens`` (at least 1) long, as in :func:`shard_of`."""
     begin = _begin(tokenizer)
-    return [_cut(begin, ids, max_tokens) for ids in _ids([prompt_of(example) for example in examples], tokenizer)]
+    texts = [prompt_of(example, template) for example in examples]
+    return [_cut(begin, ids, max_tokens) for ids in _ids(texts, tokenizer)]
+
+
+def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int) -> int:
+    """The most tokens of a sequence: the model's ``context``, or less where the specification says so.
+
+    Raises ``spec.invalid`` for a limit that the template alone fills, with nothing of an instruction and no answer.
+    """
+    if prompt.max_tokens is None:
+        return context
+    empty = prompt_of(Example("", "", ""), prompt.template)
+    taken = len(_begin(tokenizer) + _ids([empty], tokenizer)[0])
+    if prompt.max_tokens <= taken:
+        message = f"the template {prompt.template!r} alone takes {taken} tokens: raise it, or leave it out"
+        raise FerretError.of_field("spec.invalid", "prompt.max_tokens", prompt.max_tokens, message)
+    return min(context, prompt.max_tokens)
 
 
 def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:

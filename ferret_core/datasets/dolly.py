@@ -4,7 +4,8 @@ Conover et al., "Free Dolly: Introducing the World's First Truly Open Instructio
 https://www.databricks.com/blog/2023/04/12/dolly-first-open-commercially-viable-instruction-tuned-llm; CC BY-SA 3.0.
 The label is the category. The Ferret paper evaluates on "the final task" and trains on the seven others: in FedKSeed
 (Qin et al., ICML 2024, https://arxiv.org/abs/2312.06353), whose split it follows, categories are numbered in the order
-of the alphabet and the one with the last number is held out. That is ``summarization`` (1,188 examples).
+of the alphabet and the one with the last number is held out. That is ``summarization`` (1,188 examples). A validation
+split follows the same rule: it takes the last of the categories that are left, ``open_qa``.
 
 Read from the official ``databricks-dolly-15k.jsonl`` (plain or ``.gz``) or, without ``path``, from the official
 repository on the Hugging Face hub.
@@ -12,6 +13,7 @@ repository on the Hugging Face hub.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -58,6 +60,10 @@ class Dataset:
     def test(self) -> list[Example]:
         """The examples of the category held out."""
         return self._split()[1]
+
+    def first_held_out(self, labels: Set[str]) -> list[str]:
+        """The last in the order of the alphabet first, as for the test."""
+        return sorted(labels, reverse=True)
 
     def _split(self) -> tuple[list[Example], list[Example]]:
         examples, held_out = self._read(), self.config.held_out

@@ -3,8 +3,7 @@
 Files may be gzipped (``.gz``). A relative path is taken as it is. The field names can be set, so that a file need not
 be rewritten; ``input`` and ``label`` may be missing from single lines. Where ``output`` is a list of answers, training
 takes the first, and a score the best of all. Without a ``test`` file, ``test_share`` of the examples is held out:
-those whose BLAKE3 digests are smallest. That choice needs no seed and does not depend on the order of the lines, so
-every process that reads the file holds out the same examples.
+those whose BLAKE3 digests are smallest, see ``_rank.py``.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from pydantic import Field
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._json import read_lines
+from ferret_core.datasets._rank import rank
 from ferret_core.datasets._record import invalid
 from ferret_core.protocol import limits
-from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 
@@ -77,7 +76,7 @@ class Dataset:
         if len(examples) < 2:
             raise invalid("dataset.train", config.train, "has 1 example and none to hold out: add some, or set test")
         held_out = min(math.ceil(config.test_share * len(examples)), len(examples) - 1)
-        ranked = sorted(range(len(examples)), key=lambda index: _rank(examples[index]))
+        ranked = sorted(range(len(examples)), key=lambda index: rank(examples[index]))
         chosen = set(ranked[:held_out])
         test = [example for index, example in enumerate(examples) if index in chosen]
         return [example for index, example in enumerate(examples) if index not in chosen], test
@@ -95,8 +94,3 @@ class Dataset:
         if renamed:
             raise invalid(option, path, f"no line has the field {min(renamed)!r}: correct its name in the options")
         return examples
-
-
-def _rank(example: Example) -> str:
-    """What decides who is held out: the text alone, whatever else is accepted."""
-    return digest_json([example.instruction, example.input, example.output, example.label])

@@ -14,6 +14,9 @@ al., ICML 2024, https://arxiv.org/abs/2312.06353), which the Ferret paper follow
 5. the first answer is the reference. ``references = "all"`` accepts the others too, as the collection's own
    metric does.
 
+A validation split takes whole training tasks, so that it too is of tasks that no client trains on: those whose names
+have the smallest BLAKE3 digests, since the order of the list is not one at random.
+
 ``seed`` fixes what is drawn, apart from the experiment's seed: runs that differ in that alone share their examples.
 
 Read from ``tasks``: the folder of an official release (https://github.com/allenai/natural-instructions, version 2.8
@@ -26,7 +29,7 @@ read; it is made from the official files but not by their authors, and is severa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal, Self
@@ -38,7 +41,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._files import require_allowed
 from ferret_core.datasets._tasks import Instance, Split, Task, from_file, from_hub, from_release
 from ferret_core.protocol import limits
-from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.digest import derive_seed, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 
@@ -118,6 +121,10 @@ class Dataset:
             count = max(config.test_at_least, _part(config.test_share, len(instances)))
             examples += self._drawn(task, instances, count, config.test_limit)
         return self._some(examples, "test")
+
+    def first_held_out(self, labels: Set[str]) -> list[str]:
+        """Tasks by the digests of their names."""
+        return sorted(labels, key=digest_json)
 
     def _tasks(self, split: Split) -> Iterator[Task]:
         config = self.config

@@ -21,7 +21,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import shard_of
-from ferret_core.datasets._prompt import PREAMBLE
+from ferret_core.datasets._prompt import WORDINGS
 from ferret_core.datasets._shard import IGNORED
 from ferret_core.demo.tasks import Row
 from ferret_core.demo.text import document, vocabulary
@@ -32,7 +32,7 @@ STEPS, BATCH, LEARNING_RATE, WARM_UP = 9000, 28, 4e-3, 100
 VOCABULARY = 1024
 PAD, END = "<pad>", "</s>"
 PAD_ID, END_ID = 0, 1
-MARKERS = (PREAMBLE, "### Instruction:", "### Input:", "### Response:")
+MARKERS = (WORDINGS["paper"].preamble, "### Instruction:", "### Input:", "### Response:")
 
 log = logging.getLogger(__name__)
 

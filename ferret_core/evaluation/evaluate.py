@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import encode_prompts, shard_of
+from ferret_core.datasets._encoding import encode_prompts, longest, shard_of
 from ferret_core.evaluation.exact_match import exact_matches
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.loss import Total, total_loss
@@ -17,10 +17,13 @@ from ferret_core.evaluation.rouge import rouge_l
 from ferret_core.evaluation.rouge_paper import rouge_l_paper
 from ferret_core.models.load import context_of
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import EvaluationSpec
+from ferret_core.protocol.spec import EvaluationSpec, PromptSpec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+PLAIN = PromptSpec()
 
 
 def evaluate(
@@ -29,6 +32,8 @@ def evaluate(
     examples: Sequence[Example],
     spec: EvaluationSpec,
     on_batch: Callable[[], None] = lambda: None,
+    *,
+    prompt: PromptSpec = PLAIN,
 ) -> dict[str, float]:
     """``eval_loss`` in nats per response token and, unless ``spec.generate`` is 0, the answers' scores in percent.
 
@@ -44,15 +49,16 @@ def evaluate(
     if spec.generate and spec.max_new_tokens >= context:
         message = f"the model's context is {context} tokens: use fewer, and leave room for the prompt"
         raise FerretError.of_field("spec.invalid", "evaluation.max_new_tokens", spec.max_new_tokens, message)
-    chosen = _spread(examples, spec.examples)
+    chosen, most = _spread(examples, spec.examples), longest(prompt, tokenizer, context)
     losses = {
-        label: total_loss(model, shard_of(group, tokenizer, context), spec.batch_size, on_batch)
+        label: total_loss(model, shard_of(group, tokenizer, most, prompt.template), spec.batch_size, on_batch)
         for label, group in (_labelled(chosen) if spec.by_label else {"": chosen}).items()
     }
     metrics = _losses(losses)
     if spec.generate:
         asked = _spread(chosen, spec.generate)
-        prompts = encode_prompts(asked, tokenizer, context - spec.max_new_tokens)
+        room = min(most, context - spec.max_new_tokens)
+        prompts = encode_prompts(asked, tokenizer, room, prompt.template)
         answers = generate(model, tokenizer, prompts, spec.max_new_tokens, spec.batch_size, on_batch)
         metrics |= _scores(answers, asked, spec.by_label)
     return metrics

@@ -67,6 +67,12 @@ def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> lis
     return found
 
 
+@torch.no_grad()
+def root_mean_squares(parameters: Parameters, blocks: Sequence[Block]) -> list[float]:
+    """√(‖w_l‖² / d_l) of every block, in fp64."""
+    return [math.hypot(*_lengths(parameters, block)) / math.sqrt(block.size) for block in blocks]
+
+
 def apply_(
     parameters: Parameters, blocks: Sequence[Block], basis: Basis, terms: Sequence[Projected], rounding: int = 0
 ) -> None:
@@ -113,6 +119,11 @@ def _pairs(before: Parameters, after: Parameters, block: Block) -> Iterator[tupl
         step = len(end) if begin.device == end.device else STRETCH
         for first in range(0, len(end), step):
             yield begin[first : first + step].to(end.device), end[first : first + step], start + first
+
+
+def _lengths(parameters: Parameters, block: Block) -> list[float]:
+    """The L2 norm of each of the block's pieces, in fp64."""
+    return [float(torch.linalg.vector_norm(piece, dtype=torch.float64)) for piece, _ in _pieces(parameters, block)]
 
 
 def _pieces(parameters: Parameters, block: Block) -> Iterator[tuple[Tensor, int]]:

@@ -92,10 +92,10 @@ def _encode(gamma: Tensor, scale: float, kind: Kind, seed: int, position: int) -
     if kind == "sign":
         return gamma < 0
     ratio = gamma.double() / (scale or 1.0)
-    return ratio.half() if kind == "float16" else (ratio + _dither(seed, position, len(gamma))).floor().to(torch.int8)
+    return ratio.half() if kind == "float16" else (ratio + dither(seed, position, len(gamma))).floor().to(torch.int8)
 
 
-def _dither(seed: int, position: int, count: int) -> Tensor:
+def dither(seed: int, position: int, count: int) -> Tensor:
     """Uniform on [0, 1), fp64 (count,)."""
     words = draw(seed, torch.arange(-(-count // 4)), 1, position, Tag.STOCHASTIC_ROUNDING)
     return words.flatten()[:count] * 2.0**-32

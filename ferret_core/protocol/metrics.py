@@ -12,11 +12,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 Unit = Literal["nats per token", "percent", "count", "s", "1/s", "B"]
-Source = Literal["participant", "evaluation", "cost"]
+Source = Literal["participant", "evaluation", "cost", "projection"]
 
 
 class Metric(BaseModel):
-    """``source``: reported by participants, measured by an evaluation, or counted as the cost of a round.
+    """``source``: reported by participants, measured by an evaluation, counted as the cost of a round, or known of its
+    projection.
 
     A participant's figure outside ``lower`` … ``upper`` is no measurement, and is left out.
     ``better`` is None where no round can be better than another: what an algorithm sends is given by its options.

@@ -13,6 +13,7 @@ from ferret_core.protocol.limits import (
     MAX_ROUNDS,
     MAX_SECONDS,
     MAX_SEQUENCES,
+    MAX_WIDTH,
     Revision,
     Source,
 )
@@ -21,6 +22,7 @@ from ferret_core.protocol.words import Line
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
 Precision = Literal["float32", "bfloat16"]
+Template = Literal["paper", "alpaca", "dolly"]
 
 
 class Strict(BaseModel):
@@ -51,6 +53,20 @@ class ModelSpec(Strict):
     revision: Revision | None = Field(default=None, description="Commit or tag, if source is a hub name")
     dtype: Dtype = Field(
         default="float32", description="Type of the global model's weights; 16-bit types round each step stochastically"
+    )
+
+
+class PromptSpec(Strict):
+    """How an example becomes tokens, in training and in evaluation alike."""
+
+    template: Template = Field(
+        default="paper", description="paper: as printed there; alpaca, dolly: with line breaks, as published codes do"
+    )
+    max_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_WIDTH,
+        description="Longest sequence, prompt and answer, in tokens; the model's context if unset, 1024 as published",
     )
 
 
@@ -176,8 +192,22 @@ class RobustSpec(Strict):
 
 
 class EvaluationSpec(Strict):
-    """What is measured on the held-out examples of the dataset after a round."""
+    """What is measured on the held-out examples of the dataset after a round.
 
+    Settings are chosen on the validation split, for which the test examples are not even read; results are read from
+    the test split. Examples of the validation split are trained on where the test split is evaluated.
+    """
+
+    split: Literal["test", "validation"] = Field(
+        default="test",
+        description="test: the dataset's held-out examples; validation: training examples set aside to choose settings",
+    )
+    validation: float = Field(
+        default=0.1,
+        gt=0,
+        lt=1,
+        description="Share of the training examples, or of their labels, that split = validation sets aside",
+    )
     every: int = Field(
         default=1, ge=1, le=MAX_ROUNDS, description="Evaluate after every n-th round (always after the last)"
     )
@@ -213,6 +243,7 @@ class ExperimentSpec(Strict):
     seed: Seed = 0
     rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS)
     model: ModelSpec
+    prompt: PromptSpec = PromptSpec()
     dataset: Choice
     partition: Choice = Choice(name="iid")
     participants: ParticipantsSpec
@@ -229,11 +260,13 @@ class RoundTask(Strict):
 
     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
     by all participants of the round, ``rank`` is its place among them in the order of their names, ``population`` the
-    number of those they were sampled from. All are derived by the service: clients never choose seeds.
+    number of those they were sampled from, ``rounds`` how many rounds the experiment has, which schedules follow. All
+    are derived by the service: clients never choose seeds.
     """
 
     experiment: ExperimentId
     round: int = Field(ge=1, le=MAX_ROUNDS)
+    rounds: int = Field(ge=1, le=MAX_ROUNDS)
     participant: ParticipantName
     base_digest: Digest = Field(description="Digest of the global model to start from")
     data_seed: int = Field(ge=0, lt=2**64)

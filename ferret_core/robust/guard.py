@@ -13,6 +13,7 @@ from ferret_core.datasets._encoding import shard_of
 from ferret_core.datasets._shard import Shard
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Template
 
 SEQUENCES = 8
 LEAST_LOSS = 1.0
@@ -26,11 +27,11 @@ class Guard:
         self._shard = shard
 
     @classmethod
-    def over(cls, test: Sequence[Example], tokenizer: Any, context: int) -> Self:
+    def over(cls, held_out: Sequence[Example], tokenizer: Any, context: int, template: Template = "paper") -> Self:
         """At most ``SEQUENCES`` of the held-out examples, at even distances."""
-        count = min(SEQUENCES, len(test))
-        chosen = [test[index * len(test) // count] for index in range(count)]
-        return cls(shard_of(chosen, tokenizer, context))
+        count = min(SEQUENCES, len(held_out))
+        chosen = [held_out[index * len(held_out) // count] for index in range(count)]
+        return cls(shard_of(chosen, tokenizer, context, template))
 
     def loss(self, model: nn.Module) -> float:
         """Nats per token; infinite for a model that gives no numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -14,13 +14,28 @@ from ferret_core.protocol.spec import Precision, Strict
 from ferret_core.training import optimizer_options
 from ferret_core.training.optimizer_options import OptimizerName, Option
 
+FINAL = 0.1
+"""The share of the local rate that a schedule leaves for the last round."""
+
+
+NORMALIZED = {"learning_rate": 0.15, "schedule": "linear"}
+"""What a normalized optimizer has by default: a step's length, which means the same for a model of any size."""
+
 
 class LocalConfig(Strict):
     """The local optimizer; steps, batch size and accumulation default to the paper's."""
 
-    optimizer: OptimizerName = Field(default="adam", description="First-order method: one of torch.optim")
+    optimizer: OptimizerName = Field(
+        default="adam", description="First-order method: one of torch.optim, or normalized"
+    )
     learning_rate: float = Field(
-        default=1e-4, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
+        default=1e-4,
+        gt=0,
+        le=MAX_REAL,
+        description="Local learning rate η, constant over a round's steps; for normalized the length of a step",
+    )
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        default="constant", description="How the local rate falls over the rounds, to a tenth of it in the last one"
     )
     steps: int | None = Field(
         default=10,
@@ -38,6 +53,10 @@ class LocalConfig(Strict):
     )
     batch_size: int = Field(default=1, ge=1, le=MAX_SEQUENCES, description="Sequences per forward pass")
     accumulation: int = Field(default=4, ge=1, le=MAX_SEQUENCES, description="Forward passes per step")
+    loss: Literal["tokens", "sequences"] = Field(
+        default="tokens",
+        description="A step's loss: the mean over its response tokens, or over its sequences' own means, as published",
+    )
     clip_norm: float | None = Field(default=None, gt=0, le=MAX_REAL, description="Largest L2 norm of a step's gradient")
     weight_decay: float = Field(
         default=0.0, ge=0, le=MAX_REAL, description="L2 penalty, or decoupled weight decay for optimizers like adamw"
@@ -63,11 +82,13 @@ class LocalConfig(Strict):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Epochs leave no steps to be given, so that a stored specification says what was run."""
+        """Epochs leave no steps to be given, an optimizer may have a rate of its own: a stored specification says what
+        was run."""
         if not isinstance(options, Mapping):
             return options
         given = cast(Mapping[str, Any], options)
-        return given if given.get("epochs") is None else {"steps": None, **given}
+        own = NORMALIZED if given.get("optimizer") == "normalized" else {}
+        return {**own, **given} if given.get("epochs") is None else {**own, "steps": None, **given}
 
     @field_validator("options")
     @classmethod
@@ -85,6 +106,8 @@ class LocalConfig(Strict):
             raise ValueError(f"momentum = {self.momentum} needs optimizer = 'sgd', not {self.optimizer!r}")
         if self.weight_decay and not optimizer_options.decays(self.optimizer):
             raise ValueError(f"weight_decay = {self.weight_decay}: {self.optimizer} has no weight decay, set it to 0")
+        if self.clip_norm is not None and self.optimizer == "normalized":
+            raise ValueError(f"clip_norm = {self.clip_norm}: normalized takes no length from a gradient, leave it out")
         if self.in_backward and (wrong := self._needs_whole_gradients()):
             raise ValueError(f"in_backward = True holds no whole gradient: it needs {', '.join(wrong)}")
         return self
@@ -101,6 +124,18 @@ class LocalConfig(Strict):
             raise TypeError("epochs are passes over a participant's examples: say how many it has")
         # As it is written: the binary fraction nearest to 0.07 makes more than 7 of 100.
         return math.ceil(Fraction(str(self.epochs)) * examples / (self.batch_size * self.accumulation))
+
+    def rate(self, round_number: int, rounds: int) -> float:
+        """η of a round: all of it in the first, ``FINAL`` of it in the last of ``rounds``."""
+        done = (round_number - 1) / max(1, rounds - 1)
+        match self.schedule:
+            case "constant":
+                share = 1.0
+            case "linear":
+                share = 1 - (1 - FINAL) * done
+            case "cosine":
+                share = FINAL + (1 - FINAL) * (1 + math.cos(math.pi * done)) / 2
+        return self.learning_rate * share
 
     def _needs_whole_gradients(self) -> list[str]:
         """The settings that would do without them, in place of those there are."""

@@ -18,12 +18,11 @@ from torch import nn
 from ferret_core.datasets._shard import Batch
 from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Precision
 from ferret_core.training import optimizers
 from ferret_core.training.checkpointing import checkpointing
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.in_backward import stepping
-from ferret_core.training.loss import count_targets, device_of, response_loss
+from ferret_core.training.loss import count_targets, device_of, loss_by_sequence, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
 
 
@@ -49,12 +48,14 @@ def train(
     config: LocalConfig,
     on_step: Callable[[int], None] | None = None,
     *,
+    rate: float | None = None,
     seed: int = 0,
     correct: Callable[[], None] | None = None,
     examples: int | None = None,
 ) -> LocalMetrics:
     """Moves ``model``'s fp32 weights in place by the steps of ``config``; its mode stays, its gradients are freed.
 
+    ``rate`` is the round's own learning rate, the configuration's without one.
     ``on_step`` is called with the number of steps done after each; what it raises ends the training. ``seed`` (64
     bits) is dropout's: torch's global generators are put back afterwards. ``correct`` may change each step's gradients
     in place, before they are clipped. ``examples`` is how many the participant has, of which epochs are counted.
@@ -70,13 +71,20 @@ def train(
     losses: list[float] = []
     sequences = tokens = 0
     checkpointed = checkpointing(model) if config.activation_checkpointing else nullcontext()
-    with _training(model), _seeded(device_of(model), seed), checkpointed, _moving(model, config, correct) as move:
+    with (
+        _training(model),
+        _seeded(device_of(model), seed),
+        checkpointed,
+        _moving(model, config, rate or config.learning_rate, correct) as move,
+    ):
         for step in range(1, steps + 1):
             group = list(islice(batches, config.accumulation))
-            counted = sum(count_targets(batch) for batch in group)
+            answered = sum(count_targets(batch) for batch in group)
+            trained = sum(len(batch.input_ids) for batch in group)
+            counted = answered if config.loss == "tokens" else trained
             losses.append(move(group, counted, partial(_check_finite, f"{step} of {steps}", config)))
-            sequences += sum(len(batch.input_ids) for batch in group)
-            tokens += counted
+            sequences += trained
+            tokens += answered
             if on_step is not None:
                 on_step(step)
     return LocalMetrics(math.fsum(losses) / len(losses), sequences, tokens)
@@ -89,22 +97,22 @@ class _Check(Protocol):
 
 
 class _Move(Protocol):
-    """One step on a group of batches with ``tokens`` response tokens; returns their mean loss."""
+    """One step on a group of batches whose loss is a mean over ``counted`` tokens or sequences; returns that loss."""
 
-    def __call__(self, group: Sequence[Batch], tokens: int, check: _Check) -> float: ...
+    def __call__(self, group: Sequence[Batch], counted: int, check: _Check) -> float: ...
 
 
 @contextmanager
-def _moving(model: nn.Module, config: LocalConfig, correct: Callable[[], None] | None) -> Generator[_Move]:
+def _moving(model: nn.Module, config: LocalConfig, rate: float, correct: Callable[[], None] | None) -> Generator[_Move]:
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not config.in_backward:
         fitting = MicroBatches(config.batch_size)
-        yield partial(_move, model, config, optimizers.build(config, parameters), fitting, correct)
+        yield partial(_move, model, config, optimizers.build(config, parameters, rate), fitting, correct)
         return
     if correct is not None:
         message = "this algorithm corrects whole gradients, which are never held: set it to false"
         raise FerretError.of_field("spec.invalid", "in_backward", True, message)
-    with stepping({parameter: optimizers.build(config, [parameter]) for parameter in parameters}) as norms:
+    with stepping({parameter: optimizers.build(config, [parameter], rate) for parameter in parameters}) as norms:
         yield partial(_move_in_backward, model, config, norms)
 
 
@@ -115,7 +123,7 @@ def _move(
     fitting: MicroBatches,
     correct: Callable[[], None] | None,
     group: Sequence[Batch],
-    tokens: int,
+    counted: int,
     check: _Check,
 ) -> float:
     restore = randomness(device_of(model))
@@ -124,7 +132,7 @@ def _move(
         model.zero_grad()
         restore()
 
-    loss = fitting.fit(lambda size: _backward(model, micro_batches(group, size), tokens, config.precision), undo)
+    loss = fitting.fit(lambda size: _backward(model, micro_batches(group, size), counted, config), undo)
     if correct is not None:
         correct()
     norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm or math.inf)
@@ -139,33 +147,34 @@ def _move_in_backward(
     config: LocalConfig,
     norms: list[torch.Tensor],
     group: Sequence[Batch],
-    tokens: int,
+    counted: int,
     check: _Check,
 ) -> float:
     (batch,) = group
     with memory_checked(f"steps in the backward pass cannot be made in parts, lower batch_size = {config.batch_size}"):
-        nll = _nll(model, batch, config.precision)
-        loss = nll.item() / tokens
+        nll = _nll(model, batch, config)
+        loss = nll.item() / counted
         check(loss)
-        (nll / tokens).backward()
+        (nll / counted).backward()
     check(loss, float(torch.linalg.vector_norm(torch.stack(norms))))
     norms.clear()
     return loss
 
 
-def _backward(model: nn.Module, batches: Iterable[Batch], tokens: int, precision: Precision) -> float:
-    """Accumulates the gradient of the mean loss per token, as one batch of all the sequences would have it."""
+def _backward(model: nn.Module, batches: Iterable[Batch], counted: int, config: LocalConfig) -> float:
+    """Accumulates the gradient of the mean loss, as one batch of all the sequences would have it."""
     total = 0.0
     for batch in batches:
-        nll = _nll(model, batch, precision)
-        (nll / tokens).backward()
+        nll = _nll(model, batch, config)
+        (nll / counted).backward()
         total += nll.item()
-    return total / tokens
+    return total / counted
 
 
-def _nll(model: nn.Module, batch: Batch, precision: Precision) -> torch.Tensor:
-    with torch.autocast(device_of(model).type, torch.bfloat16, enabled=precision == "bfloat16"):
-        return response_loss(model, batch).nll
+def _nll(model: nn.Module, batch: Batch, config: LocalConfig) -> torch.Tensor:
+    """What the step's loss is the mean of, summed over the batch."""
+    with torch.autocast(device_of(model).type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        return response_loss(model, batch).nll if config.loss == "tokens" else loss_by_sequence(model, batch)
 
 
 def _check_finite(step: str, config: LocalConfig, loss: float, norm: float | None = None) -> None:

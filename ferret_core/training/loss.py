@@ -20,13 +20,26 @@ class Loss(NamedTuple):
 
 def response_loss(model: nn.Module, batch: Batch) -> Loss:
     """Runs ``model`` on ``batch``, moved to the model's device; each token is predicted from those before it."""
+    logits, targets, counted = _predicted(model, batch)
+    nll = functional.cross_entropy(logits[counted].float(), targets[counted], reduction="sum")
+    return Loss(nll, count_targets(batch))
+
+
+def loss_by_sequence(model: nn.Module, batch: Batch) -> torch.Tensor:
+    """Σ over the sequences of the mean −log p of their response tokens, scalar, fp32: each counts the same."""
+    logits, targets, counted = _predicted(model, batch)
+    losses = functional.cross_entropy(logits[counted].float(), targets[counted], reduction="none")
+    rows, lengths = counted.nonzero()[:, 0], counted.sum(dim=1)
+    return (losses / lengths[rows]).sum()
+
+
+def _predicted(model: nn.Module, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Logits, the tokens they are for, and which of these are a response's."""
     input_ids, attention_mask, labels = (tensor.to(device_of(model)) for tensor in batch)
     logits = model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
     # A soft prompt has logits too, before those of the batch's own tokens.
     logits, targets = logits[:, -labels.shape[1] : -1], labels[:, 1:]
-    counted = targets != IGNORED
-    nll = functional.cross_entropy(logits[counted].float(), targets[counted], reduction="sum")
-    return Loss(nll, count_targets(batch))
+    return logits, targets, targets != IGNORED
 
 
 def count_targets(batch: Batch) -> int:

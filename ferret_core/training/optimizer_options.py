@@ -1,7 +1,8 @@
-"""The optimizers of ``torch.optim`` that can be named, with the options of each and their ranges, told without torch.
+"""The optimizers that can be named, with the options of each and their ranges, told without torch.
 
-Those that make a step of the gradients that one pass has left. A specification is checked against this table where no
-torch is loaded; ``tests/ferret_core/training/test_optimizer_options.py`` compares it with torch.
+Those of ``torch.optim`` that make a step of the gradients that one pass has left, and our own ``normalized``. A
+specification is checked against this table where no torch is loaded;
+``tests/ferret_core/training/test_optimizer_options.py`` compares it with torch.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ OPTIMIZERS: dict[str, Mapping[str, Any]] = {
     "adamw": {**_ADAM, "amsgrad": False, "fused": None},
     "asgd": {"lambd": 1e-4, "alpha": 0.75, "t0": 1e6, **_COMMON},
     "nadam": {**_ADAM, "momentum_decay": 4e-3, "decoupled_weight_decay": False},
+    "normalized": {},
     "radam": {**_ADAM, "decoupled_weight_decay": False},
     "rmsprop": {"alpha": 0.99, "eps": 1e-8, "momentum": 0, "centered": False, **_COMMON},
     "rprop": {"etas": (0.5, 1.2), "step_sizes": (1e-6, 50), **_COMMON},
     "sgd": {"dampening": 0, "nesterov": False, "fused": None, **_COMMON},
 }
 """Each optimizer's own options with torch's defaults; rate, weight decay and SGD's momentum are fields of their own."""
-WITHOUT_DECAY = frozenset({"rprop"})
+WITHOUT_DECAY = frozenset({"normalized", "rprop"})
 
 
 Numbers = tuple[float, ...]
@@ -62,7 +64,7 @@ def known(name: str) -> str:
     """``name``, if an optimizer has it; else a ``ValueError`` with those there are."""
     if name in OPTIMIZERS:
         return name
-    why = f"{name} cannot be used, {UNSUITED[name]}" if name in UNSUITED else f"torch.optim has no {name!r}"
+    why = f"{name} cannot be used, {UNSUITED[name]}" if name in UNSUITED else f"there is no optimizer {name!r}"
     raise ValueError(f"{why}: choose one of {', '.join(OPTIMIZERS)}")
 
 

@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, update
 from starlette.testclient import TestClient
 
 from ferret_api.app import create_app
@@ -249,9 +249,13 @@ class Site:
 
     def expire(self, table: type[Any], column: str, row_id: str, seconds: float = 1) -> None:
         """Moves a deadline into the past, so that no test depends on how fast the machine is."""
+        self.expire_all(table, column, seconds, table.id == row_id)
+
+    def expire_all(self, table: type[Any], column: str, seconds: float, *where: ColumnElement[bool]) -> None:
+        """The same for every row, those that other tests left on a shared database among them."""
         with self.database.begin() as s:
             past = self.database.now(s) - timedelta(seconds=seconds)
-            s.execute(update(table).where(table.id == row_id).values({column: past}))
+            s.execute(update(table).where(*where).values({column: past}))
 
     def deliver(self, assignment_id: str) -> bytes:
         """Does a simulated client's work."""

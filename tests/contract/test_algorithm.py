@@ -76,7 +76,7 @@ def _blobs(contributions: list[Sealed]) -> list[bytes]:
 
 
 def _fold(replica: Replica, contributions: list[Sealed]) -> LedgerEntry:
-    return fold(replica, "exp_0000000000007e57", contributions)
+    return fold(replica, "exp_0000000000007e57", contributions).entry
 
 
 @pytest.fixture(scope="session")

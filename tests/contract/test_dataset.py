@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerFast
 from ferret_core import catalog, discovery
 from ferret_core.datasets._base import Example, FederatedDataset
 from ferret_core.datasets._encoding import shard_of
+from ferret_core.datasets._validation import without_validation
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
 
@@ -63,6 +64,16 @@ def test_it_gives_examples_for_training_and_others_for_testing(name: str, option
     assert len(train) > len(test) > 0
     assert all(isinstance(example, Example) and example.instruction for example in train + test)
     assert not set(train) & set(test)
+
+
+def test_its_validation_split_is_neither_trained_on_nor_tested(name: str, options: dict[str, Any]) -> None:
+    dataset = _dataset(name, options)
+    train, validation = without_validation(dataset, 0.1)
+    assert train
+    assert validation
+    assert sorted(train + validation) == sorted(dataset.train())
+    assert not set(validation) & {*train, *dataset.test()}
+    assert without_validation(_dataset(name, options), 0.1) == (train, validation)
 
 
 def test_every_process_reads_the_same(name: str, options: dict[str, Any]) -> None:

@@ -164,6 +164,13 @@ def test_wrong_values_are_named_one_by_one(spec_file):
     assert {error.field: error.value for error in raised.value.errors} == {"rounds": 0, "evaluation.evry": 1}
 
 
+def test_a_search_space_is_told_apart(spec_file):
+    spec_file.write_text(f"{spec_file.read_text()}\n[tune]\ntrials = 4\n")
+    with pytest.raises(FerretError, match=r"tune = 'trials': .*`ferret tune .*\.toml`"):
+        specfile.load(spec_file)
+    assert specfile.load(spec_file, unset=["tune"]).rounds
+
+
 @pytest.mark.parametrize(("text", "word"), [("name = = 1", "line 1"), (None, "No such file"), (b"\xff", "TOML")])
 def test_a_file_that_is_no_toml(tmp_path, text, word):
     file = tmp_path / "broken.toml"

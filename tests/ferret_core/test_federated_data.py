@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +35,24 @@ def test_a_natural_client_holds_its_label_alone(toy_spec: Spec) -> None:
 
 def test_real_participants_bring_their_own_data(toy_spec: Spec) -> None:
     dealt = deal(toy_spec(participants={"edge": 2}))
-    assert (dealt.train, dealt.clients, len(dealt.test)) == ([], {}, 10)
+    assert (dealt.train, dealt.clients, len(dealt.held_out)) == ([], {}, 10)
+
+
+def test_a_validation_split_is_set_aside_before_the_clients_get_theirs(
+    toy_spec: Spec, toy_data: tuple[Path, Path], tmp_path: Path
+) -> None:
+    dataset = {"name": "jsonl", "train": str(toy_data[0]), "test": str(tmp_path / "never-read.jsonl")}
+    choosing = {"dataset": dataset, "evaluation": {"split": "validation"}}
+    dealt = deal(toy_spec(**choosing))
+    assert (len(dealt.train), len(dealt.held_out)) == (54, 6)
+    assert not set(dealt.train) & set(dealt.held_out)
+    assert sorted(index for shard in dealt.clients.values() for index in shard) == list(range(54))
+    assert deal(toy_spec(seed=6, **choosing)).held_out == dealt.held_out
+    assert deal(toy_spec(participants={"edge": 2}, **choosing)).held_out == dealt.held_out
+
+
+def test_the_test_split_is_measured_without_setting_anything_aside(toy_spec: Spec) -> None:
+    assert deal(toy_spec(evaluation={"validation": 0.5})) == deal(toy_spec())
 
 
 def test_a_shard_is_tokenised_when_it_is_asked_for_and_kept(

@@ -32,14 +32,18 @@ def document(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_example_takes_every_algorithm(path: Path, name: str) -> None:
     tree = tomllib.loads(re.sub(r"\$\{(\w+)\}", "/somewhere", path.read_text()))
+    tree.pop("tune", None)
     for stated in (tree, _stored(tree)):
         revised = revise(stated, {"algorithm": {"name": name}})
         spec = catalog.resolve(ExperimentSpec.model_validate(revised.document))
         assert spec.algorithm.name == name
         same_algorithm = name == stated["algorithm"]["name"]
-        assert (
-            "algorithm.K" in revised.dropped or "algorithm.bytes_per_round" in revised.dropped
-        ) is not same_algorithm
+        own = {f"algorithm.{option}" for option in ("K", "bytes_per_round", "preset")}
+        assert bool(own & revised.dropped.keys()) is not (same_algorithm or own.isdisjoint(_options(stated)))
+
+
+def _options(tree: dict[str, Any]) -> set[str]:
+    return {f"algorithm.{option}" for option, value in tree["algorithm"].items() if value is not None}
 
 
 def _stored(tree: dict[str, Any]) -> dict[str, Any]:
@@ -137,3 +141,20 @@ def test_neither_document_nor_patch_is_touched() -> None:
     before, patch = document(), {"algorithm": {"name": "fedavg"}}
     revise(before, patch)
     assert (before, patch) == (document(), {"algorithm": {"name": "fedavg"}})
+
+
+@pytest.mark.parametrize(("before", "after"), [("adam", "normalized"), ("normalized", "sgd"), (None, "adam")])
+def test_a_rate_is_no_length_and_a_length_no_rate(before: str | None, after: str) -> None:
+    local = {"learning_rate": 0.5, "schedule": "linear", "steps": 3} | ({"optimizer": before} if before else {})
+    stated = document(algorithm={"name": "ferret", "local": local})
+    revised = revise(stated, {"algorithm": {"local": {"optimizer": after}}})
+    assert revised.document["algorithm"]["local"] == {"optimizer": after, "steps": 3}
+    assert revised.dropped == {"algorithm.local.learning_rate": 0.5, "algorithm.local.schedule": "linear"}
+    given = revise(stated, {"algorithm": {"local": {"optimizer": after, "learning_rate": 0.1}}})
+    assert given.document["algorithm"]["local"]["learning_rate"] == 0.1
+
+
+def test_a_rate_stays_between_optimizers_whose_rates_are_alike() -> None:
+    revised = revise(document(), {"algorithm": {"local": {"optimizer": "adam"}}})
+    assert revised.document["algorithm"]["local"]["learning_rate"] == 0.5
+    assert revised.dropped == {}

@@ -116,3 +116,20 @@ def test_a_missed_quorum_is_tried_again_with_others(one_bad_client: ExperimentSp
     with pytest.raises(FerretError, match="attempt 1: 0 participants were accepted, 1 are needed; the") as caught:
         simulate(spec.model_copy(update={"round": once}))
     assert caught.value.code == "quorum.missed"
+
+
+def test_a_template_and_a_token_limit_reach_training_and_evaluation(toy_spec: Callable[..., ExperimentSpec]) -> None:
+    plain = simulate(toy_spec(rounds=1)).rounds
+    published = simulate(toy_spec(rounds=1, prompt={"template": "alpaca"})).rounds
+    assert published[0].metrics["eval_loss"] != plain[0].metrics["eval_loss"]
+    assert published[1].metrics["train_loss"] != plain[1].metrics["train_loss"]
+    cut = simulate(toy_spec(rounds=1, prompt={"max_tokens": 50})).rounds
+    assert cut[1].metrics["truncated"] > plain[1].metrics["truncated"] == 0
+    assert cut[0].metrics["eval_loss"] != plain[0].metrics["eval_loss"]
+
+
+def test_a_token_limit_that_the_template_fills_is_refused(toy_spec: Callable[..., ExperimentSpec]) -> None:
+    with pytest.raises(FerretError, match=r"the template 'paper' alone takes \d+ tokens") as caught:
+        simulate(toy_spec(prompt={"max_tokens": 5}))
+    (error,) = caught.value.errors
+    assert (caught.value.code, error.field, error.value) == ("spec.invalid", "prompt.max_tokens", 5)

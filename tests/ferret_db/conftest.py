@@ -145,6 +145,7 @@ class Lab:
         return RoundTask(
             experiment=experiment.id,
             round=number,
+            rounds=experiment.rounds,
             participant=participant,
             base_digest=experiment.digest or self.base_digest,
             data_seed=2**64 - 1,

@@ -60,6 +60,16 @@ def test_it_takes_part_in_every_round(api, worker, submit, examples, home):
     assert run.refresh().experiment.round == 3
 
 
+def test_its_own_examples_are_prompted_as_the_experiment_says(api, worker, submit, examples, home):
+    """All else being equal, the loss that it reports depends on the template, and on what a token limit cuts."""
+    losses = []
+    for prompt in ({}, {"template": "alpaca"}, {"max_tokens": 50}):
+        _, code = submit(simulated=0, rounds=1, prompt=prompt)
+        _, (report,) = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
+        losses.append(report.loss)
+    assert len(set(losses)) == 3
+
+
 def test_a_participant_that_is_started_again_goes_on(api, worker, submit, examples, home):
     """The base model is not downloaded twice, the rounds missed are caught up with by the ledger."""
     _, code = submit(rounds=4)

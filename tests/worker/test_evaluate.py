@@ -33,9 +33,9 @@ def due(service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 def before_the_first_batch(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     measure = evaluating.measure
 
-    def disturbed(*args: Any) -> Any:
+    def disturbed(*args: Any, **options: Any) -> Any:
         act()
-        return measure(*args)
+        return measure(*args, **options)
 
     monkeypatch.setattr(evaluating, "measure", disturbed)
 

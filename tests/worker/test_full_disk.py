@@ -70,7 +70,7 @@ def settings(settings: WorkerSettings, disk: Disk) -> WorkerSettings:
 
 @pytest.fixture
 def spec(toy_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
-    local = {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}
+    local = {"optimizer": "adam", "learning_rate": 1e-2, "steps": 1, "batch_size": 4}
     evaluation = {"examples": 4, "generate": 0}
     return toy_spec("topk", options={"local": local}, rounds=2, evaluation=evaluation)
 

@@ -20,7 +20,7 @@ Service = Any  # tests/worker/conftest.py
 
 @pytest.fixture
 def finished(service: Service, toy_spec: SpecFactory) -> str:
-    local = {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}
+    local = {"optimizer": "adam", "learning_rate": 1e-2, "steps": 1, "batch_size": 4}
     evaluation = {"examples": 2, "generate": 0}
     experiment_id = service.submit(toy_spec("topk", options={"local": local}, rounds=2, evaluation=evaluation))
     service.run()

@@ -31,7 +31,7 @@ Service = Any  # tests/worker/conftest.py
 @pytest.fixture
 def spec(toy_spec: SpecFactory) -> ExperimentSpec:
     """Two rounds of clients that keep something from one to the next; every kind of file comes of it."""
-    local = {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}
+    local = {"optimizer": "adam", "learning_rate": 1e-2, "steps": 1, "batch_size": 4}
     evaluation = {"examples": 4, "generate": 0}
     return toy_spec("topk", options={"local": local}, rounds=2, evaluation=evaluation)
 

@@ -124,10 +124,11 @@ def _fold(
     replica, down = kept.replica, kept.replica.numbers
     received = _Received(context, round_.experiment_id, frozen)
     begin = time.perf_counter()
-    entry = fold(replica, round_.experiment_id, received, kept.guard)
+    entry, noise = fold(replica, round_.experiment_id, received, kept.guard)
     seconds = time.perf_counter() - begin
+    added = noise.metrics(by_block=replica.round == 1) if noise else {}
     local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]
-    return entry, round_cost(local, seconds, list(received.numbers.values()), down)
+    return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added
 
 
 def _committed_digest(context: Context, round_id: str) -> str | None:

@@ -33,7 +33,8 @@ class KeptModel:
 
     @cached_property
     def guard(self) -> Guard:
-        return Guard.over(self.data.test, self.replica.tokenizer, self.replica.context)
+        replica = self.replica
+        return Guard.over(self.data.held_out, replica.tokenizer, replica.context, replica.spec.prompt.template)
 
 
 class Context:

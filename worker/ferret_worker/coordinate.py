@@ -13,6 +13,7 @@ from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
+from ferret_core.robust.noise import check_base
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
@@ -70,12 +71,13 @@ def open_announced(database: Database, experiment_id: str) -> None:
 
 
 def _start(context: Context, experiment: Experiment) -> None:
-    """Loads model and data once, so that whatever is wrong with them fails the experiment now and not mid-way."""
+    """Loads model and data once, so that whatever is wrong with them fails the experiment now and not mid-way; so
+    does noise of the projection that would drown the weights."""
     spec = experiments.spec_of(experiment)
     try:
         with memory_checked(BASE_REMEDY):
             replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
-            FederatedData(spec, replica.tokenizer, replica.context)
+            check_base(replica, FederatedData(spec, replica.tokenizer, replica.context))
     except FerretError as error:
         if error.code in TRANSIENT:
             raise

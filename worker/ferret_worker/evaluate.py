@@ -10,6 +10,7 @@ from ferret_core.evaluation.evaluate import evaluate as measure
 from ferret_core.failpoints import failpoint
 from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
+from ferret_core.robust.noise import of_base
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.tasks import REFUSED, TRANSIENT
@@ -37,8 +38,12 @@ def evaluate(context: Context, subject: str) -> None:
         with memory_checked():
             kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number))
             replica, watch = kept.replica, Watch(context, experiment.id)
-            spec, test = replica.spec.evaluation, kept.data.test
-            measured = measure(replica.model, replica.tokenizer, test, spec, watch.check)
+            spec, held_out = replica.spec, kept.data.held_out
+            measured = measure(
+                replica.model, replica.tokenizer, held_out, spec.evaluation, watch.check, prompt=spec.prompt
+            )
+            if number == 0 and (noise := of_base(replica, kept.data)):
+                measured |= noise.metrics(by_block=True)
     except FerretError as error:
         if error.code in REFUSED | TRANSIENT:
             raise

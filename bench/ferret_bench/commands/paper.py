@@ -175,3 +175,60 @@ app.command("figure", cls=_Named)(
         """,
     )
 )
+
+
+@app.command()
+def tune(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The figure whose rows are tuned, e.g. frontier.")],
+    out: Out,
+    model: Models = None,
+    shape: Shapes = None,
+    data: Data = None,
+    algorithms: Algorithms = None,
+    datasets: Datasets = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs per candidate, with seeds from 1001 on.")] = 1,
+    rounds: Rounds = None,
+    examples: Examples = None,
+    assignments: Assignments = None,
+    settings: SettingsFile = None,
+    json: options.Json = False,
+) -> None:
+    """Find each row's local training on the validation split, with as many trials for every row.
+
+    Writes chosen.toml, which `ferret paper figure NAME --settings` takes. After an interruption, the same command
+    continues where it stopped.
+    """
+    from ferret_cli.setup import require_training
+
+    require_training()
+
+    from ferret_bench.paper.reruns import command
+    from ferret_bench.paper.reruns.grid import Asked
+
+    asked = Asked(
+        models=tuple(model or ()),
+        data=data,
+        rows=_names(algorithms),
+        datasets=_names(datasets),
+        rounds=rounds,
+        examples=examples,
+    )
+    over = command.Over(settings, tuple(assignments or ()))
+    command.tune("figure", name, out, asked, over, seeds=seeds, shapes=tuple(shape or ()), json=json)
+
+
+@app.command()
+def page(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The table or figure whose page is written.")],
+    out: Out,
+    settings: SettingsFile = None,
+    json: options.Json = False,
+) -> None:
+    """Write the page of a table or figure again from the runs recorded in DIR; nothing is run."""
+    from ferret_cli.setup import require_drawing
+
+    require_drawing()
+
+    from ferret_bench.paper.reruns import command
+
+    command.rewrite(name, out, command.Over(settings, ()), json=json)

@@ -7,8 +7,8 @@ needs torch: the API checks submissions and uploads with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import Field
@@ -16,11 +16,12 @@ from pydantic import Field
 from ferret_core.algorithms.configs._norms import Norms, dense_norms, norm
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
+from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
-from ferret_core.training.config import ZerothOrderConfig
+from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 
 LENGTH_BYTES = 8
 """The blob's first: how long its header is."""
@@ -54,6 +55,37 @@ class FederatedConfig(Protocol):
         ...
 
 
+@runtime_checkable
+class Projecting(Protocol):
+    """The options of an algorithm that sends coordinates on random directions, which add noise to the update.
+
+    ``guard``: whether a round is refused in which that would be too much for the weights.
+    """
+
+    @property
+    def guard(self) -> bool: ...
+    @property
+    def seeds(self) -> str: ...
+    @property
+    def local(self) -> LocalConfig: ...
+    @property
+    def K(self) -> int | None: ...
+    @property
+    def bytes_per_round(self) -> int | None: ...
+
+    def cut(self, shapes: Shapes) -> Sequence[Block]:
+        """The blocks, in the order of the norms' parts."""
+        ...
+
+    def total(self, blocks: Sequence[Block]) -> int:
+        """K over all of them."""
+        ...
+
+    def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
+        """Those of a contribution in round 1 of a participant with this number of ``examples``."""
+        ...
+
+
 class Size(NamedTuple):
     """Bytes of a contribution: of its header at most, and of its arrays."""
 
@@ -66,7 +98,12 @@ class Size(NamedTuple):
 
 
 class SendsUpdate(Strict):
-    """Options of an algorithm whose participants send their whole update and nothing else."""
+    """Options of an algorithm whose participants send their whole update and nothing else.
+
+    ``adapts``: what is tuned is put into the model when it is loaded; its shapes are not the model's own.
+    """
+
+    adapts: ClassVar[bool] = False
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, {"update": dense(shapes)})
@@ -84,6 +121,8 @@ class SendsUpdate(Strict):
 
 class LowRank(SendsUpdate):
     """The options of LoRA: W x becomes W x + (alpha / rank) · B A x."""
+
+    adapts: ClassVar[bool] = True
 
     rank: int = Field(default=8, ge=1, le=MAX_WIDTH, description="Rows of A and columns of B")
     alpha: float = Field(

@@ -18,19 +18,23 @@ from ferret_core.protocol.wire import Array
 class Norms(NamedTuple):
     """``values``: fp64 (L,), the L2 norm of each part; ``sizes``: fp64 (L,), how many weights the part moves.
 
-    A size of 0 is that of a part that moves none, e.g. a control variate.
+    A size of 0 is that of a part that moves none, e.g. a control variate. ``noise``: fp64 (L,), the L2 norm of what in
+    it is the error of random directions; 0 where none are used.
     """
 
     values: Array
     sizes: Array
+    noise: Array
 
     @property
     def total(self) -> float:
         return float(np.sqrt(np.square(self.values).sum()))
 
     @classmethod
-    def of(cls, values: Iterable[float], sizes: Iterable[int]) -> Norms:
-        return cls(np.array(list(values), np.float64), np.array(list(sizes), np.float64))
+    def of(cls, values: Iterable[float], sizes: Iterable[int], noise: Iterable[float] | None = None) -> Norms:
+        lengths = np.array(list(values), np.float64)
+        errors = np.zeros_like(lengths) if noise is None else np.array(list(noise), np.float64)
+        return cls(lengths, np.array(list(sizes), np.float64), errors)
 
 
 def norm(vector: Array) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
@@ -19,6 +21,8 @@ class Adam(LocalConfig):
 
 class Config(SendsUpdate):
     """FedPrompt's options; the prompt is as long as FederatedScope-LLM's."""
+
+    adapts: ClassVar[bool] = True
 
     virtual_tokens: int = Field(default=20, ge=1, le=MAX_WIDTH, description="Length of the soft prompt m, in tokens")
     local: Adam = Adam()

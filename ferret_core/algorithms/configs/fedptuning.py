@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, ClassVar, Literal
+
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
@@ -20,6 +22,10 @@ class Adam(LocalConfig):
 class Config(SendsUpdate):
     """FedPTuning's options; the prompt is as long as FederatedScope-LLM's, the encoder as wide as PEFT's examples."""
 
+    adapts: ClassVar[bool] = True
+
     virtual_tokens: int = Field(default=20, ge=1, le=MAX_WIDTH, description="Length of the soft prompt m, in tokens")
-    hidden_size: int = Field(default=128, ge=1, le=MAX_WIDTH, description="Width of the prompt encoder e")
+    hidden_size: Annotated[int, Field(ge=1, le=MAX_WIDTH)] | Literal["model"] = Field(
+        default=128, description="Width of the prompt encoder e; model: that of the model, as published"
+    )
     local: Adam = Adam()

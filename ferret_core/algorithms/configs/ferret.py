@@ -16,14 +16,25 @@ from ferret_core.projection.allocation import FIXED, AllocationRule, split
 from ferret_core.projection.blocks import Block, BlockRule, cut
 from ferret_core.projection.budget import coordinates_within
 from ferret_core.projection.coordinates import Kind, decode, layouts
+from ferret_core.projection.noise import noise_share, relative_noise
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LocalConfig
+from ferret_core.training.length import expected_length
 
 DEFAULT_BYTES = 8192
+OPTIMIZER = "normalized"
+"""Its updates have the same length in a model of any size, and so has the noise that their projection adds."""
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {"basis": "T", "K": 4096, "allocation": "norm", "coordinates": "float16", "blocks": "grouped"}
+    "paper": {
+        "basis": "T",
+        "K": 4096,
+        "allocation": "norm",
+        "coordinates": "float16",
+        "blocks": "grouped",
+        "local": {"optimizer": "sgd"},
+    }
 }
 
 
@@ -31,7 +42,8 @@ class Config(Strict):
     """Ferret's options. The default sends 8 kB: some 60,000 one-bit coordinates."""
 
     preset: Literal["paper"] | None = Field(
-        default=None, description="paper: basis T, K = 4096 in fp16, allocation and blocks as there; others win over it"
+        default=None,
+        description="paper: basis T, K = 4096 in fp16, allocation, blocks and plain SGD as there; others win over it",
     )
     bytes_per_round: int | None = Field(
         default=None,
@@ -66,7 +78,14 @@ class Config(Strict):
         description="own: noise averages out; shared: coordinates add up; disjoint: one seed, other rows (basis H); "
         "the last two need uniform or fixed allocation",
     )
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(
+        default=LocalConfig(optimizer=OPTIMIZER), description="Local training; its optimizer is normalized unless given"
+    )
+
+    guard: bool = Field(
+        default=True,
+        description="Refuse to go on where the noise of the projection would be more than half of the weights",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -75,7 +94,12 @@ class Config(Strict):
         if not isinstance(options, Mapping):
             return options
         given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
-        filled = {**PRESETS.get(str(given.get("preset")), {}), **given}
+        preset = PRESETS.get(str(given.get("preset")), {})
+        filled = {**preset, **given}
+        local = given.get("local", {})
+        if isinstance(local, Mapping):
+            chosen = preset.get("local", {"optimizer": OPTIMIZER})
+            filled["local"] = {**chosen, **cast(Mapping[str, Any], local)}
         if "bytes_per_round" in given and "K" not in given:
             filled.pop("K", None)
         return filled if "K" in filled else {"bytes_per_round": DEFAULT_BYTES, **filled}
@@ -117,7 +141,25 @@ class Config(Strict):
             norm(gamma) * (1 if block.whole else column_length(self.basis, block.size, len(gamma)))
             for block, gamma in zip(blocks, gammas, strict=True)
         ]
-        return Norms.of(values, [block.size for block in blocks])
+        noise = [
+            value * math.sqrt(0 if block.whole else noise_share(self.basis, self.coordinates, block.size, count))
+            for value, block, count in zip(values, blocks, K, strict=True)
+        ]
+        return Norms.of(values, [block.size for block in blocks], noise)
+
+    def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
+        """Those of a contribution that nothing is known of: every weight is taken to move alike."""
+        blocks = self.cut(shapes)
+        d = sum(block.size for block in blocks)
+        length = expected_length(self.local, d, examples)
+        moved = [length * math.sqrt(block.size / d) for block in blocks]
+        errors = [
+            0 if block.whole else relative_noise(self.basis, self.coordinates, block.size, count)
+            for block, count in zip(blocks, self.allocate(moved, blocks), strict=True)
+        ]
+        values = [each * math.sqrt(1 + error) for each, error in zip(moved, errors, strict=True)]
+        noise = [each * math.sqrt(error) for each, error in zip(moved, errors, strict=True)]
+        return Norms.of(values, [block.size for block in blocks], noise)
 
     @property
     def comparable(self) -> bool:

@@ -1,11 +1,11 @@
-"""PowerSGD's options, and what its participants send: two factors for each matrix, and small tensors whole."""
+"""PowerSGD's options, and what its participants send: one factor of each matrix, and small tensors whole."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, pairwise, starmap
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,15 @@ from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LocalConfig
 
+Side = Literal["P", "Q"]
+"""A matrix's factor: P has a row for each of its rows, Q one for each of its columns."""
+OTHER: Mapping[Side, Side] = {"P": "Q", "Q": "P"}
+
+
+def sent_in(round_number: int) -> Side:
+    """The side that participants send in a round; the other one they share."""
+    return "P" if round_number % 2 else "Q"
+
 
 class Config(Strict):
     """PowerSGD's options."""
@@ -27,34 +36,30 @@ class Config(Strict):
     local: LocalConfig = LocalConfig()
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_layouts(contribution.arrays, self.layouts(shapes))
+        check_layouts(contribution.arrays, self.layouts(shapes, sent_in(task.round)))
 
     def size(self, shapes: Shapes) -> Size:
-        return size_of(self.layouts(shapes))
+        """That of the longer side."""
+        return max(size_of(self.layouts(shapes, side)) for side in OTHER)
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """One for each tensor. P's columns have length 1 and Q starts the next round: neither may grow unseen."""
+        """One for each tensor. The shared factor's columns are orthonormal: the product is as long as what is sent."""
         arrays, tensors = contribution.arrays, matrices(shapes, self.rank)
+        side = sent_in(contribution.meta.round)
         values = [
-            max(norm(arrays["P"][tensor.P]) / math.sqrt(tensor.rank), 1) * norm(arrays["Q"][tensor.Q])
-            if tensor.rank
-            else norm(arrays["whole"][tensor.whole])
+            norm(arrays[side][tensor.factors[side]] if tensor.rank else arrays["whole"][tensor.whole])
             for tensor in tensors
         ]
         return Norms.of(values, [tensor.rows * tensor.columns for tensor in tensors])
 
     @property
     def comparable(self) -> bool:
-        return False
+        return True
 
-    def layouts(self, shapes: Shapes) -> dict[str, Layout]:
-        """The arrays that are sent for parameters of these shapes."""
+    def layouts(self, shapes: Shapes, side: Side) -> dict[str, Layout]:
+        """The arrays in which ``side`` is sent for parameters of these shapes."""
         tensors = matrices(shapes, self.rank)
-        lengths = {
-            "P": sum(tensor.rows * tensor.rank for tensor in tensors),
-            "Q": sum(tensor.columns * tensor.rank for tensor in tensors),
-            "whole": sum(tensor.columns for tensor in tensors if tensor.rank == 0),
-        }
+        lengths = {side: tensors[-1].factors[side].stop, "whole": tensors[-1].whole.stop}
         return {name: Layout(np.dtype(np.float32), (length,)) for name, length in lengths.items()}
 
 
@@ -65,8 +70,7 @@ class Matrix(NamedTuple):
     columns: int
     rank: int
     elements: slice
-    P: slice
-    Q: slice
+    factors: Mapping[Side, slice]
     whole: slice
 
 
@@ -80,7 +84,10 @@ def matrices(shapes: Shapes, rank: int) -> list[Matrix]:
         _places(0 if r else columns for _, columns, r in formats),
         strict=True,
     )
-    return [Matrix(*format_, *there) for format_, there in zip(formats, places, strict=True)]
+    return [
+        Matrix(*format_, elements, {"P": left, "Q": right}, whole)
+        for format_, (elements, left, right, whole) in zip(formats, places, strict=True)
+    ]
 
 
 def _places(lengths: Iterable[int]) -> Iterator[slice]:

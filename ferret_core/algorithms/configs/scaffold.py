@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ferret_core.algorithms.configs._base import Size, check_layouts, dense, size_of
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
 from ferret_core.models.shapes import Shapes
@@ -29,7 +27,7 @@ class Config(Strict):
         """Those of the update, then those of the control variate's change, as what a step of it moves."""
         update, control = (dense_norms(contribution.arrays[name], shapes) for name in SENT)
         steps = self.local.learning_rate * control.values
-        return Norms(np.concatenate([update.values, steps]), np.concatenate([update.sizes, 0 * control.sizes]))
+        return Norms.of([*update.values, *steps], [*update.sizes, *(0 * control.sizes)])
 
     @property
     def comparable(self) -> bool:

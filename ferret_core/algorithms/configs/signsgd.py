@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, cast
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import BITS, Size, check_bits, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms
@@ -24,8 +25,37 @@ class Config(Strict):
         default="mean",
         description="How far a vote moves a weight at rate 1: the mean |update| of its tensor, or a fixed step",
     )
-    error_feedback: bool = Field(default=False, description="Keep what a sign and its scale leave of the update")
+    aggregation: Literal["vote", "mean"] | None = Field(
+        default=None,
+        description="vote: the majority's sign at the mean scale; mean: of every participant's own signs and scales. "
+        "vote where nothing is said, mean with error_feedback",
+    )
+    error_feedback: bool = Field(
+        default=False,
+        description="EF-signSGD: keep what a sign and its scale leave of the update; needs aggregation = 'mean'",
+        json_schema_extra={"excludes": ["aggregation"]},
+    )
     local: LocalConfig = LocalConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, options: Any) -> Any:
+        """Writes the aggregation out, so that a stored specification says what was run."""
+        if not isinstance(options, Mapping):
+            return options
+        given = cast(Mapping[str, Any], options)
+        if given.get("aggregation") is not None:
+            return given
+        return {**given, "aggregation": "mean" if given.get("error_feedback") is True else "vote"}
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.error_feedback and self.aggregation == "vote":
+            raise ValueError(
+                "error_feedback = true and aggregation = 'vote' exclude each other: what a vote discards would be in "
+                "nobody's memory; use aggregation = 'mean', or error_feedback = false"
+            )
+        return self
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         arrays = contribution.arrays

@@ -43,7 +43,7 @@ def test_the_document_the_table_and_the_picture_of_one_partition(
     found = json.loads(done.stdout)
     assert (found["dataset"], found["partition"], found["clients"], found["examples"]) == ("jsonl", "dirichlet", 5, 20)
     assert found["labels"] == {"a": 7, "b": 7, "c": 6}
-    assert sum(found["test_labels"].values()) == 40
+    assert sum(found["held_out_labels"].values()) == 40
     assert found["truncated"] == 1
     assert found["per_client"]["truncated"] == {"min": 0, "median": 0, "max": 1}
     assert found["tokens"] > 20 * 40

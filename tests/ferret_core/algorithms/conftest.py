@@ -21,6 +21,7 @@ from ferret_core.training.local import LocalMetrics
 TASK = RoundTask(
     experiment="simulation",
     round=1,
+    rounds=1,
     participant="client-1",
     base_digest="0" * 64,
     data_seed=1,

@@ -25,6 +25,12 @@ def test_embeddings_and_encoder_are_sent(toy_spec: SpecFactory) -> None:
     assert 0 < result.rounds[1].bytes_up / 3 - 4 * count < 1500
 
 
+def test_as_published_the_encoder_is_as_wide_as_the_model(toy_spec: SpecFactory) -> None:
+    replica = replica_of(toy_spec("fedptuning", options={"virtual_tokens": 7, "hidden_size": "model"}))
+    count = sum(parameter.numel() for parameter in trainable(replica.model).values())
+    assert count == 7 * 32 + 3 * (32 * 32 + 32)
+
+
 def test_embeddings_begin_with_variance_one(toy_spec: SpecFactory) -> None:
     (embeddings,) = (
         weight for name, weight in trainable(replica_of(toy_spec("fedptuning")).model).items() if "embed" in name

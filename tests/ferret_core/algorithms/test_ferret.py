@@ -278,6 +278,9 @@ def test_the_stored_specification_says_what_a_preset_and_a_default_mean(toy_spec
     assert resolved(preset="paper", basis="G").items() >= (paper | {"basis": "G"}).items()
     by_bytes = resolved(preset="paper", bytes_per_round=9000)
     assert (by_bytes["K"], by_bytes["bytes_per_round"], by_bytes["basis"]) == (None, 9000, "T")
+    rate = {"learning_rate": 3e-4}
+    assert resolved(preset="paper", local=rate)["local"].items() >= (rate | {"optimizer": "sgd", "momentum": 0}).items()
+    assert resolved(preset="paper", local=rate | {"optimizer": "adam"})["local"]["optimizer"] == "adam"
     assert resolved().items() >= {"K": None, "bytes_per_round": 8192, "preset": None}.items()
     assert resolved(K=5).items() >= {"K": 5, "bytes_per_round": None}.items()
 
@@ -364,7 +367,9 @@ def test_a_model_in_half_precision_moves_by_steps_far_below_its_resolution(
     toy_spec: SpecFactory, algorithm: str
 ) -> None:
     """A step of 1/1000 of a unit in the last place moves one weight in a thousand, and the mean as it should."""
-    spec = toy_spec(algorithm, options={"local": {"learning_rate": 1e-6, "steps": 1, "batch_size": 4}})
+    spec = toy_spec(
+        algorithm, options={"local": {"optimizer": "adam", "learning_rate": 1e-6, "steps": 1, "batch_size": 4}}
+    )
     replica = replica_of(kept_in("bfloat16", spec))
     before = weights(replica.model)
     result = replica.algorithm.aggregate(replica.state, alike(contributions(replica)))
@@ -404,6 +409,7 @@ def test_a_heavier_participant_counts_for_more(toy_spec: SpecFactory, seeds: str
 TASK = RoundTask(
     experiment="simulation",
     round=1,
+    rounds=1,
     participant="client-1",
     base_digest="0" * 64,
     data_seed=1,

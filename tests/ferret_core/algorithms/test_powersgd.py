@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,110 +28,184 @@ def low_rank(rows: int, columns: int, rank: int, seed: int = 0) -> Array:
     return (draws.standard_normal((rows, rank)) @ draws.standard_normal((rank, columns))).astype(np.float32)
 
 
-def test_an_update_of_that_rank_arrives_exactly(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((30, 20), (4, 5, 6), (9,)), algorithm_of(3)
-    state = algorithm.init_state(model, 0)
-    update = np.concatenate([low_rank(30, 20, 3).ravel(), low_rank(4, 30, 2).ravel(), np.arange(9, dtype=np.float32)])
-    contribution = lab.participate(algorithm, model, state, update)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
-    np.testing.assert_allclose(moved, update, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(contribution.memory["error"], 0, atol=2e-5)
+class Federation:
+    """Participants with updates of their own, round after round; what each did not send stays with it."""
+
+    def __init__(self, lab: Any, model: Any, algorithm: powersgd.Algorithm, count: int) -> None:
+        self.lab, self.model, self.algorithm = lab, model, algorithm
+        self.state = algorithm.init_state(model, 0)
+        self.memories: list[Any] = [{}] * count
+        self.round = 0
+
+    def go(self, updates: Sequence[Array], weights: Sequence[float] | None = None) -> Array:
+        """What a round of these updates moves the model by."""
+        self.round += 1
+        parts = [
+            self.lab.participate(self.algorithm, self.model, self.state, update, memory, round=self.round)
+            for update, memory in zip(updates, self.memories, strict=True)
+        ]
+        self.memories = [part.memory for part in parts]
+        self.sent = [part.contribution for part in parts]
+        received = map(Weighted, weights or [1.0] * len(parts), self.sent)
+        moved, self.state = self.lab.update(self.algorithm, self.model, self.state, *received)
+        return moved
+
+    @property
+    def kept(self) -> Array:
+        """The mean of the participants' memories."""
+        return np.mean([memory["error"] for memory in self.memories], axis=0)
 
 
-def test_nothing_is_lost_sent_and_kept_are_what_there_was(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
-    model, algorithm = weights((30, 20), (17,)), algorithm_of(2)
-    state, update, memory = algorithm.init_state(model, 0), draw(617, 1), {"error": draw(617, 2)}
-    contribution = lab.participate(algorithm, model, state, update, memory)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
-    np.testing.assert_allclose(moved + contribution.memory["error"], update + memory["error"], rtol=0, atol=1e-5)
-    assert np.abs(contribution.memory["error"][:600]).max() > 0.1
-    assert not contribution.memory["error"][600:].any()
+@pytest.fixture
+def federation(lab: Any, weights: Any) -> Callable[..., Federation]:
+    def make(*tensors: tuple[int, ...], rank: int, count: int = 3) -> Federation:
+        return Federation(lab, weights(*tensors), algorithm_of(rank), count)
+
+    return make
 
 
-def test_the_warm_start_finds_the_best_approximation_in_a_few_rounds(lab: Any, weights: Any) -> None:
-    """Power iteration on one matrix: the error falls to that of the singular value decomposition."""
-    model, algorithm = weights((40, 30)), algorithm_of(2)
-    state, matrix = algorithm.init_state(model, 0), np.random.default_rng(0).standard_normal((40, 30))
-    matrix = (matrix + 4 * low_rank(40, 30, 2)).astype(np.float32)
-    best = np.sqrt((np.linalg.svd(matrix, compute_uv=False)[2:] ** 2).sum())
-    errors = []
-    for _ in range(5):
-        item = lab.participate(algorithm, model, state, matrix.ravel())
-        errors.append(np.linalg.norm(item.memory["error"]))
-        _, state = lab.update(algorithm, model, state, Weighted(1.0, item.contribution))
+def test_what_is_applied_has_rank_r_for_any_number_of_participants(federation: Any, draw: Callable[..., Array]) -> None:
+    """Three participants with different data, in rounds of either side."""
+    run = federation((30, 20), rank=2)
+    for n in range(4):
+        moved = run.go([draw(600, 10 * n + seed) for seed in range(3)])
+        assert np.linalg.matrix_rank(moved.reshape(30, 20), tol=1e-4) == 2
+
+
+def test_rounds_take_turns_between_the_sides_and_send_one_factor(federation: Any, draw: Callable[..., Array]) -> None:
+    run = federation((30, 20), (5,), rank=2)
+    for expected in ({"P": (60,), "whole": (5,)}, {"Q": (40,), "whole": (5,)}, {"P": (60,), "whole": (5,)}):
+        run.go([draw(605, seed) for seed in range(3)])
+        assert {name: array.shape for name, array in run.sent[0].arrays.items()} == expected
+
+
+def test_nothing_is_lost_applied_and_kept_are_what_there_was(federation: Any, draw: Callable[..., Array]) -> None:
+    run, total = federation((30, 20), (17,), rank=2), np.zeros(617, np.float32)
+    for n in range(5):
+        updates = [draw(617, 10 * n + seed) for seed in range(3)]
+        total += np.mean(updates, axis=0)
+        total -= run.go(updates)
+        np.testing.assert_allclose(total, run.kept, rtol=0, atol=2e-5)
+    assert np.abs(run.kept[:600]).max() > 0.1
+    assert not run.kept[600:].any()
+
+
+def test_error_feedback_makes_the_sum_follow_the_uncompressed_one(federation: Any, draw: Callable[..., Array]) -> None:
+    """Participants pull to different sides all the time; what each keeps stays bounded while the sum grows."""
+    run, own = federation((30, 20), rank=4), [draw(600, seed) for seed in range(3)]
+    mean, total = np.mean(own, axis=0), np.zeros(600, np.float32)
+    for _ in range(60):
+        total += run.go(own)
+    assert np.linalg.norm(total - 60 * mean) < 0.15 * np.linalg.norm(60 * mean)
+
+
+def test_alternating_sides_find_the_best_approximation_of_the_mean(federation: Any) -> None:
+    """Power iteration on the participants' mean, which none of them has: the error falls to that of the SVD."""
+    common = 4 * low_rank(40, 30, 2)
+    own = [common + np.random.default_rng(seed).standard_normal((40, 30)).astype(np.float32) for seed in range(3)]
+    mean = np.mean(own, axis=0)
+    best = np.sqrt((np.linalg.svd(mean, compute_uv=False)[2:] ** 2).sum())
+    run, errors = federation((40, 30), rank=2), []
+    for _ in range(8):
+        run.memories = [{}] * 3
+        errors.append(np.linalg.norm(run.go([update.ravel() for update in own]) - mean.ravel()))
     assert errors[0] > 1.05 * best
     assert errors[-1] < 1.0001 * best
 
 
-def test_the_server_adds_up_the_participants_own_approximations_by_weight(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((12, 10), (3,)), algorithm_of(1)
-    state = algorithm.init_state(model, 0)
+def test_shared_factors_are_orthonormal_whatever_was_sent(federation: Any) -> None:
+    """Also where updates have fewer directions than columns, or none: a lost direction would not come back."""
+    run = federation((30, 20), rank=3)
+    for update in (low_rank(30, 20, 1), low_rank(30, 20, 1), np.zeros((30, 20), np.float32), low_rank(30, 20, 3)):
+        run.go([update.ravel()] * 3)
+        (shared,) = (run.state[side].reshape(-1, 3).astype(np.float64) for side in "PQ" if side in run.state)
+        np.testing.assert_allclose(shared.T @ shared, np.eye(3), rtol=0, atol=1e-6)
+    moved = sum(run.go([np.zeros(600, np.float32)] * 3) for _ in range(12))
+    assert np.linalg.norm(run.kept) < 1e-3 * np.linalg.norm(moved), "what was not sent once is sent later"
+
+
+def test_a_heavier_participant_counts_for_more(federation: Any) -> None:
+    run = federation((12, 10), (3,), rank=1, count=2)
     updates = [np.concatenate([low_rank(12, 10, 1, seed).ravel(), np.full(3, seed, np.float32)]) for seed in (1, 2)]
-    sent = [lab.participate(algorithm, model, state, update).contribution for update in updates]
-    moved, after = lab.update(algorithm, model, state, Weighted(1.0, sent[0]), Weighted(3.0, sent[1]))
-    np.testing.assert_allclose(moved, (updates[0] + 3 * updates[1]) / 4, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(after["Q"], (sent[0].arrays["Q"] + 3 * sent[1].arrays["Q"]) / 4, rtol=0, atol=1e-5)
+    moved = run.go(updates, weights=[1.0, 3.0])
+    P = (run.sent[0].arrays["P"] + 3 * run.sent[1].arrays["P"]) / 4
+    Q = run.algorithm.init_state(run.model, 0)["Q"]
+    np.testing.assert_allclose(moved[:120], np.outer(P, Q).ravel(), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(moved[120:], np.full(3, 1.75), rtol=0, atol=1e-6)
 
 
-def test_like_updates_do_not_cancel_in_the_next_start(lab: Any, weights: Any) -> None:
+def test_who_sits_rounds_out_sends_later_what_it_kept(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
+    """A memory from a round of one side, used in a round of the same or the other."""
     model, algorithm = weights((30, 20)), algorithm_of(2)
-    state, common = algorithm.init_state(model, 0), low_rank(30, 20, 2)
-    sent = [
-        lab.participate(algorithm, model, state, (common + 0.01 * low_rank(30, 20, 9, seed)).ravel()).contribution
-        for seed in (5, 6, 7)
-    ]
-    _, after = lab.update(algorithm, model, state, *(Weighted(1.0, contribution) for contribution in sent))
-    assert np.linalg.norm(after["Q"]) > 0.95 * np.linalg.norm(sent[0].arrays["Q"])
+    state, memory = algorithm.init_state(model, 0), {"error": draw(600, 9)}
+    for n in (1, 2, 3, 4):
+        others = lab.participate(algorithm, model, state, draw(600, n), round=n).contribution
+        if n not in (2, 3):
+            part = lab.participate(algorithm, model, state, draw(600, 20 + n), memory, round=n)
+            moved, _ = lab.update(algorithm, model, state, Weighted(1.0, part.contribution))
+            sum_of = draw(600, 20 + n) + memory["error"]
+            np.testing.assert_allclose(moved + part.memory["error"], sum_of, rtol=0, atol=1e-5)
+            memory = part.memory
+        _, state = lab.update(algorithm, model, state, Weighted(1.0, others))
 
 
-def test_an_update_of_nothing_is_sent_as_nothing(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((12, 10)), algorithm_of(2)
-    item = lab.participate(algorithm, model, algorithm.init_state(model, 0), np.zeros(120, np.float32))
-    assert not item.contribution.arrays["Q"].any()
-    assert not item.memory["error"].any()
+def test_a_round_that_is_attempted_again_gives_the_same(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
+    model, algorithm = weights((30, 20)), algorithm_of(2)
+    state = algorithm.init_state(model, 0)
+    first, again = (lab.participate(algorithm, model, state, draw(600), seed=seed) for seed in (9, 10))
+    np.testing.assert_array_equal(first.contribution.arrays["P"], again.contribution.arrays["P"])
+
+
+def test_an_update_of_nothing_is_sent_as_nothing(federation: Any) -> None:
+    run = federation((12, 10), rank=2)
+    assert not run.go([np.zeros(120, np.float32)] * 3).any()
+    assert not run.sent[0].arrays["P"].any()
+    assert not run.kept.any()
 
 
 def test_a_matrix_smaller_than_its_factors_is_sent_whole(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     model, algorithm = weights((6, 6), (20, 30)), algorithm_of(3)
     item = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(636))
-    assert {name: array.shape for name, array in item.contribution.arrays.items()} == {
-        "P": (60,),
-        "Q": (90,),
-        "whole": (36,),
-    }
+    assert {name: array.shape for name, array in item.contribution.arrays.items()} == {"P": (60,), "whole": (36,)}
 
 
 def test_replicas_agree_to_the_bit_for_any_number_of_threads(
     lab: Any, weights: Any, draw: Callable[..., Array]
 ) -> None:
-    model, algorithm = weights((300, 200)), algorithm_of(3)
-    state = algorithm.init_state(model, 0)
+    """On the weights and on the factors that start the next round."""
+    algorithm = algorithm_of(3)
+    state = algorithm.init_state(weights((300, 200)), 0)
     received = [
-        Weighted(1.0, lab.participate(algorithm, model, state, draw(60_000, seed)).contribution) for seed in (1, 2)
+        Weighted(1.0, lab.participate(algorithm, weights((300, 200)), state, draw(60_000, seed)).contribution)
+        for seed in (1, 2, 3)
     ]
     results, threads = [], torch.get_num_threads()
     try:
         for count in (1, 4):
             torch.set_num_threads(count)
             fresh = weights((300, 200))
-            lab.fold(algorithm, fresh, state, *received)
-            results.append(fresh.flat)
+            after = lab.fold(algorithm, fresh, state, *received)
+            results.append(np.concatenate([fresh.flat, after["P"]]))
     finally:
         torch.set_num_threads(threads)
     np.testing.assert_array_equal(*results)
 
 
-def test_bytes_are_rank_times_rows_and_columns(toy_spec: SpecFactory) -> None:
+def test_bytes_are_rank_times_rows_or_columns_up_and_down(toy_spec: SpecFactory) -> None:
     """Both layers' seven matrices and the embedding, at rank 2; five norm vectors whole."""
-    matrices = [(32, 32), (16, 32), (16, 32), (32, 32), (64, 32), (64, 32), (32, 64)]
-    numbers = 2 * (2 * sum(map(sum, matrices)) + (384 + 32)) + 5 * 32
-    each = simulate(toy_spec("powersgd", options={"rank": 2}, rounds=1)).rounds[1].bytes_up / 3
-    assert 0 <= each - 4 * numbers <= METADATA
+    matrices = [(32, 32), (16, 32), (16, 32), (32, 32), (64, 32), (64, 32), (32, 64)] * 2 + [(384, 32)]
+    rows, columns = (2 * sum(sizes) + 5 * 32 for sizes in zip(*matrices, strict=True))
+    rounds = simulate(toy_spec("powersgd", options={"rank": 2}, rounds=3)).rounds
+    for done, up, down in zip(rounds[2:], (columns, rows), (rows, columns), strict=True):
+        assert 0 <= done.bytes_up / 3 - 4 * up <= METADATA
+        assert 0 <= done.bytes_down / 3 - 4 * down <= METADATA
 
 
-def test_factors_of_another_rank_are_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
+def test_factors_of_another_rank_or_side_are_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     model, algorithm = weights((30, 20)), algorithm_of(2)
     item: Contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(600)).contribution
-    with pytest.raises(FerretError, match=r"expected float32 \(90,\)") as caught:
-        algorithm_of(3).config.check(item, lab.task, shapes(model))
-    assert caught.value.code == "contribution.malformed"
+    later = lab.task.model_copy(update={"round": 2})
+    for rank, task, says in [(3, lab.task, r"expected float32 \(90,\)"), (2, later, "expected exactly Q, whole")]:
+        with pytest.raises(FerretError, match=says) as caught:
+            algorithm_of(rank).config.check(item, task, shapes(model))
+        assert caught.value.code == "contribution.malformed"

@@ -227,3 +227,20 @@ def test_wrong_options_are_refused(options: dict[str, object]) -> None:
 def test_defaults_are_the_papers() -> None:
     config = LocalConfig()
     assert (config.steps, config.batch_size, config.accumulation, config.learning_rate) == (10, 1, 4, 1e-4)
+
+
+def test_by_sequences_a_step_is_that_of_the_mean_of_their_own_means(tiny_model: LlamaForCausalLM) -> None:
+    """By hand, one sequence at a time; the sequences' answers have 2 to 12 tokens, so that it matters."""
+    by_hand = copy.deepcopy(tiny_model)
+    optimizer = torch.optim.SGD(by_hand.parameters(), 0.05)
+    for batch in islice(SHARD.batches(4, 5), 3):
+        optimizer.zero_grad()
+        means = [
+            by_hand(**{name: values[row : row + 1] for name, values in batch._asdict().items()}).loss
+            for row in range(4)
+        ]
+        torch.stack(means).mean().backward()
+        optimizer.step()
+    moved = trained(tiny_model, batch_size=2, accumulation=2, loss="sequences")
+    torch.testing.assert_close(moved, weights(by_hand), rtol=0, atol=2e-6)
+    assert not torch.equal(moved, trained(tiny_model, batch_size=2, accumulation=2))

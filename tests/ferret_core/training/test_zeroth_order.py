@@ -83,6 +83,24 @@ def test_a_slope_is_the_derivative_along_its_direction(tiny_model: LlamaForCausa
     assert found.slopes.tolist() == pytest.approx(expected, abs=5e-3)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slope_looks_to_both_sides(tiny_model: LlamaForCausalLM, seed: int) -> None:
+    """So wide a step that a difference to one side would be another number."""
+    epsilon, z = 0.1, direction(tiny_model, seed)
+
+    def loss(step: float) -> float:
+        moved = copy.deepcopy(tiny_model)
+        nn.utils.vector_to_parameters(weights(moved) + step * z, trainable(moved).values())
+        found = response_loss(moved, next(SHARD.batches(6, 5)))
+        return found.nll.item() / found.tokens
+
+    above, here, below = (loss(step) for step in (epsilon, 0, -epsilon))
+    central, forward, backward = (above - below) / 2, above - here, here - below
+    (found,) = run(tiny_model, seed, steps=1, batch_size=6, epsilon=epsilon).slopes
+    assert found == pytest.approx(central / epsilon, abs=2e-3)
+    assert min(abs(forward - central), abs(backward - central)) / epsilon > 0.02
+
+
 def test_a_step_goes_down_the_mean_of_its_directions(tiny_model: LlamaForCausalLM) -> None:
     start = weights(tiny_model)
     slopes = run(tiny_model, 7, steps=1, perturbations=2, learning_rate=0.01).slopes

@@ -939,6 +939,9 @@ export interface components {
         /**
          * EvaluationSpec
          * @description What is measured on the held-out examples of the dataset after a round.
+         *
+         *     Settings are chosen on the validation split, for which the test examples are not even read; results are read from
+         *     the test split. Examples of the validation split are trained on where the test split is evaluated.
          */
         EvaluationSpec: {
             /**
@@ -977,6 +980,19 @@ export interface components {
              * @default 64
              */
             max_new_tokens: number;
+            /**
+             * Split
+             * @description test: the dataset's held-out examples; validation: training examples set aside to choose settings
+             * @default test
+             * @enum {string}
+             */
+            split: "test" | "validation";
+            /**
+             * Validation
+             * @description Share of the training examples, or of their labels, that split = validation sets aside
+             * @default 0.1
+             */
+            validation: number;
         };
         /**
          * Event
@@ -1161,7 +1177,9 @@ export interface components {
              *       "every": 1,
              *       "examples": 256,
              *       "generate": 64,
-             *       "max_new_tokens": 64
+             *       "max_new_tokens": 64,
+             *       "split": "test",
+             *       "validation": 0.1
              *     }
              */
             evaluation: components["schemas"]["EvaluationSpec"];
@@ -1175,6 +1193,12 @@ export interface components {
              *     }
              */
             partition: components["schemas"]["Choice"];
+            /**
+             * @default {
+             *       "template": "paper"
+             *     }
+             */
+            prompt: components["schemas"]["PromptSpec"];
             /**
              * @default {
              *       "agree": 0.1,
@@ -1610,6 +1634,24 @@ export interface components {
             type: string;
         };
         /**
+         * PromptSpec
+         * @description How an example becomes tokens, in training and in evaluation alike.
+         */
+        PromptSpec: {
+            /**
+             * Max Tokens
+             * @description Longest sequence, prompt and answer, in tokens; the model's context if unset, 1024 as published
+             */
+            max_tokens?: number | null;
+            /**
+             * Template
+             * @description paper: as printed there; alpaca, dolly: with line breaks, as published codes do
+             * @default paper
+             * @enum {string}
+             */
+            template: "paper" | "alpaca" | "dolly";
+        };
+        /**
          * Readiness
          * @description Whether the service is ready, and the state of each part.
          */
@@ -1853,7 +1895,8 @@ export interface components {
          *
          *     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
          *     by all participants of the round, ``rank`` is its place among them in the order of their names, ``population`` the
-         *     number of those they were sampled from. All are derived by the service: clients never choose seeds.
+         *     number of those they were sampled from, ``rounds`` how many rounds the experiment has, which schedules follow. All
+         *     are derived by the service: clients never choose seeds.
          */
         RoundTask: {
             /**
@@ -1878,6 +1921,8 @@ export interface components {
             round: number;
             /** Round Seed */
             round_seed: number;
+            /** Rounds */
+            rounds: number;
             /** Seed */
             seed: number;
         };

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from ferret_bench.paper.reruns import places, settings, studies
+from ferret_bench.paper.reruns import places, recorded, settings, studies, tuning
 from ferret_bench.paper.reruns.grid import Asked, grid
 from ferret_bench.paper.reruns.rerun import Runner, finish, open_cells, write_all
 from ferret_bench.paper.reruns.results import Results, collect, csv_rows, lines, printed
@@ -20,12 +20,13 @@ from ferret_bench.paper.reruns.shapes import model_of
 from ferret_bench.paper.reruns.store import Store
 from ferret_bench.paper.reruns.studies import Kind
 from ferret_bench.paper.reruns.study import Study
-from ferret_cli.files import writable
+from ferret_cli.files import writable, write
 from ferret_cli.output import emit, say
 from ferret_core.protocol.errors import Exit, FerretError
 from ferret_sdk.transport import is_loopback
 
 HOME = ".ferret"
+CHOSEN = "chosen.toml"
 
 
 class Where(NamedTuple):
@@ -98,6 +99,44 @@ def rerun(
     if failures := results.failures():
         say(f"{len(failures)} of {len(cells.cells)} runs failed; --retry runs them again")
         raise typer.Exit(Exit.FAILURE)
+
+
+def tune(
+    kind: Kind, name: str, out: Path, asked: Asked, over: Over, *, seeds: int, shapes: Sequence[str], json: bool
+) -> None:
+    """Runs every candidate for every row on the validation split, in this process, and writes what was chosen."""
+    study = studies.study(kind, name)
+    folder = writable(out, "--out")
+    known = settings.read(over.file, over.assignments, study, absolute_paths=True)
+    searched = tuning.search(study, known, _with_models(asked, shapes, folder), seeds)
+    store = Store(folder)
+    waiting = [cell for cell in searched.cells if store.last(cell.key) is None]
+    with places.this_process((folder / HOME).resolve()) as run:
+        finish(waiting, len(searched.cells), store, run)
+    found = tuning.trials(searched, store)
+    file = write(folder / CHOSEN, tuning.settings_file(tuning.chosen(found)).encode())
+    if json:
+        emit({"chosen": file, "trials": [_trial(trial) for trial in found]})
+    else:
+        print(file)
+
+
+def rewrite(name: str, folder: Path, over: Over, *, json: bool) -> None:
+    """Writes the page of the runs that are recorded in ``folder`` again."""
+    study = studies.study(studies.kind_of(name), name)
+    known = settings.read(over.file, over.assignments, study, absolute_paths=False)
+    results = recorded.results(study, known, Store(folder))
+    written = write_all(
+        name, study, results, folder, f"ferret paper page {name} --out {folder.name}", "from runs.jsonl"
+    )
+    if json:
+        emit(_document(name, study, results, written))
+    else:
+        print(written["page"])
+
+
+def _trial(trial: tuning.Trial) -> dict[str, Any]:
+    return {"row": trial.row.name, "dataset": trial.column.dataset, "candidate": trial.candidate, "loss": trial.loss}
 
 
 def _with_models(asked: Asked, shapes: Sequence[str], folder: Path) -> Asked:

@@ -32,6 +32,7 @@ class Asked:
     rows: Sequence[str] = ()
     datasets: Sequence[str] = ()
     seeds: int | None = None
+    first_seed: int = 1
     rounds: int | None = None
     examples: int | None = None
     generate: int | None = None
@@ -77,9 +78,18 @@ class Cell(NamedTuple):
             via=via,
             seconds=round(seconds, 3),
             machine=machine,
-            spec=self.spec.model_dump(mode="json"),
+            spec=_without_folders(self.spec),
             **ended,
         )
+
+
+def _without_folders(spec: ExperimentSpec) -> Tree:
+    """The specification with the names of its files alone: where they lie is this machine's."""
+    tree = spec.model_dump(mode="json")
+    for field, value in catalog.paths(spec):
+        section, _, option = field.partition(".")
+        tree[section][option] = Path(value).name
+    return tree
 
 
 class Grid(NamedTuple):
@@ -96,9 +106,7 @@ def grid(study: Study, settings: Settings, asked: Asked) -> Grid:
 
     Raises ``spec.invalid`` about the first row whose specification is wrong, ``request.invalid`` if nothing is left.
     """
-    rows = _rows(study, settings, asked)
-    if len({row.family for row in rows}) == 1:
-        rows = [row._replace(label=row.variant.label) if row.variant else row for row in rows]
+    rows = shortly(_rows(study, settings, asked))
     names = _known(asked.datasets or study.datasets, settings.datasets, "--datasets")
     columns = [
         Column(name, settings.datasets[name]["label"], label, source)
@@ -109,7 +117,7 @@ def grid(study: Study, settings: Settings, asked: Asked) -> Grid:
     skipped = sorted({lacking for _, _, tree in trees if (lacking := _lacks(tree))})
     cells = [
         _cell(row, column, seed, tree)
-        for seed in range(1, (asked.seeds or study.seeds) + 1)
+        for seed in range(asked.first_seed, asked.first_seed + (asked.seeds or study.seeds))
         for row, column, tree in trees
         if not _lacks(tree)
     ]
@@ -149,6 +157,19 @@ def _rows(study: Study, settings: Settings, asked: Asked) -> list[Row]:
     known = families | {row.name: [row] for rows in families.values() for row in rows}
     names = list(families) if asked.rows == (ALL,) else _known(asked.rows or study.rows, known, "--algorithms")
     return list({row.name: row for name in names for row in known[name]}.values())
+
+
+def rows_of(study: Study, settings: Settings) -> list[Row]:
+    """Every row there is, in the order of the study and then of the file, each variant by itself."""
+    names = dict.fromkeys((*study.rows, *settings.families))
+    return [row for name in names for row in _variants(study, settings, name)]
+
+
+def shortly(rows: list[Row]) -> list[Row]:
+    """The rows; where all are variants of one, by what tells them apart alone."""
+    if len({row.family for row in rows}) != 1:
+        return rows
+    return [row._replace(label=row.variant.label) if row.variant else row for row in rows]
 
 
 def _variants(study: Study, settings: Settings, name: str) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ferret_bench.measure.machine import machine
 from ferret_bench.paper.reruns.grid import Cell
@@ -12,23 +13,57 @@ from ferret_cli.failure import of_exception
 from ferret_cli.output import say
 from ferret_cli.progress import HEADER
 from ferret_cli.simulation import line
+from ferret_core.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
-from ferret_core.simulate import RoundResult, SimulationResult, simulate
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica import Replica
+from ferret_core.simulate import RoundResult, SimulationResult, measured, simulate
 
 VIA = "simulate"
 
 
+class _Kept:
+    """What the next run would find again: the last run's data, as long to read and tokenise as a round, and the base
+    models' metrics, which take longer than a round where many examples are held out.
+    """
+
+    def __init__(self) -> None:
+        self._key: tuple[object, ...] = ()
+        self._data: FederatedData | None = None
+        self._base: dict[tuple[object, ...], dict[str, float]] = {}
+
+    def load(self, spec: ExperimentSpec, tokenizer: Any, context: int) -> FederatedData:
+        evaluation = spec.evaluation
+        key = (
+            *(spec.model.source, spec.prompt, spec.dataset, spec.partition, spec.participants, spec.seed, context),
+            *(evaluation.split, evaluation.validation),
+        )
+        if self._data is None or key != self._key:
+            self._key, self._data = key, FederatedData(spec, tokenizer, context)
+        return self._data
+
+    def measure(self, replica: Replica, data: FederatedData) -> dict[str, float]:
+        if replica.round:
+            return measured(replica, data)
+        spec = replica.spec
+        settings = (part.model_dump_json() for part in (spec.model, spec.prompt, spec.evaluation))
+        key = (replica.digest, *settings, tuple(data.held_out))
+        if key not in self._base:
+            self._base[key] = measured(replica, data)
+        return dict(self._base[key])
+
+
 def simulated(cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
     """Each cell with how it ended; a failure is recorded and the next one runs."""
-    here = machine()
+    here, kept = machine(), _Kept()
     for cell in cells:
         started = time.monotonic()
         say(f"{cell.title}\n{HEADER}")
-        ended = _run(cell)
+        ended = _run(cell, kept)
         yield cell, cell.record(VIA, time.monotonic() - started, here, **ended)
 
 
-def _run(cell: Cell) -> dict[str, object]:
+def _run(cell: Cell, kept: _Kept) -> dict[str, object]:
     done: list[RoundResult] = []
 
     def tell(result: RoundResult) -> None:
@@ -36,7 +71,7 @@ def _run(cell: Cell) -> dict[str, object]:
         say(str(line(result, cell.spec.rounds)))
 
     try:
-        result: SimulationResult = simulate(cell.spec, on_round=tell)
+        result: SimulationResult = simulate(cell.spec, on_round=tell, load=kept.load, measure=kept.measure)
     except Exception as error:
         raised = error if isinstance(error, FerretError) else of_exception(error)
         return {"rounds": [_round(ended) for ended in done], "error": raised.to_json()}

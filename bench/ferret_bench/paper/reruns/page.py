@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ferret_bench.paper.reruns import tables
+from ferret_bench.paper.reruns import tables, trials
 from ferret_bench.paper.reruns.grid import Cell
 from ferret_bench.paper.reruns.markdown import plain, table
 from ferret_bench.paper.reruns.results import Line, Printed, Results
 from ferret_bench.paper.reruns.study import Study
+from ferret_bench.paper.reruns.verdicts import verdicts
 from ferret_cli.output import size
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -23,7 +24,8 @@ PAPER = (
 
 @dataclass(frozen=True)
 class Page:
-    """``picture`` is the name of a file beside the page, None where the study has none."""
+    """``picture`` is the name of a file beside the page, None where the study has none. ``remarks`` is what a reader of
+    the figures wrote about them, in Markdown."""
 
     study: Study
     paper: Printed
@@ -32,6 +34,7 @@ class Page:
     picture: str | None
     command: str
     written: str
+    remarks: str = ""
 
     def markdown(self) -> str:
         return "\n\n".join(part for part in self._parts() if part) + "\n"
@@ -41,10 +44,12 @@ class Page:
         yield f"{self.paper.where}. {self.study.lead}"
         yield _alert(self.results)
         yield f"![{self.study.title}]({self.picture})" if self.picture else ""
+        yield f"## What it shows\n\n{self.remarks}" if self.remarks else ""
         yield from self._tables()
         yield "## The paper, and what differs"
         yield _list((*self.paper.says, *self.paper.notes))
         yield _failures(self.results)
+        yield from self._search()
         yield "## How it was run"
         yield _list(f"{plain(name)}: {plain(value)}" for name, value in _facts(self.results))
         yield f"```console\n{self.command}\n```"
@@ -55,7 +60,29 @@ class Page:
         titles = {column.dataset: column.title for column in self.results.grid.columns}
         for dataset, title in titles.items():
             yield f"## {title}"
-            yield tables.table([line for line in self.lines if line.dataset == dataset], self.study.quantities)
+            found = [line for line in self.lines if line.dataset == dataset]
+            if self.study.reference is None:
+                yield tables.table(found, self.study.quantities)
+            else:
+                yield from self._compared(dataset, found, self.study.reference)
+
+    def _compared(self, dataset: str, found: Sequence[Line], reference: str) -> Iterable[str]:
+        """Model by model, as figures of two models have nothing to do with each other."""
+        columns = [column for column in self.results.grid.columns if column.dataset == dataset]
+        for column in columns:
+            if len(columns) > 1:
+                yield f"### {column.model}"
+            lines = [line for line in found if line.model == column.model]
+            yield tables.compared(lines, self.study.quantities, reference)
+            score = next(quantity for quantity in self.study.quantities if quantity.better)
+            yield _list(verdicts(self.results, column, score, reference))
+
+    def _search(self) -> Iterable[str]:
+        for place in dict.fromkeys((run.dataset, run.model) for run in self.results.trials):
+            found = [run for run in self.results.trials if (run.dataset, run.model) == place]
+            titles = {column.dataset: column.title for column in self.results.grid.columns}
+            yield f"## The search on {titles.get(place[0], place[0])}, {place[1]}"
+            yield from trials.tables(self.results.grid.rows, found)
 
 
 def _alert(results: Results) -> str:

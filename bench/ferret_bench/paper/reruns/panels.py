@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ferret_bench.paper.look import Style
 from ferret_bench.paper.reruns.grid import Column
@@ -83,12 +83,13 @@ def _drawings(study: Study, results: Results) -> list[Drawing]:
 
 def _series(results: Results, panel: Panel) -> list[Series]:
     rows = results.grid.rows
-    if panel.x is None:
-        return [Series(row.label, [row], _style(number)) for number, row in enumerate(rows)]
+    if panel.x is None or not panel.joined:
+        styles = [_style(number) if panel.x is None else _marked(number) for number in range(len(rows))]
+        return [Series(row.label, [row], style) for row, style in zip(rows, styles, strict=True)]
     called = {row.family: row.called for row in rows}
     families = [(label, [row for row in rows if row.family == family]) for family, label in called.items()]
     return [
-        Series(label, of, _style(number)._replace(dash="-" if len(of) > 1 else ""))
+        Series(label, of, _style(number)._replace(dash="-") if len(of) > 1 else _marked(number))
         for number, (label, of) in enumerate(families)
     ]
 
@@ -97,6 +98,10 @@ def _style(number: int) -> Style:
     """The look of the series with this number, the same in every panel: dashes change when colours are used up."""
     turn, place = divmod(number, len(COLOURS))
     return Style(COLOURS[place], MARKS[number % len(MARKS)], DASHES[turn % len(DASHES)])
+
+
+def _marked(number: int) -> Style:
+    return _style(number)._replace(dash="")
 
 
 def _draw(axes: Axes, results: Results, drawing: Drawing, series: Sequence[Series]) -> None:
@@ -108,11 +113,19 @@ def _draw(axes: Axes, results: Results, drawing: Drawing, series: Sequence[Serie
     axes.set_title(f"{panel.title}, {drawing.column.title}{f' · {drawing.column.model}' if several else ''}")
     axes.set(xlabel=panel.x.label if panel.x else "round", ylabel=panel.y.label)
     if panel.logarithmic:
-        axes.set_xscale("log")
+        _logarithmic(axes)
     if panel.x is None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         axes.xaxis.set_major_formatter(_formatter(panel.x))
+
+
+def _logarithmic(axes: Axes) -> None:
+    """Labels at powers of ten; over less than two of them, at twice and five times each too."""
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _formatter(quantity: Quantity) -> FuncFormatter:

@@ -27,9 +27,13 @@ class Quantity:
     at: Callable[[RoundRecord], float | None]
     over: Callable[[Sequence[float]], float]
     better: Literal["low", "high"] | None = None
+    given: Callable[[Record], float | None] | None = None
+    """What follows from the run's specification; then no round is read."""
 
     def of(self, run: Record) -> float | None:
         """The run's number; None if no round has measured it."""
+        if self.given is not None:
+            return self.given(run)
         found = [value for done in run.rounds if (value := self.at(done)) is not None]
         return self.over(found) if found else None
 
@@ -62,6 +66,11 @@ def bytes_down(done: RoundRecord) -> float | None:
     return done.bytes_down / done.participants if done.participants else None
 
 
+def bytes_both(done: RoundRecord) -> float | None:
+    found = [count for count in (bytes_up(done), bytes_down(done)) if count is not None]
+    return sum(found) if len(found) == 2 else None
+
+
 def overall_seconds(done: RoundRecord) -> float | None:
     """As the paper counts a round: one participant's local update and the global aggregation."""
     return _sum(done, "local_seconds", "aggregate_seconds")
@@ -75,6 +84,28 @@ def parameters(done: RoundRecord) -> float | None:
 def _sum(done: RoundRecord, *names: str) -> float | None:
     found = [done.metrics[name] for name in names if name in done.metrics]
     return sum(found) if len(found) == len(names) else None
+
+
+def passes(run: Record) -> float | None:
+    """One participant's computation in a round, in forward passes of one sequence: a backward pass counts as two.
+
+    None for training by epochs, whose steps follow from the data.
+    """
+    local = run.spec["algorithm"]["local"]
+    if local["steps"] is None:
+        return None
+    each = 2 * local["perturbations"] if "perturbations" in local else 3
+    return each * local["steps"] * local["batch_size"] * local["accumulation"]
+
+
+def noise_in(number: int) -> Callable[[RoundRecord], float | None]:
+    """The noise of the projection in one round: expected in round 0, measured in the others."""
+    return lambda done: done.metrics.get("weight_noise") if done.number == number else None
+
+
+def left(losses: Sequence[float]) -> float:
+    """The last over the base model's."""
+    return losses[-1] / losses[0]
 
 
 def digits(count: int) -> Callable[[float], str]:
@@ -106,6 +137,11 @@ TRAIN_LOSS = Quantity("train_loss", "Training loss", digits(3), metric("train_lo
 CONVERGED = Quantity("rounds_to_converge", "Rounds to converge", digits(1), metric("eval_loss"), rounds_to_converge)
 BYTES_UP = Quantity("bytes_up", "Sent per round", size, bytes_up, fmean)
 BYTES_DOWN = Quantity("bytes_down", "Received per round", size, bytes_down, typical)
+EXPECTED_NOISE = Quantity("expected_noise", "Noise expected, %", digits(1), noise_in(0), last)
+MEASURED_NOISE = Quantity("measured_noise", "Noise measured, %", digits(1), noise_in(1), last)
+LOSS_LEFT = Quantity("loss_left", "Loss left", digits(3), metric("eval_loss"), left, "low")
+BYTES_BOTH = Quantity("bytes_both", "Both ways", size, bytes_both, typical)
+PASSES = Quantity("passes", "Forward passes per round", digits(0), lambda _: None, fmean, given=passes)
 LOCAL = Quantity("local_seconds", "Local update, s", seconds, metric("local_seconds"), typical)
 AGGREGATE = Quantity("aggregate_seconds", "Global aggr., s", seconds, metric("aggregate_seconds"), typical)
 OVERALL = Quantity("overall_seconds", "Overall, s", seconds, overall_seconds, typical)

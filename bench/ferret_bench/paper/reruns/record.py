@@ -41,3 +41,8 @@ class Record(Frozen):
     rounds: list[RoundRecord] = []
     digest: str | None = None
     error: dict[str, Any] | None = None
+
+    @property
+    def on_validation(self) -> bool:
+        """Whether it was a trial of a search, which no result is read from."""
+        return self.spec["evaluation"].get("split") == "validation"

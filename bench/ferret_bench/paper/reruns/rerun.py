@@ -17,6 +17,9 @@ from ferret_cli import drawing
 from ferret_cli.files import to_csv, write
 from ferret_cli.output import say
 
+REMARKS = "-remarks.md"
+"""What the name of a page's remarks ends with."""
+
 Runner = Callable[[Sequence[Cell]], Iterator[tuple[Cell, Record]]]
 
 
@@ -35,8 +38,14 @@ def finish(waiting: Sequence[Cell], total: int, store: Store, run: Runner) -> No
         say(f"{number} of {total}: {cell.title} {_ending(record)}")
 
 
-def write_all(name: str, study: Study, results: Results, folder: Path, command: str) -> dict[str, Path]:
-    """Writes what has ended so far; the files by kind: ``csv``, ``rounds``, ``page``, and ``png`` of a figure."""
+def write_all(
+    name: str, study: Study, results: Results, folder: Path, command: str, written: str | None = None
+) -> dict[str, Path]:
+    """Writes what has ended so far; the files by kind: ``csv``, ``rounds``, ``page``, and ``png`` of a figure.
+
+    ``written`` is the page's date; now, if not given. What stands in the folder's ``NAME-remarks.md`` becomes part of
+    the page.
+    """
     paper = printed(name)
     found = lines(study, results, paper)
     files = {
@@ -47,7 +56,10 @@ def write_all(name: str, study: Study, results: Results, folder: Path, command: 
         if figure := panels.draw(study, results):
             files["png"] = write(folder / f"{name}.png", drawing.png(figure))
     picture = files["png"].name if "png" in files else None
-    page = Page(study, paper, results, found, picture, command, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    date = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC" if written is None else written
+    remarks = folder / f"{name}{REMARKS}"
+    said = remarks.read_text(encoding="utf-8").strip() if remarks.exists() else ""
+    page = Page(study, paper, results, found, picture, command, date, said)
     return files | {"page": write(folder / f"{name}.md", page.markdown().encode())}
 
 

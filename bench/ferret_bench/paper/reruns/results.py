@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from ferret_bench.paper.reruns.grid import Cell, Column, Grid
+from ferret_bench.paper.reruns.interval import Interval, interval
 from ferret_bench.paper.reruns.quantity import Quantity
 from ferret_bench.paper.reruns.record import Record, RoundRecord
 from ferret_bench.paper.reruns.settings import Row, shipped
@@ -44,13 +45,17 @@ class Line(NamedTuple):
     seeds: int | None
     failed: int | None
     values: Mapping[str, Spread | None]
+    intervals: Mapping[str, Interval | None] = {}
+    differences: Mapping[str, Interval | None] = {}
+    """To the study's reference, in percent of it, seed by seed."""
 
 
 class Results(NamedTuple):
-    """The grid with the runs that have ended."""
+    """The grid with the runs that have ended, and the trials of the search before them."""
 
     grid: Grid
     ended: dict[str, Record]
+    trials: Sequence[Record] = ()
 
     def runs(self, row: Row, column: Column) -> list[Record]:
         """The completed runs of this place, by seed."""
@@ -70,6 +75,17 @@ class Results(NamedTuple):
     def value(self, row: Row, column: Column, quantity: Quantity) -> Spread | None:
         """Over the completed runs that have measured it; None if there is none."""
         return spread_of([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
+
+    def interval(self, row: Row, column: Column, quantity: Quantity) -> Interval | None:
+        return interval([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
+
+    def difference(self, row: Row, reference: Row, column: Column, quantity: Quantity) -> Interval | None:
+        """How far the row lies above the reference, in percent of it; over the seeds that both have completed."""
+        ours, theirs = (
+            {run.seed: value for run in self.runs(each, column) if (value := quantity.of(run)) is not None}
+            for each in (row, reference)
+        )
+        return interval([100 * (ours[seed] / theirs[seed] - 1) for seed in sorted(ours.keys() & theirs.keys())])
 
     def curve(self, row: Row, column: Column, quantity: Quantity) -> list[Point]:
         """By round, where all completed runs have measured it."""
@@ -141,6 +157,8 @@ def csv_rows(found: Iterable[Line]) -> list[CsvRow]:
             "seeds": line.seeds,
             "failed": line.failed,
             **_columns(line.values),
+            **_halves("interval", line.intervals),
+            **_halves("difference", line.differences),
         }
         for line in found
     ]
@@ -175,7 +193,18 @@ def spread_of(values: Sequence[float]) -> Spread | None:
 def _measured(study: Study, results: Results, row: Row, column: Column) -> Line:
     values = {quantity.name: results.value(row, column, quantity) for quantity in study.quantities}
     seeds, failed = len(results.runs(row, column)), results.failed(row, column)
-    return Line("here", row, column.dataset, column.model, seeds, failed, values)
+    line = Line("here", row, column.dataset, column.model, seeds, failed, values)
+    reference = next((other for other in results.grid.rows if other.name == study.reference), None)
+    if reference is None:
+        return line
+    scored = [quantity for quantity in study.quantities if quantity.better is not None]
+    return line._replace(
+        intervals={quantity.name: results.interval(row, column, quantity) for quantity in scored},
+        differences={
+            quantity.name: None if row == reference else results.difference(row, reference, column, quantity)
+            for quantity in scored
+        },
+    )
 
 
 def _models(paper: Printed, datasets: Iterable[str]) -> list[tuple[str, str]]:
@@ -197,6 +226,14 @@ def _spread(value: Any) -> Spread:
 
 def _place(row: Row, dataset: str, model: str) -> CsvRow:
     return {"row": row.name, "label": row.label, "dataset": dataset, "model": model}
+
+
+def _halves(kind: str, found: Mapping[str, Interval | None]) -> CsvRow:
+    return {
+        f"{name}_{kind}_{part}": None if value is None else getattr(value, part)
+        for name, value in found.items()
+        for part in ("mean", "half")
+    }
 
 
 def _columns(values: Mapping[str, Spread | None]) -> CsvRow:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ferret_core import demo
+from ferret_core.models.outline import LLAMAS, Llama
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
@@ -18,53 +19,30 @@ CONTEXT = 2048
 HEAD = 64
 
 
-class Shape(NamedTuple):
-    """Sizes of a LLaMA: ``mlp`` is the width of its feed-forward layers, ``kv_heads`` those of grouped attention."""
-
-    hidden: int
-    layers: int
-    mlp: int
-    heads: int
-    kv_heads: int
-    vocabulary: int
-
-
-SHAPES = {
-    "llama-1b": Shape(2048, 24, 5504, 16, 16, 32_000),
-    "llama-3b": Shape(3200, 26, 8640, 32, 32, 32_000),
-    "llama2-7b": Shape(4096, 32, 11_008, 32, 32, 32_000),
-    "llama2-13b": Shape(5120, 40, 13_824, 40, 40, 32_000),
-    "llama3-8b": Shape(4096, 32, 14_336, 32, 8, 128_256),
-    "qwen2.5-7b": Shape(3584, 28, 18_944, 28, 4, 152_064),
-}
-"""The paper's models: DataJuicer-1.3B, LLaMA-3B, LLaMA2-7B and 13B, LLaMA3-8B and, all but the biases of its attention,
-Qwen2.5-7B."""
-
-
 def model_of(name: str, folder: Path) -> Path:
     """The folder of a model of this shape below ``folder``, made unless it is there.
 
-    ``name`` is one of ``SHAPES``, or ``HIDDEN/LAYERS`` such as ``512/8``. Weights are random and stored as bfloat16,
+    ``name`` is one of ``LLAMAS``, or ``HIDDEN/LAYERS`` such as ``512/8``. Weights are random and stored as bfloat16,
     which loses nothing; the tokenizer is that of Ferret's demo. Raises ``request.invalid`` for another name.
     """
-    shape = SHAPES.get(name) or _custom(name)
+    shape = LLAMAS.get(name) or _custom(name)
     path = folder / f"random-{name.replace('/', 'x')}"
     if not path.exists():
         _make(shape, path)
     return path
 
 
-def _custom(name: str) -> Shape:
+def _custom(name: str) -> Llama:
     found = re.fullmatch(r"(\d+)/(\d+)", name)
     if not found or int(found[1]) % HEAD or not int(found[1]) or not int(found[2]):
-        message = f"choose one of {', '.join(SHAPES)}, or HIDDEN/LAYERS with HIDDEN a multiple of {HEAD}, e.g. 512/8"
+        message = f"choose one of {', '.join(LLAMAS)}, or HIDDEN/LAYERS with HIDDEN a multiple of {HEAD}, e.g. 512/8"
         raise FerretError.of_field("request.invalid", "--shape", name, message)
     hidden, layers = int(found[1]), int(found[2])
     heads = hidden // HEAD
-    return Shape(hidden, layers, 4 * hidden, heads, heads, 32_000)
+    return Llama(hidden, layers, 4 * hidden, heads, heads, 32_000)
 
 
-def config_of(shape: Shape) -> LlamaConfig:
+def config_of(shape: Llama) -> LlamaConfig:
     """The configuration of a model of this shape, in bf16."""
     import torch
     from transformers import LlamaConfig
@@ -82,7 +60,7 @@ def config_of(shape: Shape) -> LlamaConfig:
     )
 
 
-def _make(shape: Shape, path: Path) -> None:
+def _make(shape: Llama, path: Path) -> None:
     """Written as a draft and renamed: a folder that exists is complete."""
     import torch
     from transformers import LlamaForCausalLM

@@ -24,3 +24,12 @@ def study(kind: Kind, name: str) -> Study:
     if name not in names(kind):
         raise FerretError.of_field("request.invalid", "NAME", name, f"unknown; choose one of {', '.join(names(kind))}")
     return discovery.load(PACKAGES[kind], name, "NAME").STUDY
+
+
+def kind_of(name: str) -> Kind:
+    """Whether this is a table or a figure; ``request.invalid`` with the names there are if it is neither."""
+    for kind in PACKAGES:
+        if name in names(kind):
+            return kind
+    known = ", ".join(name for kind in PACKAGES for name in names(kind))
+    raise FerretError.of_field("request.invalid", "NAME", name, f"unknown; choose one of {known}")

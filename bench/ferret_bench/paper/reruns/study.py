@@ -21,12 +21,16 @@ class Variant(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One set of axes: ``y`` against the round, or against what another quantity says of the whole run."""
+    """One set of axes: ``y`` against the round, or against what another quantity says of the whole run.
+
+    ``joined``: a line leads through the variants of a row, as they differ in one thing alone.
+    """
 
     title: str
     y: Quantity
     x: Quantity | None = None
     logarithmic: bool = False
+    joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -43,3 +47,5 @@ class Study:
     parts: Tree = field(default_factory=dict[str, Any])
     variants: Mapping[str, Mapping[str, Variant]] = field(default_factory=dict[str, Mapping[str, Variant]])
     seeds: int = 4
+    reference: str | None = None
+    """The row that all others are held against, seed by seed: its page tells the differences with their intervals."""

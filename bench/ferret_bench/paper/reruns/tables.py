@@ -6,11 +6,67 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ferret_bench.paper.reruns import markdown
-from ferret_bench.paper.reruns.quantity import Quantity
+from ferret_bench.paper.reruns.interval import Interval
+from ferret_bench.paper.reruns.quantity import BYTES_BOTH, BYTES_UP, Quantity
 from ferret_bench.paper.reruns.results import Line, Spread
 
 EMPTY = "–"
 BEST, SECOND = "**", "*"
+
+
+def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: str) -> str:
+    """The lines of one dataset beside one of them: means with their 95 % intervals, differences to it seed by seed, and
+    its bytes at 16 bits for each of its 32 over everyone's."""
+    (beside,) = [line for line in lines if line.row.name == reference][:1] or [None]
+    scored = [
+        quantity
+        for quantity in quantities
+        if quantity.better is not None and any(line.values[quantity.name] for line in lines)
+    ]
+    plain = [quantity for quantity in quantities if quantity.better is None]
+    heads = ["Algorithm", *(quantity.label for quantity in plain)]
+    if beside is not None:
+        heads += [f"{quantity.label}, of 16-bit {beside.row.label}" for quantity in (BYTES_UP, BYTES_BOTH)]
+    for quantity in scored:
+        heads += [quantity.label, *([f"to {beside.row.label}, %"] if beside is not None else [])]
+    rows: list[list[str]] = []
+    for line in lines:
+        cells = [_shown(line.values[quantity.name], quantity) for quantity in plain]
+        if beside is not None:
+            cells += [_share(line, beside, quantity) for quantity in (BYTES_UP, BYTES_BOTH)]
+        for quantity in scored:
+            cells.append(_within(line, quantity))
+            if beside is not None:
+                cells.append(_difference(line.differences.get(quantity.name)))
+        rows.append([line.row.label, *cells, str(line.seeds)])
+    return markdown.table([*heads, "Runs"], rows, left=1)
+
+
+def _shown(value: Spread | None, quantity: Quantity) -> str:
+    return EMPTY if value is None else quantity.show(value.mean)
+
+
+def _within(line: Line, quantity: Quantity) -> str:
+    value, found = line.values[quantity.name], line.intervals.get(quantity.name)
+    if value is None:
+        return "failed" if line.failed else EMPTY
+    return quantity.show(value.mean) + (f" ± {quantity.show(found.half)}" if found else "")
+
+
+def _difference(found: Interval | None) -> str:
+    """Bold where zero lies outside the interval."""
+    if found is None:
+        return EMPTY
+    mark = BEST if found.decided else ""
+    return f"{mark}{found.mean:+.1f} ± {found.half:.1f}{mark}"
+
+
+def _share(line: Line, beside: Line, quantity: Quantity) -> str:
+    ours, theirs = line.values.get(quantity.name), beside.values.get(quantity.name)
+    if ours is None or theirs is None:
+        return EMPTY
+    share = ours.mean / (theirs.mean / 2)
+    return f"1/{1 / share:,.0f}" if share < 0.5 else f"{share:.2g}"
 
 
 def table(lines: Sequence[Line], quantities: Sequence[Quantity]) -> str:

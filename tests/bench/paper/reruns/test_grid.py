@@ -107,3 +107,11 @@ def test_models_of_the_same_name_are_told_apart(study, asked):
     found = grid(study, known, replace(asked, models=("one/llama", "two/llama", "three")))
     assert [column.model for column in found.columns] == ["one/llama", "two/llama", "three"]
     assert found.cells[0].spec.model.source == "one/llama"
+
+
+def test_a_record_names_files_without_their_folders(toy_grid, tiny_model_dir):
+    cell = toy_grid().cells[0]
+    kept = cell.record("simulate", 1.0, {}).spec
+    assert kept["model"]["source"] == tiny_model_dir.name
+    assert kept["dataset"]["train"] == "train.jsonl"
+    assert str(tiny_model_dir.parent) not in str(kept)

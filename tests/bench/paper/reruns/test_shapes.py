@@ -4,8 +4,9 @@ import pytest
 import torch
 from transformers import AutoConfig, LlamaForCausalLM
 
-from ferret_bench.paper.reruns.shapes import SHAPES, config_of, model_of
+from ferret_bench.paper.reruns.shapes import config_of, model_of
 from ferret_core.models.load import load
+from ferret_core.models.outline import LLAMAS
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
 
@@ -38,7 +39,7 @@ def test_the_same_shape_is_made_once(tmp_path):
 )
 def test_the_papers_models_have_their_sizes(name, parameters):
     with torch.device("meta"):
-        model = LlamaForCausalLM(config_of(SHAPES[name]))
+        model = LlamaForCausalLM(config_of(LLAMAS[name]))
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
 
 

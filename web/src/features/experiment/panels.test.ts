@@ -42,6 +42,10 @@ test('exact match has a panel where it is measured', () => {
   expect(panel('chart-exact_match', [series('exact_match', { 0: 0, 1: 12.5 })]).data.lines).toEqual([[0, 12.5]])
 })
 
+test('the noise of the projection has a panel where updates are projected', () => {
+  expect(panel('chart-weight_noise', [series('weight_noise', { 0: 4.2, 1: 7 })]).data.lines).toEqual([[4.2, 7]])
+})
+
 test('evaluations appear at their own rounds, the base model at 0', () => {
   expect(panel('chart-eval_loss').data).toEqual({ x: [0, 2], rounds: [0, 2], lines: [[2.7, 1.8]] })
 })

@@ -38,6 +38,7 @@ const PANELS = [
   panel('eval_loss', 'The first point is the base model, before round 1.'),
   panel('rouge_l', 'Not measured yet; evaluation.generate sets how many answers are scored.'),
   { ...panel('exact_match', ''), optional: true },
+  { ...panel('weight_noise', ''), title: 'Noise of the projection', yLabel: 'percent of the weights', optional: true },
   {
     ...panel('bytes_up', 'The first point comes with round 1.'),
     testId: 'chart-bytes',

@@ -1,0 +1,136 @@
+"""Small models of a wanted size, trained from scratch on instruction data: what the study over size tunes.
+
+    python -m ferret_bench._size.pretrain 15M --data DIR --tokenizer FOLDER --out FOLDER --minutes 25
+
+The text is Natural Instructions, CodeAlpaca and Dolly, prompts and answers one after the other, cut into windows. GSM8K
+is left out: it is what the study tunes on. Products are taken in bfloat16. Nothing but the time limits the training, so
+a run is not repeated to the bit; the number of tokens and the loss it ended with go into ``pretrain.json`` beside the
+weights.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+import typer
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+from ferret_core import catalog
+from ferret_core.datasets._prompt import prompt_of
+from ferret_core.protocol.spec import Choice
+
+TEXTS = {
+    "natural_instructions": ("tasks", "natural_instructions/tasks.jsonl.gz", {}),
+    "codealpaca": ("path", "codealpaca_lang10.jsonl.gz", {"language": "language", "exclude": []}),
+    "dolly": ("path", "databricks-dolly-15k.jsonl.gz", {}),
+}
+"""By dataset: the option that names its file, the file, and other options."""
+WINDOW = 256
+BATCH = 8
+RATE = 1e-3
+WARM_UP = 0.05
+"""Share of the time in which the rate rises; in the rest it falls to 0 along a cosine."""
+SEED = 0
+
+
+class Size(NamedTuple):
+    """Sizes of a LLaMA with tied embeddings."""
+
+    hidden: int
+    layers: int
+    mlp: int
+    heads: int
+
+
+SIZES = {"15M": Size(384, 8, 1024, 6), "60M": Size(768, 8, 2048, 12)}
+
+
+def main(
+    size: Annotated[str, typer.Argument(help=f"One of {', '.join(SIZES)}")],
+    data: Annotated[Path, typer.Option(help="Folder with the official files")],
+    tokenizer: Annotated[Path, typer.Option(help="Folder of a model whose tokenizer is taken")],
+    out: Annotated[Path, typer.Option(help="Folder for the model")],
+    minutes: Annotated[float, typer.Option(help="How long to train")] = 25,
+    threads: Annotated[int, typer.Option()] = 1,
+) -> None:
+    """Train a small model for the study over size."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(SEED)
+    words = AutoTokenizer.from_pretrained(tokenizer)
+    model = LlamaForCausalLM(_config(SIZES[size], len(words)))
+    figures = _train(model, _windows(_text(data, words)), 60 * minutes)
+    model.eval().save_pretrained(out)
+    words.save_pretrained(out)
+    (out / "pretrain.json").write_text(json.dumps({"size": size, **figures}, indent=2) + "\n")
+
+
+def _config(size: Size, vocabulary: int) -> LlamaConfig:
+    return LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=size.hidden,
+        intermediate_size=size.mlp,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.heads,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=0,
+    )
+
+
+def _text(data: Path, words: Any) -> torch.Tensor:
+    """All tokens, int64, example after example, these in an order of their own."""
+    sources = [
+        Choice.model_validate({"name": name, option: str(data / file), **others})
+        for name, (option, file, others) in TEXTS.items()
+    ]
+    examples = [example for source in sources for example in catalog.dataset(source).train()]
+    order = np.random.default_rng(SEED).permutation(len(examples))
+    texts = [f"{prompt_of(examples[index])} {examples[index].output}" for index in order]
+    ends = [[words.bos_token_id], [words.eos_token_id]]
+    return torch.tensor(
+        [token for text in texts for part in (ends[0], words(text, add_special_tokens=False).input_ids, ends[1])
+         for token in part]
+    )  # fmt: skip
+
+
+def _windows(tokens: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Endless batches, int64 (BATCH, WINDOW)."""
+    draw = np.random.default_rng(SEED + 1)
+    while True:
+        starts = draw.integers(0, len(tokens) - WINDOW, BATCH)
+        yield torch.stack([tokens[start : start + WINDOW] for start in starts])
+
+
+def _train(model: LlamaForCausalLM, batches: Iterator[torch.Tensor], seconds: float) -> dict[str, Any]:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.95), weight_decay=0.1)
+    begin, losses = time.monotonic(), list[float]()
+    while (done := (time.monotonic() - begin) / seconds) < 1:
+        share = min(done / WARM_UP, (1 + math.cos(math.pi * done)) / 2)
+        for group in optimizer.param_groups:
+            group["lr"] = RATE * max(share, 0.01)
+        batch = next(batches)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(input_ids=batch, labels=batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+        if len(losses) % 50 == 0:
+            typer.echo(f"{done:5.0%}  step {len(losses)}  loss {np.mean(losses[-50:]):.3f}", err=True)
+    weights = sum(weight.numel() for weight in model.parameters())
+    return {"parameters": weights, "tokens": len(losses) * BATCH * WINDOW, "loss": float(np.mean(losses[-50:]))}
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,50 @@
+"""A study's results from its recorded runs alone: no model, no data, nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ferret_bench.paper.reruns.grid import Cell, Column, Grid, rows_of, shortly
+from ferret_bench.paper.reruns.record import Record
+from ferret_bench.paper.reruns.results import Results
+from ferret_bench.paper.reruns.settings import Row, Settings
+from ferret_bench.paper.reruns.store import Store
+from ferret_bench.paper.reruns.study import Study
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+
+
+def results(study: Study, settings: Settings, store: Store) -> Results:
+    """What the store holds of the study's rows on the test split, in its order; ``request.invalid`` if nothing.
+
+    Runs of other rows, of studies that share the folder, are left out.
+    """
+    rows = {row.name: row for row in shortly([row for row in rows_of(study, settings) if row.family in study.rows])}
+    known = [run for runs in store.runs.values() for run in runs[-1:] if run.row in rows]
+    kept = [run for run in known if not run.on_validation]
+    if not kept:
+        raise FerretError("request.invalid", f"{store.path} holds no run of this study: run it first")
+    order = {name: place for place, name in enumerate(rows)}
+    datasets = {name: place for place, name in enumerate(study.datasets)}
+    kept.sort(key=lambda run: (run.seed, datasets.get(run.dataset, len(datasets)), run.model, order[run.row]))
+    cells = [_cell(run, rows[run.row], settings) for run in kept]
+    found = {cell.row.name for cell in cells}
+    grid = Grid(
+        [row for row in rows.values() if row.name in found],
+        list(_columns(cells)),
+        cells,
+        [],
+    )
+    return Results(grid, {run.key: run for run in kept}, [run for run in known if run.on_validation])
+
+
+def _cell(run: Record, row: Row, settings: Settings) -> Cell:
+    column = Column(run.dataset, settings.datasets[run.dataset]["label"], run.model, run.spec["model"]["source"])
+    return Cell(row, column, run.seed, ExperimentSpec.model_validate(run.spec), run.key)
+
+
+def _columns(cells: Iterable[Cell]) -> Iterable[Column]:
+    """By dataset, in the order in which these are met."""
+    columns = dict.fromkeys(cell.column for cell in cells)
+    datasets = list(dict.fromkeys(column.dataset for column in columns))
+    return sorted(columns, key=lambda column: datasets.index(column.dataset))

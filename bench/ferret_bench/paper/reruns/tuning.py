@@ -1,0 +1,114 @@
+"""The same search for every row: each candidate of its kind on the validation split, with seeds apart from the test's.
+
+What a row is best with on a dataset becomes a settings file, which the study itself is then run with. No run of the
+search sees a test example, and no row gets more candidates than another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from ferret_bench.paper.reruns.grid import Asked, Cell, Column, Grid, grid
+from ferret_bench.paper.reruns.settings import Row, Settings, layered, shipped
+from ferret_bench.paper.reruns.store import Store
+from ferret_bench.paper.reruns.study import Study
+from ferret_bench.paper.reruns.trials import validation_loss
+from ferret_cli.specfile import Tree
+from ferret_core import catalog
+from ferret_core.training.config import LocalConfig
+
+FIRST_SEED = 1001
+"""Of the search; the studies' own begin at 1."""
+ON_VALIDATION: Tree = {"evaluation": {"split": "validation", "generate": 0}}
+
+
+class Trial(NamedTuple):
+    """A candidate for a row on a dataset: what it ran, and its mean loss on the validation split, infinite if it
+    failed."""
+
+    row: Row
+    column: Column
+    number: int
+    candidate: Tree
+    loss: float
+
+
+class Search(NamedTuple):
+    """All cells of a search; ``grids`` holds those of the candidate with the same place in ``candidates.toml``."""
+
+    grids: Sequence[Grid]
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [cell for found in self.grids for cell in found.cells]
+
+
+def search(study: Study, settings: Settings, asked: Asked, seeds: int) -> Search:
+    """Every candidate for every row of the study, ``seeds`` times each.
+
+    Raises as :func:`ferret_bench.paper.reruns.grid.grid`.
+    """
+    plain = grid(study, settings, replace(asked, seeds=1))
+    kinds = {cell.row.name: kind_of(cell) for cell in plain.cells}
+    counts = {len(tried) for tried in candidates().values()}
+    (count,) = counts  # a kind with more candidates than another would have the better chances
+    return Search([_tried(study, settings, asked, kinds, number, seeds) for number in range(count)])
+
+
+def kind_of(cell: Cell) -> str:
+    """Which candidates are for this cell's algorithm."""
+    local = getattr(catalog.algorithm_config(cell.spec.algorithm), "local", None)
+    return "first_order" if isinstance(local, LocalConfig) else "zeroth_order"
+
+
+def candidates() -> Mapping[str, Sequence[Tree]]:
+    return shipped("candidates.toml")
+
+
+def trials(searched: Search, store: Store) -> list[Trial]:
+    """How the candidates did that have ended."""
+    found: list[Trial] = []
+    for number, part in enumerate(searched.grids):
+        by_place: dict[tuple[str, Column], list[Cell]] = {}
+        for cell in part.cells:
+            by_place.setdefault((cell.row.name, cell.column), []).append(cell)
+        for cells in by_place.values():
+            runs = [run for cell in cells if (run := store.last(cell.key))]
+            if len(runs) == len(cells):
+                candidate = candidates()[kind_of(cells[0])][number]
+                mean = fmean(map(validation_loss, runs))
+                found.append(Trial(cells[0].row, cells[0].column, number, candidate, mean))
+    return found
+
+
+def chosen(found: Iterable[Trial]) -> list[Trial]:
+    """Each row's best on each dataset, in the order in which they are met; of equals the first."""
+    best: dict[tuple[str, str], Trial] = {}
+    for trial in found:
+        place = trial.row.name, trial.column.dataset
+        if place not in best or trial.loss < best[place].loss:
+            best[place] = trial
+    return list(best.values())
+
+
+def settings_file(best: Iterable[Trial]) -> str:
+    """The TOML that gives each row, on each dataset, what was chosen for it: for ``--settings``."""
+    tables = ["# Chosen on the validation split by `ferret paper tune`; candidates.toml has what was tried."]
+    for trial in best:
+        lines = [f"{name} = {json.dumps(value)}" for name, value in trial.candidate.items()]
+        tables.append("\n".join([f"[{trial.row.name}.{trial.column.dataset}.algorithm.local]", *lines]))
+    return "\n\n".join(tables) + "\n"
+
+
+def _tried(study: Study, settings: Settings, asked: Asked, kinds: Mapping[str, str], number: int, seeds: int) -> Grid:
+    over: dict[str, Any] = {
+        row: layered([settings.over.get(row, {}), {"algorithm": {"local": dict(candidates()[kind][number])}}])
+        for row, kind in kinds.items()
+    }
+    common = layered([settings.over.get("", {}), ON_VALIDATION])
+    tried = Settings(settings.rows, settings.datasets, {**settings.over, **over, "": common})
+    return grid(study, tried, replace(asked, seeds=seeds, first_seed=FIRST_SEED))

@@ -1,0 +1,54 @@
+"""What the intervals allow to be said of a study, as sentences: who ends lower than whom, and where nobody can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ferret_bench.paper.reruns.grid import Column
+from ferret_bench.paper.reruns.interval import Interval
+from ferret_bench.paper.reruns.quantity import BYTES_UP, Quantity
+from ferret_bench.paper.reruns.results import Results
+from ferret_bench.paper.reruns.settings import Row
+
+OURS = "ferret"
+"""The group of the rows that are held against their rivals."""
+
+
+BESIDE = ("lower:", "higher:", "undecided:")
+OVER_RIVALS = ("ends lower than", "higher than", "undecided against")
+
+
+def verdicts(results: Results, column: Column, quantity: Quantity, reference: str) -> Iterator[str]:
+    """A sentence on all rows beside the reference, and one on each row of ours beside the rivals that send no less."""
+    rows = [row for row in results.grid.rows if results.runs(row, column)]
+    for beside in rows:
+        if beside.name == reference:
+            gaps = [(row, results.difference(row, beside, column, quantity)) for row in rows if row is not beside]
+            if said := _said(gaps, BESIDE):
+                yield f"Against {beside.label} {said}."
+    for ours in rows:
+        if ours.group == OURS:
+            rivals = _sending_no_less(results, ours, rows, column)
+            gaps = [(row, results.difference(ours, row, column, quantity)) for row in rivals]
+            if said := _said(gaps, OVER_RIVALS):
+                yield f"{ours.label}, of the rivals that send no less, {said}."
+
+
+def _sending_no_less(results: Results, ours: Row, rows: Iterable[Row], column: Column) -> list[Row]:
+    """The rivals whose participants send at least as many bytes as ours."""
+    sent = {row: value.mean for row in rows if (value := results.value(row, column, BYTES_UP))}
+    return [row for row in sent if row.group != OURS and sent[row] >= sent[ours]]
+
+
+def _said(found: Sequence[tuple[Row, Interval | None]], words: tuple[str, str, str]) -> str:
+    gaps = [(row, gap) for row, gap in found if gap is not None]
+    sorts = (
+        [_named(row, gap) for row, gap in gaps if gap.decided and gap.mean < 0],
+        [_named(row, gap) for row, gap in gaps if gap.decided and gap.mean > 0],
+        [_named(row, gap) for row, gap in gaps if not gap.decided],
+    )
+    return "; ".join(f"{word} {', '.join(named)}" for word, named in zip(words, sorts, strict=True) if named)
+
+
+def _named(row: Row, gap: Interval) -> str:
+    return f"{row.label} ({gap.mean:+.1f} ± {gap.half:.1f} %)"

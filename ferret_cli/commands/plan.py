@@ -1,0 +1,53 @@
+"""``ferret plan FILE``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def plan(
+    file: options.SpecFile,
+    assignments: options.Assignments = None,
+    unset: options.Unset = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            help="Plan for a model of this shape, e.g. llama-3b, in place of the one in FILE.", show_default=False
+        ),
+    ] = None,
+    examples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Examples of a participant, of which epochs are counted.", show_default=False),
+    ] = None,
+    tokens: Annotated[float, typer.Option(min=1, help="Tokens of a sequence, prompt and answer together.")] = 256,
+    teraflops: Annotated[
+        float | None,
+        typer.Option(min=1e-6, help="A participant's speed; default: this machine's, measured.", show_default=False),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Say what the experiment in FILE will send and need, and whether noise would spoil the model.
+
+    Nothing is trained.
+    """
+    from ferret_cli import specfile
+    from ferret_cli.output import emit, say
+    from ferret_cli.planning import lines, measured_flops
+    from ferret_core import catalog
+    from ferret_core.models import outline
+    from ferret_core.plan import document
+    from ferret_core.plan import plan as make
+
+    spec = catalog.resolve(specfile.load(file, assignments or (), unset or ()))
+    model = outline.of_llama(shape) if shape else outline.of_folder(spec.model.source)
+    found = make(spec, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
+    if json:
+        emit(document(found))
+    else:
+        print("\n".join(lines(found)))
+    for advice in found.advice:
+        say(f"advice: {advice}")

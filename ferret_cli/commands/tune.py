@@ -1,0 +1,81 @@
+"""``ferret tune FILE``"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferret_cli import options
+
+if TYPE_CHECKING:
+    from ferret_cli.tune.runner import Runner
+    from ferret_sdk.service import Service
+
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+
+
+def tune(
+    file: options.SpecFile,
+    assignments: options.Assignments = None,
+    unset: options.Unset = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder of the study; default: NAME-study.", show_default=False),
+    ] = None,
+    confirm: Annotated[
+        int,
+        typer.Option("--confirm", metavar="N", min=0, help="Run the best trial on the test split, with N fresh seeds."),
+    ] = 0,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url",
+            help="Run the trials as experiments of this server; default: in this process.",
+            show_default=False,
+        ),
+    ] = None,
+    insecure_http: options.InsecureHttp = False,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Search for the best values in FILE's [tune] table; the same command continues an interrupted search.
+
+    Writes best.toml, trials.csv and trials.png into the study's folder.
+    """
+    from ferret_cli.setup import require_training, require_tuning
+    from ferret_sdk.service import Service
+    from ferret_sdk.transport import is_loopback
+
+    require_tuning()
+    if url is None:
+        require_training()
+    service = None if url is None else Service(url, insecure_http=insecure_http)
+
+    from ferret_cli.files import writable
+    from ferret_cli.tune import confirm as confirmation
+    from ferret_cli.tune.plan import read
+    from ferret_cli.tune.search import search
+
+    here = service is None or is_loopback(service.url)
+    plan = read(file, assignments or (), unset or (), absolute_paths=here)
+    seeds = confirmation.seeds(plan, confirm)
+    folder = out or Path(_NOT_IN_NAMES.sub("-", plan.name).strip("-.") + "-study")
+    search(plan, writable(folder, "--out"), _runner(service, threads), seeds, json=json)
+
+
+def _runner(service: Service | None, threads: int | None) -> Runner:
+    if service is not None:
+        from ferret_cli.tune.at_service import runner
+
+        return runner(service)
+
+    import torch
+
+    from ferret_cli.tune.in_process import run
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return run

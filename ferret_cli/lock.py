@@ -1,0 +1,35 @@
+"""One process at a time, by a locked file that names it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import TextIO
+
+
+class Held(Exception):
+    """Another process, ``pid``, holds the lock."""
+
+    def __init__(self, pid: str) -> None:
+        super().__init__(pid)
+        self.pid = pid
+
+
+def take(path: Path) -> TextIO:
+    """Locks the file until it is closed; :class:`Held` if it is locked already.
+
+    The kernel drops the lock when the process ends, however it ends.
+    """
+    file = path.open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.seek(0)
+        holder = file.read().strip() or "unknown"
+        file.close()
+        raise Held(holder) from error
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file

@@ -1,0 +1,1 @@
+"""``ferret tune``: hyper-parameter search on Optuna, in this process or through a service."""

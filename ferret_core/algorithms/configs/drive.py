@@ -1,0 +1,70 @@
+"""DRIVE's options, and what its participants send: a bit for each rotated parameter, and a scale for each chunk."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ferret_core.algorithms.configs._base import BITS, Size, check_layouts, check_metadata, size_of
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.projection import FORMAT_VERSION
+from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Contribution, malformed
+from ferret_core.training.config import LocalConfig
+
+CHUNK = 4096
+"""Entries that are rotated together, the last ones with zeros behind them."""
+
+
+class Config(Strict):
+    """DRIVE's options."""
+
+    scale: Literal["unbiased", "biased"] = Field(
+        default="unbiased",
+        description="unbiased: the mean over many participants or rounds is right; biased: each one's error is least",
+    )
+    error_feedback: bool = Field(
+        default=False, description="Keep what signs and scales leave of the update; needs scale = 'biased'"
+    )
+    local: LocalConfig = LocalConfig()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.error_feedback and self.scale == "unbiased":
+            raise ValueError(
+                "error_feedback = true needs scale = 'biased', not 'unbiased', under which a participant may keep more "
+                "than there was, and the memories grow"
+            )
+        return self
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        check_metadata(contribution, {"projection": FORMAT_VERSION, "seed": task.seed})
+        check_layouts(contribution.arrays, self._layouts(shapes))
+        scales = contribution.arrays["scales"]
+        if bool(np.signbit(scales).any()):
+            raise malformed("scales", float(scales.min()), "is negative")
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(self._layouts(shapes))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """One for each chunk: a rotation keeps lengths. Of the last one, with what lies behind its end."""
+        scales, d = contribution.arrays["scales"].astype(np.float64), count(shapes)
+        lengths = [min(CHUNK, d - start) for start in range(0, d, CHUNK)]
+        return Norms.of(scales * math.sqrt(CHUNK), lengths)
+
+    @property
+    def comparable(self) -> bool:
+        return False
+
+    def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
+        chunks = -(-count(shapes) // CHUNK)
+        return {
+            "signs": Layout(BITS, (chunks * CHUNK // 8,)),
+            "scales": Layout(np.dtype(np.float32), (chunks,)),
+        }

@@ -1,0 +1,146 @@
+"""What can be known of a model without loading it, and without torch: its parameters' shapes, and how large they are.
+
+From a folder in Hugging Face layout, by the headers of its weights and a sample of their numbers; or from the sizes of
+a LLaMA alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ferret_core import files
+from ferret_core.models.folder import CONFIG, FLOATING, WEIGHTS, UnfitModel, look_through
+from ferret_core.models.shapes import Shapes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.wire import Array
+
+RUNS, RUN = 16, 4096
+"""A parameter's RMS is taken of ``RUNS`` runs of ``RUN`` numbers, at even distances: a large file is not read whole."""
+TYPICAL_RMS = 0.02
+"""That of a large language model's matrices, where there are only shapes."""
+
+
+class Llama(NamedTuple):
+    """Sizes of a LLaMA: ``mlp`` is the width of its feed-forward layers, ``kv_heads`` those of grouped attention."""
+
+    hidden: int
+    layers: int
+    mlp: int
+    heads: int
+    kv_heads: int
+    vocabulary: int
+
+
+LLAMAS = {
+    "llama-1b": Llama(2048, 24, 5504, 16, 16, 32_000),
+    "llama-3b": Llama(3200, 26, 8640, 32, 32, 32_000),
+    "llama2-7b": Llama(4096, 32, 11_008, 32, 32, 32_000),
+    "llama2-13b": Llama(5120, 40, 13_824, 40, 40, 32_000),
+    "llama3-8b": Llama(4096, 32, 14_336, 32, 8, 128_256),
+    "qwen2.5-7b": Llama(3584, 28, 18_944, 28, 4, 152_064),
+}
+"""The paper's models: DataJuicer-1.3B, LLaMA-3B, LLaMA2-7B and 13B, LLaMA3-8B and, all but the biases of its attention,
+Qwen2.5-7B."""
+
+
+class Outline(NamedTuple):
+    """``shapes`` of the parameters in canonical order, tied ones once, and the ``rms`` of each; ``hidden`` and
+    ``layers`` are 0 where the folder does not tell."""
+
+    shapes: Shapes
+    rms: Mapping[str, float]
+    hidden: int
+    layers: int
+
+
+def of_llama(name: str) -> Outline:
+    """The outline of one of ``LLAMAS``, its embeddings not tied; ``request.invalid`` for another name."""
+    if name not in LLAMAS:
+        raise FerretError.of_field("request.invalid", "--shape", name, f"choose one of {', '.join(LLAMAS)}")
+    sizes = LLAMAS[name]
+    shapes = dict(sorted(_llama_parameters(sizes)))
+    rms = {parameter: TYPICAL_RMS if len(shape) > 1 else 1.0 for parameter, shape in shapes.items()}
+    return Outline(shapes, rms, sizes.hidden, sizes.layers)
+
+
+def of_folder(source: str) -> Outline:
+    """The outline of the model in a folder; ``model.invalid`` for what is none, hub names among it."""
+    path = Path(source).expanduser()
+    if not path.is_dir():
+        message = "is not a folder here: give one, or use --shape with the name of a model like it"
+        raise FerretError.of_field("model.invalid", "model.source", source, message)
+    try:
+        look_through(path)
+        return _read(path)
+    except (UnfitModel, files.UnfitFile) as error:
+        raise FerretError.of_field("model.invalid", "model.source", source, str(error)) from error
+
+
+def _llama_parameters(sizes: Llama) -> Iterator[tuple[str, tuple[int, ...]]]:
+    hidden, key_value = sizes.hidden, sizes.hidden // sizes.heads * sizes.kv_heads
+    yield "model.embed_tokens.weight", (sizes.vocabulary, hidden)
+    yield "lm_head.weight", (sizes.vocabulary, hidden)
+    yield "model.norm.weight", (hidden,)
+    layer = {
+        "self_attn.q_proj": (hidden, hidden),
+        "self_attn.k_proj": (key_value, hidden),
+        "self_attn.v_proj": (key_value, hidden),
+        "self_attn.o_proj": (hidden, hidden),
+        "mlp.gate_proj": (sizes.mlp, hidden),
+        "mlp.up_proj": (sizes.mlp, hidden),
+        "mlp.down_proj": (hidden, sizes.mlp),
+        "input_layernorm": (hidden,),
+        "post_attention_layernorm": (hidden,),
+    }
+    for number in range(sizes.layers):
+        yield from ((f"model.layers.{number}.{name}.weight", shape) for name, shape in layer.items())
+
+
+def _read(folder: Path) -> Outline:
+    config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
+    found = dict(sorted(item for file in folder.iterdir() if file.suffix == WEIGHTS for item in _parameters(file)))
+    tied = (
+        config.get("tie_word_embeddings", True) and "lm_head.weight" in found and "model.embed_tokens.weight" in found
+    )
+    if tied:
+        del found["model.embed_tokens.weight"]
+    shapes = {name: shape for name, (shape, _) in found.items()}
+    rms = {name: _rms(sample()) for name, (_, sample) in found.items()}
+    return Outline(shapes, rms, int(config.get("hidden_size") or 0), int(config.get("num_hidden_layers") or 0))
+
+
+def _parameters(file: Path) -> Iterator[tuple[str, tuple[tuple[int, ...], Callable[[], Array]]]]:
+    """The floating-point arrays of a safetensors file: name, shape, and what reads a sample of its numbers."""
+    with file.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        header: dict[str, Any] = json.loads(opened.read(length))
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] in FLOATING:
+            begin = 8 + length + entry["data_offsets"][0]
+            yield name, (tuple(entry["shape"]), _sampler(file, entry["dtype"], begin, math.prod(entry["shape"])))
+
+
+def _sampler(file: Path, dtype: str, begin: int, count: int) -> Callable[[], Array]:
+    stored = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": np.uint16}[dtype]
+
+    def sample() -> Array:
+        if count == 0:
+            return np.zeros(0)
+        whole = np.memmap(file, stored, "r", begin, count)
+        starts = range(0, count, RUN) if count <= RUNS * RUN else range(0, count - RUN, (count - RUN) // RUNS)
+        numbers = np.concatenate([whole[start : start + RUN] for start in starts])
+        if dtype == "BF16":
+            return (numbers.astype(np.uint32) << 16).view(np.float32)
+        return numbers
+
+    return sample
+
+
+def _rms(numbers: Array) -> float:
+    return float(np.sqrt(np.square(numbers, dtype=np.float64).mean())) if numbers.size else 0.0

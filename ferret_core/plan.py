@@ -1,0 +1,172 @@
+"""What an experiment will send, need and risk, told before anything is trained: from its specification and an outline.
+
+Sizes are exact. Noise is that of :mod:`ferret_core.robust.noise`. Memory and time are estimates: the multiples of the
+weights that docs/training.md lists, and six operations per weight and token (Kaplan et al., "Scaling Laws for Neural
+Language Models", 2020, https://arxiv.org/abs/2001.08361, section 2.1) at the speed that is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ferret_core import catalog
+from ferret_core.algorithms.configs._base import FederatedConfig, Projecting, SendsUpdate
+from ferret_core.models.outline import Outline
+from ferret_core.models.shapes import count, sizes
+from ferret_core.projection.blocks import Block
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.robust import noise
+from ferret_core.robust.noise import Noise
+from ferret_core.training.config import LocalConfig
+
+STATE = {
+    "adam": 2,
+    "adamw": 2,
+    "nadam": 2,
+    "radam": 2,
+    "adamax": 2,
+    "rmsprop": 1,
+    "adagrad": 1,
+    "adadelta": 2,
+    "rprop": 2,
+}
+"""Copies of the weights that an optimizer keeps."""
+ACTIVATIONS = 34
+"""Bytes per layer, token and hidden unit in half precision, twice that in fp32: Korthikanti et al., 2022,
+https://arxiv.org/abs/2205.05198, equation 1 without the attention matrix."""
+PASS_SECONDS = 1e-9
+"""Of one weight in an aggregation: reading, moving and hashing it."""
+TERM_SECONDS = 3e-10
+"""Of one weight and one contribution's reconstruction on basis G or H, on one core: docs/results/projection.md."""
+HEADER = 600
+"""Bytes of a contribution's header: ids, digests, seed and metrics; up to ``METADATA`` where names are long."""
+DOWN = 900
+"""Bytes of the header of a round's update."""
+LISTED = 5
+"""Bytes of one K_l in the header's list."""
+SHORT = 0.01
+"""A normalized step below this length moves next to nothing."""
+
+
+class Plan(NamedTuple):
+    """``bytes_up`` and ``bytes_down`` are one participant's in a round; None where they are known only once the model
+    is loaded. ``total_bytes`` are those of all participants in all rounds. ``memory_bytes`` is a participant's peak,
+    ``local_seconds`` its training in a round, ``aggregate_seconds`` the server's."""
+
+    d: int
+    K: int | None
+    participants: int
+    rounds: int
+    bytes_up: int | None
+    bytes_down: int | None
+    total_bytes: int | None
+    noise: Noise | None
+    memory_bytes: int | None
+    local_seconds: float | None
+    aggregate_seconds: float
+    advice: tuple[str, ...]
+
+
+def plan(spec: ExperimentSpec, outline: Outline, examples: int | None, tokens: float, flops: float) -> Plan:
+    """The plan of a resolved ``spec``.
+
+    ``examples`` is how many a participant has, ``tokens`` how long a sequence is, ``flops`` how many operations per
+    second a participant makes.
+    """
+    config = catalog.algorithm_config(spec.algorithm)
+    d, participants = count(outline.shapes), noise.participants_of(spec)
+    adapter = isinstance(config, SendsUpdate) and config.adapts
+    blocks = config.cut(outline.shapes) if isinstance(config, Projecting) else []
+    K = config.total(blocks) if isinstance(config, Projecting) else None
+    up = None if adapter else config.size(outline.shapes).arrays
+    sent = None if up is None else up + HEADER + LISTED * len(blocks)
+    down = None if up is None else _down(config, up + LISTED * len(blocks), participants, K, d)
+    total = None if sent is None or down is None else spec.rounds * participants * (sent + down)
+    found = _noise(spec, outline, config, examples)
+    local = getattr(config, "local", None)
+    trained = local if isinstance(local, LocalConfig) and not adapter else None
+    return Plan(
+        d=d,
+        K=K,
+        participants=participants,
+        rounds=spec.rounds,
+        bytes_up=sent,
+        bytes_down=down,
+        total_bytes=total,
+        noise=found,
+        memory_bytes=_memory(trained, outline, tokens) if trained else None,
+        local_seconds=_seconds(trained, d, examples, tokens, flops) if trained else None,
+        aggregate_seconds=d * (PASS_SECONDS + (participants * TERM_SECONDS if found else 0)),
+        advice=tuple(_advice(spec, outline, config, found)),
+    )
+
+
+def _down(config: FederatedConfig, up: int, participants: int, K: int | None, d: int) -> int | None:
+    """Own and disjoint coordinates travel down side by side, under a shared seed as one mean in fp32."""
+    if isinstance(config, Projecting):
+        return DOWN + (4 * (K or 0) if config.seeds == "shared" else participants * up)
+    return 4 * d if isinstance(config, SendsUpdate) else None
+
+
+def _noise(spec: ExperimentSpec, outline: Outline, config: FederatedConfig, examples: int | None) -> Noise | None:
+    if not isinstance(config, Projecting):
+        return None
+    return noise.expected(spec, outline.shapes, _weights(outline, config.cut(outline.shapes)), examples)
+
+
+def _weights(outline: Outline, blocks: Sequence[Block]) -> list[float]:
+    """The RMS of each block's weights, every part of a parameter being taken for like the whole."""
+    squares = [sum(piece.length * outline.rms[piece.parameter] ** 2 for piece in block.pieces) for block in blocks]
+    return [math.sqrt(square / block.size) for square, block in zip(squares, blocks, strict=True)]
+
+
+def _memory(local: LocalConfig, outline: Outline, tokens: float) -> int:
+    """The original weights, the copy that is trained, its gradients, the optimizer's state, and activations."""
+    d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
+    gradients = largest if local.in_backward else d
+    state = (local.momentum > 0) * d if local.optimizer == "sgd" else STATE.get(local.optimizer, 0) * d
+    width = (2 if local.precision == "float32" else 1) * ACTIVATIONS * outline.hidden
+    kept = width * (1 + outline.layers / 17 if local.activation_checkpointing else outline.layers)
+    return round(4 * (2 * d + gradients + state) + kept * tokens * local.batch_size)
+
+
+def _seconds(local: LocalConfig, d: int, examples: int | None, tokens: float, flops: float) -> float | None:
+    if local.epochs is not None and examples is None:
+        return None
+    return 6 * d * local.steps_for(examples) * local.batch_size * local.accumulation * tokens / flops
+
+
+def _advice(spec: ExperimentSpec, outline: Outline, config: FederatedConfig, found: Noise | None) -> list[str]:
+    if found is None or not isinstance(config, Projecting):
+        return []
+    advice = list[str]()
+    if found.total > noise.ADVISED:
+        ways = noise.ways_out(found, spec, outline.shapes)
+        refused = f"beyond {noise.MOST:.0%} it is refused; " if config.guard and found.total > noise.MOST else ""
+        advice.append(
+            f"noise of {found.total:.0%} of the weights: {refused}each of these brings it to {noise.ADVISED:.0%}: "
+            f"{'; '.join(ways.values())}"
+        )
+    local = config.local
+    if local.optimizer == "normalized" and local.learning_rate < SHORT:
+        advice.append(
+            f"algorithm.local.learning_rate = {local.learning_rate:g} is the length of a normalized step and moves "
+            "next to nothing: leave it out for 0.15, or name the optimizer that it is meant for"
+        )
+    return advice
+
+
+def document(found: Plan) -> Mapping[str, object]:
+    """As one JSON object; the noise in percent of the weights, in all and of its largest block."""
+    told = None
+    if found.noise is not None:
+        worst = int(np.argmax(found.noise.ratios))
+        told = {
+            "percent": 100 * found.noise.total,
+            "largest": {"block": found.noise.blocks[worst], "percent": 100 * float(found.noise.ratios[worst])},
+        }
+    return {**found._asdict(), "noise": told, "advice": list(found.advice)}

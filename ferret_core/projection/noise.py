@@ -1,0 +1,38 @@
+"""How much noise random directions add to an update: the errors of docs/projection.md, "How far off", in numbers."""
+
+from __future__ import annotations
+
+import math
+
+from ferret_core.projection.coordinates import Kind
+from ferret_core.projection.moments import truncated_normal
+
+ONE_BIT = math.pi / 2
+"""‖γ^‖² / ‖γ‖² of one-bit coordinates that are close to normal."""
+
+
+def relative_noise(basis: str, kind: Kind, d: int, K: int) -> float:
+    """E‖Δ~ − Δ‖² / ‖Δ‖² of one reconstruction of a block of d elements from K coordinates; 0 where none is sent.
+
+    What fp16 and int8 round away is left out: it is far less.
+    """
+    if K == 0:
+        return 0.0
+    return max(0.0, (ONE_BIT if kind == "sign" else 1.0) * _energy(basis, d, K) - 1)
+
+
+def noise_share(basis: str, kind: Kind, d: int, K: int) -> float:
+    """The share of a reconstruction's ‖Δ~‖² that is noise: from 0 to below 1."""
+    noise = relative_noise(basis, kind, d, K)
+    return noise / (1 + noise)
+
+
+def _energy(basis: str, d: int, K: int) -> float:
+    """E‖Δ~‖² / ‖Δ‖² with coordinates in full precision."""
+    match basis:
+        case "R":
+            return 1 + (d - 1) / K
+        case "T":
+            return 1 + (d - 2 + truncated_normal(d)[1]) / K
+        case _:  # G, H
+            return d / K

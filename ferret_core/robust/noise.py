@@ -1,0 +1,159 @@
+"""The noise that random directions add to the weights, held against the weights themselves: before it drowns them.
+
+A reconstruction is the update plus noise of mean zero (docs/projection.md). Its energy is a multiple of the update's.
+So it is expected before round 1, from the options and the length that local training is expected to have, and measured
+in every round, from the lengths that the contributions carry. Of N participants with seeds of their own
+
+    σ_l = a · √(Σᵢ (nᵢ / Σ nⱼ)² · ‖noiseᵢ,l‖² / d_l)
+
+is what a round of server rate a adds to every weight of block l. Under one shared seed all make the same error, and the
+lengths add up instead of their squares: a bound from above. The measure is σ_l over the RMS of the block's weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ferret_core import catalog, federation
+from ferret_core.algorithms.configs._base import Projecting
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import Array
+from ferret_core.server_rate import server_rate, step_of_noise
+
+if TYPE_CHECKING:
+    from ferret_core.federated_data import FederatedData
+    from ferret_core.replica import Replica
+
+MOST = 0.5
+"""Of the weights' RMS: beyond it a round is refused. docs/results/size/size.md has runs beside it."""
+ADVISED = 0.1
+"""What the advice leads to."""
+METRIC = "weight_noise"
+
+
+class Noise(NamedTuple):
+    """By block: its name, its number of weights, the RMS per weight of a round's noise, and that of the weights."""
+
+    blocks: tuple[str, ...]
+    sizes: Array
+    noise: Array
+    weights: Array
+
+    @property
+    def ratios(self) -> Array:
+        """fp64 (L,): noise over weights; 0 for a block whose weights are all 0, which noise cannot drown."""
+        return np.divide(self.noise, self.weights, out=np.zeros_like(self.noise), where=self.weights > 0)
+
+    @property
+    def total(self) -> float:
+        """The root mean square of the ratio over all weights."""
+        return float(np.sqrt((self.sizes * self.ratios**2).sum() / self.sizes.sum()))
+
+    def metrics(self, *, by_block: bool) -> dict[str, float]:
+        """In percent, of the whole model and of every block."""
+        each = dict(zip(self.blocks, self.ratios.tolist(), strict=True)) if by_block else {}
+        return {METRIC: 100 * self.total} | {f"{METRIC}/{name}": 100 * ratio for name, ratio in each.items()}
+
+
+def expected(spec: ExperimentSpec, shapes: Shapes, weights: Sequence[float], examples: int | None) -> Noise | None:
+    """That of round 1 of a resolved ``spec``; None where nothing is projected, or the steps cannot be counted.
+
+    ``weights`` are the RMS by block of the weights, ``examples`` how many a participant has.
+    """
+    config = catalog.algorithm_config(spec.algorithm)
+    if not isinstance(config, Projecting) or (config.local.epochs is not None and examples is None):
+        return None
+    participants = participants_of(spec)
+    norms = config.expected_norms(shapes, examples)
+    return measured(spec, shapes, weights, [norms] * participants, [1 / participants] * participants, 1)
+
+
+def of_base(replica: Replica, data: FederatedData) -> Noise | None:
+    """What is expected of round 1 from the base model, which ``replica`` holds."""
+    return expected(replica.spec, replica.shapes, replica.block_weights(), data.typical_examples)
+
+
+def check_base(replica: Replica, data: FederatedData) -> None:
+    """Raises ``noise.too_large`` where the first round would drown the base model."""
+    check(of_base(replica, data), replica.spec, replica.shapes, "is expected to add")
+
+
+def measured(
+    spec: ExperimentSpec,
+    shapes: Shapes,
+    weights: Sequence[float],
+    norms: Sequence[Norms],
+    shares: Sequence[float],
+    round_number: int,
+) -> Noise | None:
+    """That of a round whose contributions have these ``norms`` and count by these ``shares``; None where nothing is
+    projected."""
+    config = catalog.algorithm_config(spec.algorithm)
+    if not isinstance(config, Projecting):
+        return None
+    blocks = config.cut(shapes)
+    sizes = np.array([block.size for block in blocks], np.float64)
+    lengths = np.stack([share * each.noise for share, each in zip(shares, norms, strict=True)])
+    together = lengths.sum(axis=0) if config.seeds == "shared" else np.sqrt(np.square(lengths).sum(axis=0))
+    rate = server_rate(spec.server, round_number, spec.rounds)
+    moved = step_of_noise(spec.server, together / np.sqrt(sizes), rate)
+    return Noise(tuple(block.name for block in blocks), sizes, moved, np.array(weights))
+
+
+def check(noise: Noise | None, spec: ExperimentSpec, shapes: Shapes, when: str) -> None:
+    """Raises ``noise.too_large`` where the guard is on and the noise is more than ``MOST`` of the weights.
+
+    ``when`` says in the message which round's it is, and whether it was measured.
+    """
+    config = catalog.algorithm_config(spec.algorithm)
+    if noise is None or not isinstance(config, Projecting) or not config.guard or noise.total <= MOST:
+        return
+    raise FerretError(
+        "noise.too_large",
+        f"the projection {when} noise of {noise.total:.0%} of the weights' RMS; at most {MOST:.0%} is let pass "
+        f"(d = {count(shapes)}, K = {config.total(config.cut(shapes))}, {participants_of(spec)} participants). Use "
+        f"{', or '.join(ways_out(noise, spec, shapes).values())}; algorithm.guard = false lets it pass",
+        members={"noise": noise.metrics(by_block=False)},
+    )
+
+
+def ways_out(noise: Noise, spec: ExperimentSpec, shapes: Shapes, to: float = ADVISED) -> Mapping[str, str]:
+    """By kind, the changes each of which alone brings the noise down to ``to`` of the weights' RMS."""
+    config = catalog.algorithm_config(spec.algorithm)
+    assert isinstance(config, Projecting)
+    factor = noise.total / to
+    d, K = count(shapes), config.total(config.cut(shapes))
+    found: dict[str, str] = {}
+    if factor**2 * K < d:
+        name, value = ("K", config.K) if config.K is not None else ("bytes_per_round", config.bytes_per_round)
+        found["bytes"] = f"algorithm.{name} = {_up(factor**2 * (value or 0))}"
+    found["participants"] = f"{_up(factor**2 * participants_of(spec))} participants in a round"
+    found["rate"] = f"algorithm.local.learning_rate = {_down(config.local.learning_rate / factor)}"
+    if config.local.optimizer != "normalized":
+        found["optimizer"] = "algorithm.local.optimizer = 'normalized' with its own rate"
+    found["server"] = f"server.learning_rate = {_down(spec.server.learning_rate / factor)}"
+    return found
+
+
+def participants_of(spec: ExperimentSpec) -> int:
+    """How many a round's update is the mean of."""
+    return federation.sample_size(spec, spec.participants.simulated + spec.participants.edge)
+
+
+def _up(value: float) -> int:
+    """To two digits, upwards."""
+    step = 10 ** max(0, math.floor(math.log10(value)) - 1)
+    return math.ceil(value / step) * step
+
+
+def _down(value: float) -> str:
+    """To two digits, downwards."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.floor(value / step) * step:.2g}"

@@ -1,0 +1,53 @@
+"""How far local training is expected to move a model: known before it runs, from the optimizer and its rate.
+
+Optimizers that scale every weight's step by its gradient's size, and normalized and clipped descent, move by about the
+rate, whatever the data. The first step's length is theirs; that of T steps grows as a power of T below one, because
+steps point in different directions. The powers were measured on a LLaMA of 3 M parameters tuned on GSM8K.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ferret_core.training.config import LocalConfig
+
+GRADIENT = 10.0
+"""The norm that a gradient is taken to have where nothing bounds it: it cannot be known before training."""
+WALK = 0.45
+"""The power of T by which steps of equal length add up."""
+
+
+class Growth(NamedTuple):
+    """The RMS per weight of the first step in units of the rate, and the power of T by which it grows."""
+
+    first: float
+    power: float
+
+
+PER_WEIGHT = {
+    "adam": Growth(1, 0.65),
+    "adamw": Growth(1, 0.65),
+    "adamax": Growth(1, 0.5),
+    "nadam": Growth(1, 0.6),
+    "adagrad": Growth(1, 0.4),
+    "rmsprop": Growth(10, 0.25),
+    "rprop": Growth(1, 1),
+    "adadelta": Growth(0.002, 0.85),
+    "adafactor": Growth(0.1, 0.8),
+}
+
+
+def expected_length(local: LocalConfig, d: int, examples: int | None = None) -> float:
+    """‖Δ‖ of a participant's update of d weights in round 1, in the units of the weights.
+
+    ``examples`` is how many a participant has, of which epochs are counted.
+    """
+    steps = local.steps_for(examples)
+    if local.optimizer == "normalized":
+        return local.learning_rate * steps**WALK
+    if local.optimizer in PER_WEIGHT:
+        growth = PER_WEIGHT[local.optimizer]
+        return math.sqrt(d) * growth.first * local.learning_rate * steps**growth.power
+    length, power = (GRADIENT, 1.0) if local.clip_norm is None else (local.clip_norm, WALK)
+    return local.learning_rate * length / (1 - local.momentum) * steps**power

@@ -1,0 +1,41 @@
+"""The tables of a search show what every row was tried with, and what it ended with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ferret_bench.paper.reruns import recorded, settings
+from ferret_bench.paper.reruns.rerun import write_all
+from ferret_bench.paper.reruns.store import Store
+from ferret_bench.paper.reruns.trials import tables
+
+
+@pytest.fixture
+def searched(toy_grid, study, ended, tmp_path):
+    """A store with two candidates of one seed each for FedAvg, the second failed for Ferret, and their results."""
+    store, compared = Store(tmp_path), replace(study, reference="fedavg", seeds=1)
+    for rate, losses in {"1e-2": [5.0, 2.0], "1e-1": [5.0, 1.0]}.items():
+        trial = ["evaluation.split=validation", f"algorithm.local.learning_rate={rate}"]
+        for cell in toy_grid(trial, studied=compared).cells:
+            failed = cell.row.name == "ferret" and rate == "1e-1"
+            store.add(ended(cell, losses, {"code": "training.non_finite", "detail": "no number"} if failed else None))
+    for cell in toy_grid(studied=compared).cells:
+        store.add(ended(cell, [5.0, 3.0]))
+    return recorded.results(compared, settings.read(None, [], study, absolute_paths=False), store)
+
+
+def test_the_best_of_each_row_is_bold(searched):
+    found = "\n".join(tables(searched.grid.rows, searched.trials))
+    assert "0.01 |" in found.splitlines()[0]
+    assert "| Ferret | **2.000** | failed |" in found
+    assert "| FedAvg | 2.000 | **1.000** |" in found
+
+
+def test_they_stand_on_the_page_apart_from_the_results(searched, study, tmp_path):
+    page = write_all("frontier", replace(study, reference="fedavg"), searched, tmp_path, "ferret paper page")["page"]
+    results, search = page.read_text().split("## The search on JSON Lines")
+    assert "**1.000**" in search
+    assert "3.000" in results
+    assert "1.000" not in results

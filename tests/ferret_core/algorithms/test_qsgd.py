@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ferret_core.algorithms import qsgd
+from ferret_core.algorithms._base import Weighted
+from ferret_core.models.parameters import shapes
+from ferret_core.projection.budget import METADATA
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import Array, Contribution
+from ferret_core.simulate import simulate
+
+SpecFactory = Callable[..., ExperimentSpec]
+SEEDS = 400
+NORMS = ["max", "l2"]
+
+
+def update_of(d: int, seed: int = 0) -> Array:
+    return (np.random.default_rng(seed).standard_normal(d) ** 3).astype(np.float32)
+
+
+def received(lab: Any, weights: Any, update: Array, seed: int = 1, **options: Any) -> Array:
+    """What a round of one participant moves the model by."""
+    model, algorithm = weights((len(update),)), qsgd.Algorithm(qsgd.Config(**options))
+    state = algorithm.init_state(model, 0)
+    part = lab.participate(algorithm, model, state, update, seed=seed)
+    return lab.update(algorithm, model, state, Weighted(1.0, part.contribution))[0]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("levels", [1, 3])
+def test_the_mean_over_seeds_is_the_update(lab: Any, weights: Any, norm: str, levels: int) -> None:
+    """Every entry within five standard errors of a Bernoulli draw between two levels."""
+    update = update_of(60)
+    options = {"norm": norm, "levels": levels, "bucket": 20}
+    mean = np.mean([received(lab, weights, update, seed, **options) for seed in range(SEEDS)], axis=0)
+    buckets = update.reshape(3, 20).astype(np.float64)
+    scale = np.abs(buckets).max(1) if norm == "max" else np.linalg.norm(buckets, axis=1)
+    step = scale[:, None] / levels
+    chance = np.abs(buckets) / step % 1
+    deviation = step * np.sqrt(chance * (1 - chance) / SEEDS)
+    assert (np.abs(mean.reshape(3, 20) - buckets) <= 5 * deviation + 1e-5 * scale[:, None]).all()
+
+
+@pytest.mark.parametrize("levels", [1, 2, 4, 16, 127])
+@pytest.mark.parametrize("bucket", [16, 256])
+def test_the_error_is_within_the_papers_bound(lab: Any, weights: Any, levels: int, bucket: int) -> None:
+    """Lemma 3.1: E‖Q(v) − v‖² ≤ min(n/s², √n/s)·‖v‖². One norm at a time, as the lemma has one vector."""
+    update = update_of(bucket, seed=levels)
+    squares = [
+        np.square(received(lab, weights, update, seed, norm="l2", levels=levels, bucket=bucket) - update).sum()
+        for seed in range(40)
+    ]
+    bound = min(bucket / levels**2, math.sqrt(bucket) / levels)
+    assert 0 < np.mean(squares) <= bound * np.square(update).sum()
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 127), st.integers(1, 70), st.integers(1, 100), st.sampled_from(NORMS), st.integers(-20, 120))
+def test_no_entry_is_off_by_a_level_or_changes_its_sign(
+    lab: Any, weights: Any, levels: int, bucket: int, d: int, norm: str, exponent: int
+) -> None:
+    update = (update_of(d, seed=levels) * 2.0**exponent).astype(np.float32)
+    update[d // 2] = 0
+    update = 1 - (1 - update)  # as a weight of 1 has it when it has moved
+    config = qsgd.Config(levels=levels, bucket=bucket, norm=norm)
+    algorithm, model = qsgd.Algorithm(config), weights((d,))
+    part = lab.participate(algorithm, model, algorithm.init_state(model, 0), update)
+    found, norms = config.decoded(part.contribution.arrays, d), part.contribution.arrays["norms"]
+    step = np.repeat(norms.astype(np.float64), min(bucket, d))[:d] / levels
+    assert (np.abs(found - update.astype(np.float64)) <= step * (1 + 1e-5)).all()
+    assert (found * np.sign(update) >= 0).all()
+    assert found[d // 2] == 0
+
+
+def test_participants_round_by_seeds_of_their_own_and_the_mean_gets_better(lab: Any, weights: Any) -> None:
+    """Forty with different data."""
+    model, algorithm = weights((2000,)), qsgd.Algorithm(qsgd.Config())
+    state, updates = algorithm.init_state(model, 0), [update_of(2000, seed) for seed in range(40)]
+    parts = [lab.participate(algorithm, model, state, update, seed=n) for n, update in enumerate(updates)]
+
+    def off(count: int) -> float:
+        moved, _ = lab.update(algorithm, model, state, *(Weighted(1.0, part.contribution) for part in parts[:count]))
+        return float(np.square(moved - np.mean(updates[:count], axis=0)).sum())
+
+    assert off(40) == pytest.approx(off(1) / 40, rel=0.3)
+
+
+def test_it_sends_a_level_for_each_parameter_and_a_number_for_each_bucket(toy_spec: SpecFactory) -> None:
+    done = simulate(toy_spec("qsgd", options={"levels": 2, "bucket": 100}, rounds=2)).rounds[2]
+    d = 30_880
+    assert 0 <= done.bytes_up / 3 - (8 * -(-d // 27) + 4 * 309) <= METADATA
+    assert 0 <= done.bytes_down / 3 - 4 * d <= METADATA
+    assert done.cost["parameters_up"] == done.cost["parameters_down"] == d
+
+
+def test_a_bucket_beyond_the_model_is_the_model(lab: Any, weights: Any) -> None:
+    update = update_of(50)
+    whole, beyond = (received(lab, weights, update, bucket=bucket) for bucket in (50, 10**9))
+    np.testing.assert_array_equal(whole, beyond)
+
+
+def test_what_nobody_would_send_is_refused(lab: Any, weights: Any) -> None:
+    model, algorithm = weights((41,)), qsgd.Algorithm(qsgd.Config(bucket=20))
+    sent = lab.participate(algorithm, model, algorithm.init_state(model, 0), update_of(41)).contribution
+    for meta, wrong, says in [
+        ({}, {"norms": -sent.arrays["norms"]}, "is negative"),
+        ({}, {"norms": sent.arrays["norms"][:1]}, r"expected float32 \(3,\)"),
+        ({}, {"levels": np.array([3**40, 0], np.uint64)}, "a word holds more than 40"),
+        ({"K": (40,)}, {}, r"expected \(41,\)"),
+    ]:
+        changed = Contribution(sent.meta.model_copy(update=meta), {**sent.arrays, **wrong})
+        with pytest.raises(FerretError, match=says) as caught:
+            algorithm.config.check(changed, lab.task, shapes(model))
+        assert caught.value.code == "contribution.malformed"

@@ -1,0 +1,56 @@
+"""An outline says of a model what loading it would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from ferret_core.models import outline
+from ferret_core.models.parameters import shapes, trainable
+from ferret_core.protocol.errors import FerretError
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_folders_outline_is_that_of_the_loaded_model(
+    tiny_model: LlamaForCausalLM, tmp_path: Path, dtype: torch.dtype, tied: bool
+) -> None:
+    config = LlamaConfig.from_dict({**tiny_model.config.to_dict(), "tie_word_embeddings": tied, "vocab_size": 9001})
+    torch.manual_seed(1)
+    model = LlamaForCausalLM(config).to(dtype)
+    model.save_pretrained(tmp_path)
+    found = outline.of_folder(str(tmp_path))
+    assert sorted(found.shapes.values()) == sorted(shapes(model).values())
+    assert (found.hidden, found.layers) == (config.hidden_size, config.num_hidden_layers)
+    for name, weight in trainable(model).items():
+        told = found.rms[name if name in found.rms else "model.embed_tokens.weight"]
+        assert told == pytest.approx(float(weight.detach().double().square().mean().sqrt()), rel=0.02)
+
+
+@pytest.mark.parametrize("name", outline.LLAMAS)
+def test_a_shapes_outline_is_that_of_its_model(name: str) -> None:
+    sizes = outline.LLAMAS[name]
+    config = LlamaConfig(
+        vocab_size=sizes.vocabulary,
+        hidden_size=sizes.hidden,
+        intermediate_size=sizes.mlp,
+        num_hidden_layers=sizes.layers,
+        num_attention_heads=sizes.heads,
+        num_key_value_heads=sizes.kv_heads,
+        tie_word_embeddings=False,
+    )
+    with torch.device("meta"):
+        model = LlamaForCausalLM(config)
+    assert dict(outline.of_llama(name).shapes) == shapes(model)
+
+
+def test_what_has_no_outline_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FerretError, match=r"request.invalid|choose one of llama-1b"):
+        outline.of_llama("llama-9t")
+    with pytest.raises(FerretError, match="use --shape"):
+        outline.of_folder("org/model-on-the-hub")
+    with pytest.raises(FerretError, match=r"config\.json"):
+        outline.of_folder(str(tmp_path))

@@ -1,0 +1,151 @@
+"""The noise that is told is the noise there is; what would drown the weights is refused with the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferret_core import catalog
+from ferret_core.models.parameters import trainable
+from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import Block, Piece
+from ferret_core.projection.coordinates import Kind
+from ferret_core.projection.noise import noise_share, relative_noise
+from ferret_core.projection.project import apply_, project, root_mean_squares
+from ferret_core.projection.quantize import dequantize, quantize
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica import Replica
+from ferret_core.robust import noise
+from ferret_core.simulate import simulate
+
+Spec = Callable[..., ExperimentSpec]
+LOCAL = {"optimizer": "sgd", "learning_rate": 0.05, "clip_norm": 1.0, "steps": 4, "batch_size": 4, "accumulation": 1}
+GUARDED = {"K": 64, "guard": True, "local": LOCAL}
+
+
+@pytest.mark.parametrize("kind", ["float32", "sign"])
+@pytest.mark.parametrize(("name", "d", "K"), [("G", 8192, 256), ("H", 8192, 512), ("R", 1024, 64), ("T", 1024, 64)])
+def test_the_relative_noise_is_that_of_reconstructions(name: str, d: int, K: int, kind: Kind) -> None:
+    delta = torch.randn(d, generator=torch.Generator().manual_seed(1))
+    before, after = {"w": delta}, {"w": torch.zeros(d)}
+    blocks = [Block(0, "w", d, (Piece("w", 0, 0, d),))]
+    errors = []
+    for seed in range(48):
+        projected = project(before, after, blocks, basis(name), [K], seed)
+        sent = dequantize(quantize(projected.coordinates, kind, seed), kind, [K])
+        apply_(moved := {"w": torch.zeros(d)}, blocks, basis(name), [projected._replace(coordinates=sent)])
+        errors.append(float((moved["w"] + delta).square().sum() / delta.square().sum()))
+    assert float(np.mean(errors)) == pytest.approx(relative_noise(name, kind, d, K), rel=0.06)
+
+
+@given(st.sampled_from(["G", "H", "R", "T"]), st.integers(1, 10**9), st.integers(0, 10**6))
+def test_the_share_of_noise_is_below_one_and_falls_with_more_coordinates(name: str, d: int, K: int) -> None:
+    K = min(K, d)
+    share = noise_share(name, "sign", d, K)
+    assert 0 <= share < 1
+    if 0 < K < d:
+        assert noise_share(name, "sign", d, K + 1) <= share
+
+
+def test_the_weights_rms_is_counted_over_all_pieces_of_a_block() -> None:
+    parameters = {"a": torch.tensor([3.0, 4.0]), "b": torch.tensor([0.0, 12.0, 5.0])}
+    blocks = [
+        Block(0, "a+b", 4, (Piece("a", 0, 0, 2), Piece("b", 0, 2, 2))),
+        Block(1, "rest", 1, (Piece("b", 2, 0, 1),)),
+    ]
+    assert root_mean_squares(parameters, blocks) == pytest.approx([13 / 2, 5.0])
+
+
+def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: Spec) -> None:
+    """Against the round itself: the step by 3 participants' coordinates, less the mean of their exact updates."""
+    spec = toy_spec(options={"K": 2048, "coordinates": "float32"}, rounds=1)
+    exact = toy_spec(options={"basis": "H", "K": 10**6, "coordinates": "float32"}, rounds=1)
+    results = [simulate(each) for each in (spec, exact)]
+    told = results[0].rounds[1].metrics["weight_noise"]
+    ends = []
+    for each in (spec, exact):
+        entries: list[bytes] = []
+        simulate(each, on_update=lambda entry, kept=entries: kept.append(entry.update))
+        replica = Replica.load(catalog.resolve(each))
+        replica.move(entries[0])
+        ends.append([weight.detach().clone() for weight in trainable(replica.model).values()])
+    base = [weight.detach() for weight in trainable(Replica.load(catalog.resolve(spec)).model).values()]
+    squares = sizes = 0.0
+    for noisy, clean, weight in zip(*ends, base, strict=True):
+        ratio = float((noisy - clean).square().mean() / weight.square().mean())
+        squares, sizes = squares + weight.numel() * ratio, sizes + weight.numel()
+    assert told == pytest.approx(100 * math.sqrt(squares / sizes), rel=0.1)
+
+
+def test_what_is_expected_is_near_to_what_is_measured(toy_spec: Spec) -> None:
+    base, first = simulate(toy_spec(options={"K": 2048, "local": LOCAL}, rounds=1)).rounds
+    assert base.metrics["weight_noise"] == pytest.approx(first.metrics["weight_noise"], rel=0.7)
+    assert {name for name in base.metrics if name.startswith("weight_noise/")} == {
+        name for name in first.metrics if name.startswith("weight_noise/")
+    }
+
+
+def test_a_run_that_would_drown_the_weights_is_refused_before_it_begins(toy_spec: Spec) -> None:
+    with pytest.raises(FerretError) as caught:
+        simulate(toy_spec(options=GUARDED))
+    assert caught.value.code == "noise.too_large"
+    for part in (
+        "is expected to add",
+        "K = 64",
+        "3 participants",
+        "algorithm.K = ",
+        "algorithm.local.learning_rate = ",
+    ):
+        assert part in str(caught.value)
+    assert caught.value.members["noise"]["weight_noise"] > 100 * noise.MOST
+
+
+def test_a_round_that_would_is_refused_whatever_was_expected(toy_spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "expected", lambda *_: None)
+    ended: list[int] = []
+    with pytest.raises(FerretError, match=r"of round 1|is expected to add") as caught:
+        simulate(toy_spec(options=GUARDED), on_round=lambda done: ended.append(done.number))
+    assert (caught.value.code, ended) == ("noise.too_large", [0])
+
+
+def test_without_the_guard_it_runs(toy_spec: Spec) -> None:
+    assert len(simulate(toy_spec(options=GUARDED | {"guard": False}, rounds=1)).rounds) == 2
+
+
+@pytest.mark.parametrize("way", ["bytes", "participants", "rate", "server"])
+def test_every_way_out_leads_below_the_advised_noise(toy_spec: Spec, way: str) -> None:
+    spec = catalog.resolve(toy_spec(options=GUARDED))
+    replica = Replica.load(spec)
+    found = noise.expected(spec, replica.shapes, replica.block_weights(), None)
+    assert found is not None
+    assert found.total > noise.ADVISED
+    told = noise.ways_out(found, spec, replica.shapes)[way]
+    value = float(told.split()[0] if way == "participants" else told.split(" = ")[1])
+    data = spec.model_dump(mode="json")
+    match way:
+        case "bytes":
+            data["algorithm"]["K"] = int(value)
+        case "participants":
+            data["participants"]["simulated"] = int(value)
+        case "rate":
+            data["algorithm"]["local"]["learning_rate"] = value
+        case _:
+            data["server"]["learning_rate"] = value
+    changed = catalog.resolve(ExperimentSpec.model_validate(data))
+    after = noise.expected(changed, replica.shapes, replica.block_weights(), None)
+    assert after is not None
+    assert 0.8 * noise.ADVISED < after.total <= 1.01 * noise.ADVISED
+
+
+def test_the_guard_is_for_projections_alone(toy_spec: Spec) -> None:
+    with pytest.raises(FerretError) as caught:
+        catalog.resolve(toy_spec("fedavg", options={"guard": False}))
+    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.guard")
+    assert caught.value.errors[0].value is False

@@ -1,0 +1,84 @@
+"""Steps whose length is the rate's, in every tensor by its share of the elements."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import nn
+
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.normalized import Normalized
+
+SHAPES = [(40, 3), (7,), (1,)]
+
+
+def stepped(scale: float) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """What one step of length 0.5 takes from each of three tensors, and their gradients."""
+    draw = torch.Generator().manual_seed(3)
+    weights = [nn.Parameter(torch.randn(shape, generator=draw)) for shape in SHAPES]
+    before = [weight.detach().clone() for weight in weights]
+    for position, weight in enumerate(weights):
+        weight.grad = scale * 10.0**position * torch.randn(weight.shape, generator=draw)
+    Normalized(weights, lr=0.5).step()
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    return [old - new.detach() for old, new in zip(before, weights, strict=True)], gradients
+
+
+def test_a_step_has_the_rates_length_whatever_the_gradients() -> None:
+    for scale in (1e-6, 1.0, 1e4):
+        moves, _ = stepped(scale)
+        assert math.hypot(*(float(move.norm()) for move in moves)) == pytest.approx(0.5, rel=1e-5)
+
+
+def test_every_tensor_moves_along_its_gradient_and_by_the_same_for_each_weight() -> None:
+    moves, gradients = stepped(1.0)
+    for move, gradient in zip(moves, gradients, strict=True):
+        assert float(move.square().mean().sqrt()) == pytest.approx(0.5 / math.sqrt(128), rel=1e-5)
+        assert float(torch.cosine_similarity(move.flatten(), gradient.flatten(), dim=0)) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_tensor_without_a_gradient_stays() -> None:
+    still, frozen, moved = (nn.Parameter(torch.ones(4)) for _ in range(3))
+    still.grad, moved.grad = torch.zeros(4), torch.ones(4)
+    Normalized([still, frozen, moved], lr=0.5).step()
+    assert torch.equal(still, torch.ones(4))
+    assert torch.equal(frozen, torch.ones(4))
+    assert float((1 - moved.detach()).norm()) == pytest.approx(0.5 * math.sqrt(1 / 3), rel=1e-5)
+
+
+def test_it_has_a_rate_and_a_schedule_of_its_own_unless_they_are_given() -> None:
+    config = LocalConfig(optimizer="normalized")
+    assert (config.learning_rate, config.schedule) == (0.15, "linear")
+    given = LocalConfig(optimizer="normalized", learning_rate=0.3, schedule="constant")
+    assert (given.learning_rate, given.schedule) == (0.3, "constant")
+    assert LocalConfig.model_validate(config.model_dump()) == config
+    assert LocalConfig().learning_rate == 1e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clip_norm": 1.0}, "clip_norm = 1.0: normalized takes no length from a gradient"),
+        ({"weight_decay": 0.1}, "normalized has no weight decay"),
+        ({"momentum": 0.9}, "needs optimizer = 'sgd'"),
+        ({"in_backward": True, "accumulation": 1}, "it needs optimizer = 'sgd'"),
+        ({"options": {"eps": 1e-8}}, "eps is no option of normalized"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        LocalConfig.model_validate({"optimizer": "normalized", **options})
+
+
+@pytest.mark.parametrize(
+    ("schedule", "middle", "last"), [("constant", 2.0, 2.0), ("linear", 1.1, 0.2), ("cosine", 1.1, 0.2)]
+)
+def test_a_schedule_leads_from_the_full_rate_to_a_tenth(schedule: str, middle: float, last: float) -> None:
+    config = LocalConfig.model_validate({"learning_rate": 2.0, "schedule": schedule})
+    rates = [config.rate(number, 11) for number in range(1, 12)]
+    assert (rates[0], rates[5], rates[10]) == pytest.approx((2.0, middle, last))
+    assert sorted(rates, reverse=True) == rates
+    assert config.rate(1, 1) == 2.0
