@@ -119,8 +119,10 @@ class _Fold:
 
     def _entry(self, experiment: str) -> LedgerEntry:
         replica, base = self._replica, self._replica.digest
-        update = self._moved().update
+        update, loss, _ = self._moved()
         replica.settle()
+        if self._guard is not None:
+            self._guard.remember(replica.digest, loss)
         nobody = not (self.factors or self.refused)
         record = LedgerRecord(
             version=1 if nobody else LEDGER_VERSION,
@@ -161,7 +163,8 @@ class _Fold:
         """The trial that counts, with the replica moved by it."""
         self._base, self._limit = self._replica.standing(), math.inf
         if self._guard is not None:
-            self._limit = most(self._guard.loss(self._replica.model), self._replica.spec.robust.explosion)
+            before = self._guard.loss_of(self._replica.digest, self._replica.model)
+            self._limit = most(before, self._replica.spec.robust.explosion)
         trial = self._try(set())
         if trial.broken is None:
             return trial

@@ -25,6 +25,7 @@ class Guard:
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
+        self._digest, self._loss = "", math.nan
 
     @classmethod
     def over(cls, held_out: Sequence[Example], tokenizer: Any, context: int, template: Template = "paper") -> Self:
@@ -41,6 +42,16 @@ class Guard:
             if error.code != "training.non_finite":
                 raise
             return math.inf
+
+    def loss_of(self, digest: str, model: nn.Module) -> float:
+        """The loss of the model with ``digest``, which is measured only where it was not the last to be remembered."""
+        if digest != self._digest:
+            self.remember(digest, self.loss(model))
+        return self._loss
+
+    def remember(self, digest: str, loss: float) -> None:
+        """A round's last loss is the one that the next round begins with."""
+        self._digest, self._loss = digest, loss
 
 
 def most(before: float, explosion: float) -> float:

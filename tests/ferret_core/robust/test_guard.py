@@ -1,0 +1,43 @@
+"""The guard measures each round's model once: it ends one round and begins the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from torch import nn
+
+from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.robust.guard import Guard
+from ferret_core.simulate import simulate
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The losses that guards have measured."""
+    losses: list[float] = []
+    loss = Guard.loss
+
+    def counted(self: Guard, model: nn.Module) -> float:
+        losses.append(loss(self, model))
+        return losses[-1]
+
+    monkeypatch.setattr(Guard, "loss", counted)
+    return losses
+
+
+def test_a_run_of_three_rounds_measures_four_models(
+    toy_spec: Callable[..., ExperimentSpec], measured: list[float]
+) -> None:
+    simulate(toy_spec(rounds=3))
+    assert len(measured) == len(set(measured)) == 4
+
+
+def test_only_the_remembered_model_is_not_measured(tiny_model: nn.Module, measured: list[float]) -> None:
+    guard = Guard(Shard([Encoded([0, 3], [20, 1])], pad_id=2))
+    before = guard.loss_of("before", tiny_model)
+    assert [guard.loss_of("before", tiny_model), len(measured)] == [before, 1]
+    guard.remember("after", 2.5)
+    assert [guard.loss_of("after", tiny_model), len(measured)] == [2.5, 1]
+    assert [guard.loss_of("before", tiny_model), len(measured)] == [before, 2]
