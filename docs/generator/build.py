@@ -29,6 +29,8 @@ AT_ROOT = {
     "SECURITY.md": "security.md",
 }
 COPIED = {"openapi.json", "api/ferret_api/static/favicon.svg"}
+REMARKS = "*-remarks.md"
+"""What a page of results is written with; it stands on the page itself."""
 LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)#\s]+)")
 LOADED = re.compile(
     r'<(?:script|img|iframe)[^>]*\ssrc="?(?:https?:)?//[^ >]*|<link[^>]*"stylesheet"[^>]*href="?(?:https?:)?//[^ >]*'
@@ -48,8 +50,9 @@ def main() -> None:
 
 def gather() -> None:
     """Writes every page and file of the site to ``site/pages/``."""
-    shutil.copytree(ROOT / "docs", PAGES, ignore=shutil.ignore_patterns("generator"))
-    for path in [*(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")), *AT_ROOT]:
+    shutil.copytree(ROOT / "docs", PAGES, ignore=shutil.ignore_patterns("generator", REMARKS))
+    pages = [path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")]
+    for path in [*(f"docs/{page}" for page in pages), *AT_ROOT]:
         gather_page(path)
     for path in [*COPIED, "docs/generator/site.css"]:
         shutil.copy(ROOT / path, PAGES)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
+from ferret_bench._base import shown
 from ferret_bench._projection import bounds, costs, grid
 from ferret_bench._projection.cell import Cell, Vectors
 from ferret_bench._projection.llama import SMALL, TOY, random_llama
@@ -37,7 +39,7 @@ KEYS = {
     "extra_memory_mb": "<= 64",
 }
 
-
+RESULTS = Path(__file__).parents[2] / "docs/results/projection.jsonl"
 NO_GPU = {"device": None, "reason": "no CUDA device"}
 
 
@@ -259,3 +261,16 @@ def test_a_table_for_people(bounded):
     assert [row[0] for row in bound.rows] == list(KEYS)
     assert "small sizes" in bound.title
     assert "no CUDA device" in gpu.title
+
+
+def test_the_page_of_results_has_the_ratios_of_the_committed_runs():
+    page = RESULTS.with_suffix(".md").read_text()
+    runs = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| `")
+    ]
+    held = {key: sum(run["bounds"][key]["holds"] for run in runs) for key in KEYS}
+    assert [[key, bound, *values] for key, _, bound, *values in rows] == [
+        [f"`{key}`", bound, *(shown(run["ratios"][key]) for run in runs), f"{held[key]} of {len(runs)}"]
+        for key, bound in KEYS.items()
+    ]

@@ -51,7 +51,7 @@ class Page:
         yield _failures(self.results)
         yield from self._search()
         yield "## How it was run"
-        yield _list(f"{plain(name)}: {plain(value)}" for name, value in _facts(self.results))
+        yield _list(f"{plain(name)}: {plain(value)}" for name, value in _facts(self.study, self.results))
         yield f"```console\n{self.command}\n```"
         yield _options(self.results)
         yield f"Written {self.written}. The paper: {PAPER}."
@@ -108,18 +108,25 @@ def _failures(results: Results) -> str:
     return f"## Runs that failed\n\n{table(('Run', 'Error'), rows, left=2)}"
 
 
-def _facts(results: Results) -> Iterable[tuple[str, str]]:
+def _facts(study: Study, results: Results) -> Iterable[tuple[str, str]]:
     grid, runs = results.grid, list(results.ended.values())
     for column in grid.columns:
         specs = [cell.spec for cell in grid.cells if cell.column == column]
         rounds = sorted({spec.rounds for spec in specs})
         yield f"{column.title}, {column.model}", f"{_who(specs[0])}; {_rounds(rounds)}; {_scored(specs[0])}"
-    yield "Seeds", f"1 to {seeds}" if (seeds := max(cell.seed for cell in grid.cells)) > 1 else "1"
+    yield "Seeds", _seeds(study, max(cell.seed for cell in grid.cells))
     if runs:
         yield "Time", _duration(sum(run.seconds for run in runs)) + f" over {len(runs)} runs"
     for place in {json.dumps(run.machine, sort_keys=True): run.machine for run in runs}.values():
         yield "Machine", _machine(place)
         yield "Versions", ", ".join(f"{name} {number}" for name, number in place.get("versions", {}).items()) or "–"
+
+
+def _seeds(study: Study, last: int) -> str:
+    if last == 1:
+        return "1"
+    spread = "half of a 95 % interval" if study.reference else "one standard deviation over the seeds"
+    return f"1 to {last}; ± is {spread}"
 
 
 def _who(spec: ExperimentSpec) -> str:

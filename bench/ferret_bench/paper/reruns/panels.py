@@ -15,9 +15,9 @@ from ferret_bench.paper.look import Style
 from ferret_bench.paper.reruns.grid import Column
 from ferret_bench.paper.reruns.quantity import Quantity
 from ferret_bench.paper.reruns.results import Results
-from ferret_bench.paper.reruns.settings import Row
+from ferret_bench.paper.reruns.settings import OURS, Row
 from ferret_bench.paper.reruns.study import Panel, Study
-from ferret_cli.drawing import BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
+from ferret_cli.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
 
 COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, GREY)
 MARKS = "osD^vPX*hp<>d"
@@ -76,9 +76,15 @@ def draw(study: Study, results: Results) -> Figure | None:
 
 
 def _drawings(study: Study, results: Results) -> list[Drawing]:
-    """The panels in which there is something to show, column by column."""
+    """The panels in which there is something to show, column by column: not those where all rows share one x."""
     found = [Drawing(column, panel) for column in results.grid.columns for panel in study.panels]
-    return [drawing for drawing in found if any(_points(results, row, drawing) for row in results.grid.rows)]
+    return [drawing for drawing in found if _tells(results, drawing)]
+
+
+def _tells(results: Results, drawing: Drawing) -> bool:
+    rows = [found for row in results.grid.rows if (found := _points(results, row, drawing))]
+    places = {point.x for points in rows for point in points}
+    return len(places) > 1 or len(rows) == 1
 
 
 def _series(results: Results, panel: Panel) -> list[Series]:
@@ -88,10 +94,13 @@ def _series(results: Results, panel: Panel) -> list[Series]:
         return [Series(row.label, [row], style) for row, style in zip(rows, styles, strict=True)]
     called = {row.family: row.called for row in rows}
     families = [(label, [row for row in rows if row.family == family]) for family, label in called.items()]
-    return [
-        Series(label, of, _style(number)._replace(dash="-") if len(of) > 1 else _marked(number))
-        for number, (label, of) in enumerate(families)
-    ]
+    return [Series(label, of, _of_family(number, of)) for number, (label, of) in enumerate(families)]
+
+
+def _of_family(number: int, rows: Sequence[Row]) -> Style:
+    """Variants are joined; ours stand out among their rivals."""
+    style = _style(number)._replace(dash="-" if len(rows) > 1 else "")
+    return style._replace(colour=BLACK) if rows[0].group == OURS else style
 
 
 def _style(number: int) -> Style:

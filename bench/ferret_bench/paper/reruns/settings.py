@@ -20,6 +20,10 @@ DASH = "-"
 NOT_SPEC = frozenset({"label", "group", "printed", "files"})
 
 
+OURS = "ferret"
+"""The group of the rows that are held against their rivals."""
+
+
 class Row(NamedTuple):
     """A row as it is run. ``family`` and ``called`` are its name and label in ``rows.toml``; ``name`` and ``label`` say
     the variant too. ``printed`` is the name of its figures in ``printed.toml``."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from ferret_bench.paper.reruns.grid import Column
 from ferret_bench.paper.reruns.interval import Interval
 from ferret_bench.paper.reruns.quantity import BYTES_UP, Quantity
 from ferret_bench.paper.reruns.results import Results
-from ferret_bench.paper.reruns.settings import Row
-
-OURS = "ferret"
-"""The group of the rows that are held against their rivals."""
-
+from ferret_bench.paper.reruns.settings import OURS, Row
 
 BESIDE = ("lower:", "higher:", "undecided:")
 OVER_RIVALS = ("ends lower than", "higher than", "undecided against")
@@ -34,10 +31,10 @@ def verdicts(results: Results, column: Column, quantity: Quantity, reference: st
                 yield f"{ours.label}, of the rivals that send no less, {said}."
 
 
-def _sending_no_less(results: Results, ours: Row, rows: Iterable[Row], column: Column) -> list[Row]:
+def _sending_no_less(results: Results, ours: Row, rows: Sequence[Row], column: Column) -> list[Row]:
     """The rivals whose participants send at least as many bytes as ours."""
-    sent = {row: value.mean for row in rows if (value := results.value(row, column, BYTES_UP))}
-    return [row for row in sent if row.group != OURS and sent[row] >= sent[ours]]
+    sent = {row.name: value.mean for row in rows if (value := results.value(row, column, BYTES_UP))}
+    return [row for row in rows if row.group != OURS and sent.get(row.name, 0) >= sent.get(ours.name, math.inf)]
 
 
 def _said(found: Sequence[tuple[Row, Interval | None]], words: tuple[str, str, str]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from ferret_bench.paper.reruns.quantity import EVAL_LOSS
 from ferret_bench.paper.reruns.results import collect
 from ferret_bench.paper.reruns.store import Store
+from ferret_bench.paper.reruns.study import Variant
 from ferret_bench.paper.reruns.verdicts import verdicts
 
 
@@ -16,10 +17,11 @@ from ferret_bench.paper.reruns.verdicts import verdicts
 def sentences(toy_grid, study, ended, tmp_path):
     """``sentences([0.9, 0.9, 0.9])``: Ferret's losses over FedAvg's, by seed."""
 
-    def said(shares):
-        found, store = toy_grid(studied=replace(study, reference="fedavg", seeds=len(shares))), Store(tmp_path)
+    def said(shares, **changes):
+        studied = replace(study, reference="fedavg", seeds=len(shares), **changes)
+        found, store = toy_grid(studied=studied), Store(tmp_path)
         for cell in found.cells:
-            share = shares[cell.seed - 1] if cell.row.name == "ferret" else 1.0
+            share = shares[cell.seed - 1] if cell.row.family == "ferret" else 1.0
             store.add(ended(cell, [5.0, 2.0 * cell.seed * share]))
         return list(verdicts(collect(found, store), found.columns[0], EVAL_LOSS, "fedavg"))
 
@@ -46,3 +48,10 @@ def test_nobody_can_tell(sentences):
 
 def test_one_seed_says_nothing(sentences):
     assert sentences([0.5]) == []
+
+
+def test_rows_with_options_of_their_own(sentences):
+    small = Variant("64 kB", {"algorithm": {"bytes_per_round": 64_000}})
+    beside, over = sentences([0.9, 0.9], variants={"ferret": {"64000": small}})
+    assert beside == "Against FedAvg lower: Ferret, 64 kB (-10.0 ± 0.0 %)."
+    assert over.startswith("Ferret, 64 kB, of the rivals")
