@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ferret_core.replica import Replica
 
 MOST = 0.5
-"""Of the weights' RMS: beyond it a round is refused. docs/results/size/size.md has runs beside it."""
+"""Of the weights' RMS: beyond it a round is refused. docs/results/size/size.md has runs on either side."""
 ADVISED = 0.1
 """What the advice leads to."""
 METRIC = "weight_noise"

@@ -142,18 +142,27 @@ def _scored(spec: ExperimentSpec) -> str:
 
 
 def _options(results: Results) -> str:
-    """What each row was run with on each dataset, every default filled in."""
-    cells = {(cell.row.name, cell.column.dataset): cell for cell in reversed(results.grid.cells)}
+    """What each row was run with on each dataset, every default filled in; where models differ, on each of these."""
+    places: dict[tuple[str, str], dict[str, Cell]] = {}
+    for cell in results.grid.cells:
+        places.setdefault((cell.row.name, cell.column.dataset), {}).setdefault(_written(cell), cell)
     rows = [
-        (cell.row.label, cell.column.title, f"`{_written(cell)}`", str(cell.spec.rounds))
-        for cell in reversed(cells.values())
+        (cell.row.label, _where(cell, alone=len(ways) == 1), f"`{written}`", str(cell.spec.rounds))
+        for ways in places.values()
+        for written, cell in ways.items()
     ]
     return table(("Row", "Dataset", "Options", "Rounds"), rows, left=3)
 
 
+def _where(cell: Cell, *, alone: bool) -> str:
+    return cell.column.title if alone else f"{cell.column.title}, {cell.column.model}"
+
+
 def _written(cell: Cell) -> str:
-    chosen, server = cell.spec.algorithm, cell.spec.server.model_dump(exclude_defaults=True)
-    return _choice({"name": chosen.name, **chosen.options, **({"server": server} if server else {})})
+    spec = cell.spec
+    parts = {"server": spec.server, "robust": spec.robust}
+    changed = {name: found for name, part in parts.items() if (found := part.model_dump(exclude_defaults=True))}
+    return _choice({"name": spec.algorithm.name, **spec.algorithm.options, **changed})
 
 
 def _choice(options: dict[str, Any]) -> str:

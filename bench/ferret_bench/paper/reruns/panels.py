@@ -58,7 +58,7 @@ def draw(study: Study, results: Results) -> Figure | None:
     found = _drawings(study, results)
     if not found:
         return None
-    series = _series(results, found[0].panel)
+    series = [each for each in _series(results, found[0].panel) if _is_drawn(results, each, found)]
     columns = list(dict.fromkeys(drawing.column for drawing in found))
     lines = [[drawing for drawing in found if drawing.column == column] for column in columns]
     across = max(map(len, lines))
@@ -85,6 +85,11 @@ def _tells(results: Results, drawing: Drawing) -> bool:
     rows = [found for row in results.grid.rows if (found := _points(results, row, drawing))]
     places = {point.x for points in rows for point in points}
     return len(places) > 1 or len(rows) == 1
+
+
+def _is_drawn(results: Results, series: Series, drawings: Sequence[Drawing]) -> bool:
+    """Whether the series has a place anywhere: one whose runs all failed does not."""
+    return any(_points(results, row, drawing) for row in series.rows for drawing in drawings)
 
 
 def _series(results: Results, panel: Panel) -> list[Series]:

@@ -17,7 +17,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 def results(study: Study, settings: Settings, store: Store) -> Results:
     """What the store holds of the study's rows on the test split, in its order; ``request.invalid`` if nothing.
 
-    Runs of other rows, of studies that share the folder, are left out.
+    Models come in the order in which they were run. Runs of other rows, of studies that share the folder, are left out.
     """
     rows = {row.name: row for row in shortly([row for row in rows_of(study, settings) if row.family in study.rows])}
     known = [run for runs in store.runs.values() for run in runs[-1:] if run.row in rows]
@@ -26,7 +26,10 @@ def results(study: Study, settings: Settings, store: Store) -> Results:
         raise FerretError("request.invalid", f"{store.path} holds no run of this study: run it first")
     order = {name: place for place, name in enumerate(rows)}
     datasets = {name: place for place, name in enumerate(study.datasets)}
-    kept.sort(key=lambda run: (run.seed, datasets.get(run.dataset, len(datasets)), run.model, order[run.row]))
+    models = list(dict.fromkeys(run.model for run in kept))
+    kept.sort(
+        key=lambda run: (run.seed, datasets.get(run.dataset, len(datasets)), models.index(run.model), order[run.row])
+    )
     cells = [_cell(run, rows[run.row], settings) for run in kept]
     found = {cell.row.name for cell in cells}
     grid = Grid(

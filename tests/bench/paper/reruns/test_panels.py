@@ -30,3 +30,12 @@ def titles(toy_grid, study, ended, tmp_path):
 def test_a_panel_in_which_all_rows_lie_at_one_place_is_left_out(titles):
     assert titles({}) == ["Training"]
     assert titles({"fedavg": 100}) == ["Training", "Frontier"]
+
+
+def test_the_legend_leaves_out_a_row_whose_runs_all_failed(toy_grid, study, ended, tmp_path):
+    found, store = toy_grid(), Store(tmp_path)
+    for cell in found.cells:
+        error = {"code": "noise.too_large"} if cell.row.name == "fedavg" else None
+        store.add(ended(cell, [5.0, 2.0], error))
+    figure = draw(study, collect(found, store))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Ferret"]
