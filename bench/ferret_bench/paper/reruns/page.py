@@ -116,7 +116,8 @@ def _facts(study: Study, results: Results) -> Iterable[tuple[str, str]]:
         yield f"{column.title}, {column.model}", f"{_who(specs[0])}; {_rounds(rounds)}; {_scored(specs[0])}"
     yield "Seeds", _seeds(study, max(cell.seed for cell in grid.cells))
     if runs:
-        yield "Time", _duration(sum(run.seconds for run in runs)) + f" over {len(runs)} runs"
+        counted = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+        yield "Time", f"{_duration(sum(run.seconds for run in runs))} over {counted}"
     for place in {json.dumps(run.machine, sort_keys=True): run.machine for run in runs}.values():
         yield "Machine", _machine(place)
         yield "Versions", ", ".join(f"{name} {number}" for name, number in place.get("versions", {}).items()) or "–"

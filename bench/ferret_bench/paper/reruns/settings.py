@@ -18,8 +18,6 @@ from ferret_core.protocol.errors import FerretError
 DASH = "-"
 """Between a row's name and its variant's."""
 NOT_SPEC = frozenset({"label", "group", "printed", "files"})
-
-
 OURS = "ferret"
 """The group of the rows that are held against their rivals."""
 
