@@ -155,7 +155,7 @@ def _advice(spec: ExperimentSpec, outline: Outline, config: FederatedConfig, fou
     if local.optimizer == "normalized" and local.learning_rate < SHORT:
         advice.append(
             f"algorithm.local.learning_rate = {local.learning_rate:g} is the length of a normalized step and moves "
-            "next to nothing: leave it out for 0.15, or name the optimizer that it is meant for"
+            "next to nothing: leave it out for 0.1, or name the optimizer that it is meant for"
         )
     return advice
 

@@ -18,7 +18,7 @@ FINAL = 0.1
 """The share of the local rate that a schedule leaves for the last round."""
 
 
-NORMALIZED = {"learning_rate": 0.15, "schedule": "linear"}
+NORMALIZED = {"learning_rate": 0.1, "schedule": "linear"}
 """What a normalized optimizer has by default: a step's length, which means the same for a model of any size."""
 
 

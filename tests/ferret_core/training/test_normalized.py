@@ -51,7 +51,7 @@ def test_a_tensor_without_a_gradient_stays() -> None:
 
 def test_it_has_a_rate_and_a_schedule_of_its_own_unless_they_are_given() -> None:
     config = LocalConfig(optimizer="normalized")
-    assert (config.learning_rate, config.schedule) == (0.15, "linear")
+    assert (config.learning_rate, config.schedule) == (0.1, "linear")
     given = LocalConfig(optimizer="normalized", learning_rate=0.3, schedule="constant")
     assert (given.learning_rate, given.schedule) == (0.3, "constant")
     assert LocalConfig.model_validate(config.model_dump()) == config

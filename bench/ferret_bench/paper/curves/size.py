@@ -29,7 +29,7 @@ STUDY = Study(
     rows=("ferret", "fedavg"),
     datasets=("gsm8k",),
     quantities=(BYTES_UP, EXPECTED_NOISE, MEASURED_NOISE, EVAL_LOSS, LOSS_LEFT),
-    panels=(Panel("Loss left by noise", LOSS_LEFT, EXPECTED_NOISE, logarithmic=True, joined=False),),
+    panels=(Panel("Loss left by noise", LOSS_LEFT, MEASURED_NOISE, logarithmic=True, joined=False),),
     parts={
         "rounds": 8,
         "algorithm": {"local": {"steps": 5, "batch_size": 2, "accumulation": 1}},
@@ -38,6 +38,7 @@ STUDY = Study(
     variants={
         "ferret": {
             "default": _unguarded("default", {"optimizer": "normalized"}),
+            "normalized": _unguarded("normalized 0.15", {"optimizer": "normalized", "learning_rate": 0.15}),
             "sgd": _unguarded("SGD 0.1, clipped", {"optimizer": "sgd", "learning_rate": 0.1, "clip_norm": 1.0}),
             "adam-low": _unguarded("Adam 1e-4", _adam(1e-4)),
             "adam-middle": _unguarded("Adam 3e-4", _adam(3e-4)),
