@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -46,14 +48,25 @@ def require_completed(run: Run) -> None:
         raise typer.Exit(tell(error)) from error
 
 
-def show(error: FerretError) -> Exit:
+@contextmanager
+def advising(steps: Mapping[str, str]) -> Generator[None]:
+    """Ends the command with an error of the ``with`` block, and with next steps for those who run this command."""
+    try:
+        yield
+    except FerretError as error:
+        if debugging():
+            raise
+        raise typer.Exit(show(error, steps)) from error
+
+
+def show(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
     """Ends a command that has printed no result: with ``--json`` stdout gets the problem document instead."""
     if "--json" in sys.argv:
         emit(error.to_json())
-    return tell(error)
+    return tell(error, steps)
 
 
-def tell(error: FerretError) -> Exit:
+def tell(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
     """Prints ``error`` on stderr and returns the exit code that it stands for."""
     from rich.text import Text
 
@@ -64,7 +77,7 @@ def tell(error: FerretError) -> Exit:
             say(Text(f"  {field}"))
     if error.omitted:
         say(Text(f"  and {error.omitted} more"))
-    if step := NEXT_STEPS.get(error.code):
+    if step := steps.get(error.code):
         say(Text.assemble(("  next: ", "bold"), step))
     return error.problem.exit
 

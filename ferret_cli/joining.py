@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from ferret_cli.output import emit, say, size
+import typer
+
+from ferret_cli.output import emit, say, size, stderr
 from ferret_core.heartbeat import Heartbeat
 from ferret_core.private import keep_private
-from ferret_core.protocol.words import shown_lines
+from ferret_core.protocol.errors import Exit
+from ferret_core.protocol.states import Awaited, ExperimentState
+from ferret_core.protocol.words import shown, shown_lines
 from ferret_sdk.address import ClientSettings
 from ferret_sdk.participant import Participant, RoundReport
+from ferret_sdk.progress import Progress, Stage, Totals, Watcher
+
+NEXT_STEPS = {
+    "server.unreachable": "check the address you were given and this machine's network; then ask who runs the server",
+    "server.unexpected": "check the address; if it is right, tell the person who runs the server",
+    "enrolment.invalid": "ask the person who invited you for a new code",
+    "dataset.invalid": "correct the file that --data names",
+    "experiment.conflict": "the experiment is over; ask the person who invited you",
+    "storage.full": "free some space on this machine, and run the same command again",
+    "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
+}
+"""For a site, which cannot do what is advised to those who run a server."""
+
+Say = Callable[[str], None]
+
+
+class Sitting(NamedTuple):
+    """How ``ferret join`` was asked to take part; ``give_up_after`` is in seconds."""
+
+    data: Path
+    keep_model: Path | None = None
+    give_up_after: float | None = None
+    json: bool = False
 
 
 def begin() -> None:
@@ -21,19 +51,109 @@ def begin() -> None:
         Heartbeat(Path(path)).start()
 
 
-def take_part(participant: Participant, data: Path, json: bool) -> None:
+def take_part(participant: Participant, sitting: Sitting) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Shown("%(message)s"))
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    say(f"{participant.member.name} takes part in {participant.member.experiment} with {data}")
+    say(f"{participant.member.name} takes part in {participant.member.experiment} with {sitting.data}")
+    try:
+        with _line() as (watcher, tell):
+            state = _run(participant, sitting, watcher, tell)
+            if sitting.keep_model is not None and state == ExperimentState.COMPLETED:
+                participant.keep_model(sitting.keep_model)
+    except KeyboardInterrupt:
+        say("stopped. Your place is kept, and so is what was trained: run the same command again to go on")
+        raise typer.Exit(Exit.INTERRUPTED) from None
+    say(f"the experiment is {state.value}: {_sum(participant.totals)}")
+    if sitting.keep_model is not None and state == ExperimentState.COMPLETED:
+        say(f"the tuned model is in {sitting.keep_model}, rebuilt from the ledger and checked")
 
+
+def _run(participant: Participant, sitting: Sitting, watcher: Watcher, tell: Say) -> ExperimentState:
     def report(done: RoundReport) -> None:
-        say(_line(done))
-        if json:
+        tell(_report(done))
+        if sitting.json:
             emit({**done._asdict(), "error": done.error and done.error.to_json()})
 
-    say(f"the experiment is {participant.run(data, on_round=report).value}")
+    return participant.run(sitting.data, report, watcher, give_up_after=sitting.give_up_after)
+
+
+@contextmanager
+def _line() -> Generator[tuple[Watcher, Say]]:
+    """Somebody to watch the participant, and a way to say what stays: on a terminal progress is one line that changes,
+    elsewhere a line for each new stage."""
+    console = stderr()
+    if not console.is_terminal:
+        with _warnings():
+            yield Lines(), say
+        return
+    with console.status("") as status, _warnings():
+        yield (
+            lambda progress: status.update(shown(words(progress))),
+            lambda text: console.print(shown_lines(text), soft_wrap=True, highlight=False, markup=False),
+        )
+
+
+class Lines:
+    """Says each stage once, and what is waited for whenever it changes."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object, ...] = ()
+
+    def __call__(self, progress: Progress) -> None:
+        said = (progress.stage, progress.round, progress.awaited)
+        if progress.stage == Stage.WAIT:
+            said = (*said, progress.done)
+        if said != self._last:
+            self._last = said
+            say(words(progress if progress.stage in {Stage.WAIT, Stage.OUTAGE} else progress._replace(done=0)))
+
+
+def words(progress: Progress) -> str:
+    """Progress in one line."""
+    number, done, total = progress.round, progress.done, progress.total
+    match progress.stage:
+        case Stage.DOWNLOAD:
+            return f"downloading the base model: {f'{size(done)} of ' if done else ''}{size(total)}"
+        case Stage.CATCH_UP:
+            return f"catching up: round {number} of {total:.0f}"
+        case Stage.TRAIN:
+            step = f", step {done:.0f} of {total:.0f}" if done and total else ""
+            return f"round {number}: training{step}"
+        case Stage.UPLOAD:
+            return f"round {number}: sending {size(total)}"
+        case Stage.OUTAGE:
+            return f"the server does not answer, for {done:.0f} s now; it is asked again"
+        case Stage.WAIT:
+            return _waiting(progress)
+
+
+def _waiting(progress: Progress) -> str:
+    number, count = progress.round, f"{progress.done:.0f} of {progress.total:.0f}"
+    match progress.awaited:
+        case Awaited.PARTICIPANTS:
+            return f"waiting for other participants: {count} have joined"
+        case Awaited.CONTRIBUTIONS:
+            return f"round {number}: waiting for other participants: {count} have contributed"
+        case Awaited.MODEL:
+            return f"round {number}: waiting for the new model"
+        case Awaited.END:
+            return "waiting for the end: the last model is being measured"
+        case Awaited.RESUMPTION:
+            return "the experiment is paused; waiting until it goes on"
+        case _:
+            return f"waiting for round {number}"
+
+
+@contextmanager
+def _warnings() -> Generator[None]:
+    """Warnings on stderr as it is now, for the length of a ``with`` block."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Shown("%(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
 
 
 class _Shown(logging.Formatter):
@@ -43,8 +163,16 @@ class _Shown(logging.Formatter):
         return shown_lines(super().format(record))
 
 
-def _line(done: RoundReport) -> str:
+def _report(done: RoundReport) -> str:
     if done.error is not None:
         return f"round {done.round}: nothing sent: {done.error.detail}"
     loss = "" if done.loss is None else f", train loss {done.loss:.4f}"
     return f"round {done.round}: sent {size(done.size)} after {done.seconds:.1f} s{loss}"
+
+
+def _sum(totals: Totals) -> str:
+    rounds = "1 round" if totals.rounds == 1 else f"{totals.rounds} rounds"
+    return (
+        f"{rounds}, sent {size(totals.bytes_up)}, received {size(totals.bytes_down)}, "
+        f"trained for {totals.seconds:.0f} s"
+    )

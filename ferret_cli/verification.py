@@ -53,15 +53,10 @@ def replay(run: Run, number: int, folder: Path, on_record: Callable[[LedgerRecor
     if number > run.experiment.round:
         message = f"is not committed yet: the last committed round of {run.id} is {run.experiment.round}"
         raise FerretError.of_field("round.not_found", "round", number, message)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _base(run) as replica, tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+    with _base(run) as replica:
         for record in follow(replica, entries(run, 0, number)):
             on_record(record)
-        draft = Path(scratch) / "checkpoint"
-        draft.mkdir()
-        manifest = checkpoint.write(replica, run.id, draft)
-        draft.rename(folder)
-    return manifest
+        return checkpoint.write_folder(replica, run.id, folder)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ The manifest ``ferret.json`` is written last: a folder without it is no checkpoi
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,17 @@ def write(replica: Replica, experiment: str, folder: Path) -> Manifest:
         adapter.base_model_name_or_path, adapter.revision = replica.spec.model.source, replica.spec.model.revision
     save(LoadedModel(replica.model, replica.tokenizer), folder)
     return seal(replica, experiment, folder)
+
+
+def write_folder(replica: Replica, experiment: str, folder: Path) -> Manifest:
+    """:func:`write` into a new or empty ``folder``, which appears when every file of it is there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+        draft = Path(scratch) / "checkpoint"
+        draft.mkdir()
+        manifest = write(replica, experiment, draft)
+        draft.rename(folder)
+    return manifest
 
 
 def save(loaded: LoadedModel, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
@@ -13,8 +14,13 @@ from ferret_sdk.places import inside
 from ferret_sdk.retry import PATIENT, Retry, Transient
 from ferret_sdk.transport import Transport
 
+OnBytes = Callable[[int], None]
+"""Told how many bytes of a download are there."""
 
-def download(transport: Transport, path: str, target: Path, *, size: int, digest: str) -> None:
+
+def download(
+    transport: Transport, path: str, target: Path, *, size: int, digest: str, on_bytes: OnBytes | None = None
+) -> None:
     """Fetches ``size`` bytes at ``path`` into ``target``; a part left by an earlier try is continued.
 
     No more than ``size`` bytes and one chunk are read, however much the server sends. Raises ``storage.corrupt`` if the
@@ -24,7 +30,7 @@ def download(transport: Transport, path: str, target: Path, *, size: int, digest
         return
     part = inside(target.parent, target.with_name(f"{target.name}.part"))
     with room_for(f"{target} ({size} bytes)"):
-        _fetch(transport, path, part, size, digest)
+        _fetch(transport, path, part, size, digest, on_bytes)
         if digest_file(part) != digest:
             part.unlink()
             raise FerretError("storage.corrupt", f"{target.name} does not match its digest {digest}; download it again")
@@ -37,12 +43,12 @@ def require_empty(folder: Path, field: str) -> None:
         raise FerretError.of_field("request.invalid", field, str(folder), "is not an empty folder; choose another")
 
 
-def _fetch(transport: Transport, path: str, part: Path, size: int, digest: str) -> None:
+def _fetch(transport: Transport, path: str, part: Path, size: int, digest: str, on_bytes: OnBytes | None) -> None:
     retry = Retry(PATIENT)
     with part.open("ab", buffering=0) as file:
         while (have := _length(file)) != size:
             try:
-                _append(transport, path, file, size, digest)
+                _append(transport, path, file, size, digest, on_bytes)
             except Transient as failure:
                 if _length(file) > have:
                     retry.reset()
@@ -50,7 +56,7 @@ def _fetch(transport: Transport, path: str, part: Path, size: int, digest: str) 
         os.fsync(file.fileno())
 
 
-def _append(transport: Transport, path: str, file: FileIO, size: int, digest: str) -> None:
+def _append(transport: Transport, path: str, file: FileIO, size: int, digest: str, on_bytes: OnBytes | None) -> None:
     """Adds what is missing after the bytes already there; starts over where the server does not continue."""
     have = _length(file)
     headers = {"Range": f"bytes={have}-", "If-Range": f'"{digest}"'} if 0 < have < size else {}
@@ -62,6 +68,8 @@ def _append(transport: Transport, path: str, file: FileIO, size: int, digest: st
                 file.truncate(0)
                 raise FerretError("storage.corrupt", f"{path} is longer than the {size} bytes announced")
             file.write(chunk)
+            if on_bytes is not None:
+                on_bytes(_length(file))
     if _length(file) < size:
         detail = f"{path} ended after {_length(file)} of {size} bytes; run the command again to continue"
         raise Transient(FerretError("server.unexpected", detail))

@@ -11,6 +11,7 @@ from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_sdk.base_model import require_own_files, require_plain
+from ferret_sdk.progress import Progress, Stage, Watcher, unwatched
 from ferret_sdk.retry import PATIENT
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Experiment
@@ -28,16 +29,23 @@ UPDATE_MARGIN = 64 << 20
 class Follower:
     """Holds the replica between rounds; the base model's files stay in ``folder``, which survives restarts.
 
-    ``on_record`` is told of every committed round that the replica has followed.
+    ``on_record`` is told of every committed round that the replica has followed, ``watcher`` of downloads and of rounds
+    that are caught up with.
     """
 
     def __init__(
-        self, transport: Transport, experiment: str, folder: Path, on_record: Callable[[LedgerRecord], None]
+        self,
+        transport: Transport,
+        experiment: str,
+        folder: Path,
+        on_record: Callable[[LedgerRecord], None],
+        watcher: Watcher = unwatched,
     ) -> None:
         self._transport = transport
         self._path = f"/experiments/{experiment}"
         self._folder = folder
         self._on_record = on_record
+        self.watcher = watcher
         self._replica: Replica | None = None
 
     @contextmanager
@@ -47,27 +55,49 @@ class Follower:
         Raises ``ledger.broken`` if an update does not give the recorded model, ``contribution.wrong_base`` if the
         task starts from a model that the ledger does not know.
         """
-        run = Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
-        # Kept again only if all goes well: whatever raises may leave the weights half moved.
-        replica, self._replica = self._replica or load_base(run, self._folder), None
-        self._catch_up(replica, run, task)
-        yield replica
-        self._replica = replica
+        with self._after(task.round - 1) as replica:
+            if replica.digest != task.base_digest:
+                reason = (
+                    f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
+                )
+                raise FerretError.of_field("contribution.wrong_base", "base_digest", task.base_digest, reason)
+            yield replica
+
+    @contextmanager
+    def at_the_end(self) -> Generator[Replica]:
+        """The replica at the experiment's last model; ``ledger.broken`` if the ledger leads to another."""
+        with self._after() as replica:
+            recorded = Experiment.read(self._transport.get(self._path, PATIENT)).digest
+            if replica.digest != recorded:
+                ends = f"the ledger ends after round {replica.round} with {replica.digest}"
+                raise FerretError("ledger.broken", f"{ends}, but the experiment is at {recorded}")
+            yield replica
 
     def forget(self) -> None:
         """Drops the copy: the next is built from the base model."""
         self._replica = None
 
-    def _catch_up(self, replica: Replica, run: Run, task: RoundTask) -> None:
+    @contextmanager
+    def _after(self, last: int | None = None) -> Generator[Replica]:
+        """The replica after round ``last``, without one after the last that is committed."""
+        run = Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
+        # Kept again only if all goes well: whatever raises may leave the weights half moved.
+        replica, self._replica = self._replica or load_base(run, self._folder, self._downloading), None
+        self._catch_up(replica, run, run.experiment.round if last is None else last)
+        yield replica
+        self._replica = replica
+
+    def _catch_up(self, replica: Replica, run: Run, last: int) -> None:
         from ferret_core.follow import follow
         from ferret_core.models.shapes import count
 
         largest = UPDATE_MARGIN + BYTES_PER_WEIGHT * count(replica.shapes)
-        for record in follow(replica, entries(run, replica.round, task.round - 1, largest)):
+        for record in follow(replica, entries(run, replica.round, last, largest)):
             self._on_record(record)
-        if replica.digest != task.base_digest:
-            reason = f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
-            raise FerretError.of_field("contribution.wrong_base", "base_digest", task.base_digest, reason)
+            self.watcher(Progress(Stage.CATCH_UP, record.round, record.round, last))
+
+    def _downloading(self, done: int, total: int) -> None:
+        self.watcher(Progress(Stage.DOWNLOAD, 0, done, total))
 
 
 def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iterator[LedgerEntry]:
@@ -85,7 +115,7 @@ def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iter
         yield LedgerEntry(record, item.hash, run.update(record.round, item.update_size))
 
 
-def load_base(run: Run, folder: Path) -> Replica:
+def load_base(run: Run, folder: Path, on_bytes: Callable[[int, int], None] | None = None) -> Replica:
     """Downloads the checkpoint of round 0 into ``folder`` as far as it is missing, and loads it.
 
     The specification's model and datasets are the server's own and are not looked for here. Raises
@@ -97,7 +127,7 @@ def load_base(run: Run, folder: Path) -> Replica:
     files = run.checkpoint(0)
     require_plain(files)
     folder.mkdir(parents=True, exist_ok=True)
-    run.fetch(files, folder)
+    run.fetch(files, folder, on_bytes)
     require_own_files(folder)
     replica = Replica.load(spec, folder)
     if replica.digest != run.experiment.base_digest:

@@ -35,7 +35,7 @@ class Heartbeat:
         self._stop.set()
         self._thread.join()
 
-    def check(self, step: int = 0) -> None:
+    def check(self) -> None:
         if self._lost is not None:
             raise self._lost
 

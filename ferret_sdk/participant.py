@@ -14,25 +14,26 @@ from ferret_core.protocol.spec import Choice
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk import membership
 from ferret_sdk.address import ClientSettings, split
+from ferret_sdk.download import require_empty
 from ferret_sdk.follower import Follower
 from ferret_sdk.heartbeat import Heartbeat
 from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
 from ferret_sdk.places import Places
-from ferret_sdk.retry import AWAY, PATIENT
+from ferret_sdk.progress import Progress, Stage, Totals, Watcher, unwatched
+from ferret_sdk.retry import AWAY, PATIENT, Outage
 from ferret_sdk.schemas import Enrolled, Lease, Poll
 from ferret_sdk.spool import Spool, Upload
 from ferret_sdk.transport import Transport
 
 if TYPE_CHECKING:
+    from ferret_core.checkpoint import Manifest
     from ferret_core.datasets._base import Example
     from ferret_core.datasets._shard import Shard
     from ferret_core.replica import Replica
 
 log = logging.getLogger(__name__)
 
-OUTAGE_SECONDS = 900.0
-OUTAGE_PAUSE = 5.0
 SHORTEST_PAUSE = 0.01
 LONGEST_PAUSE = 300.0
 """Between two questions for work, whatever the server asks for, in seconds."""
@@ -79,6 +80,8 @@ class Participant:
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
         self._follower = Follower(self._transport, member.experiment, places.base, self._memory.follow)
+        self._watcher: Watcher = unwatched
+        self._rounds, self._seconds = 0, 0.0
         self._damaged = 0
         self._examples: list[Example] = []
         self._shard: Shard | None = None
@@ -104,37 +107,71 @@ class Participant:
             membership.save(home, member)
         return cls(member, home, insecure_http=insecure_http)
 
-    def run(self, examples: Path, on_round: Callable[[RoundReport], None] | None = None) -> ExperimentState:
+    def run(
+        self,
+        examples: Path,
+        on_round: Callable[[RoundReport], None] | None = None,
+        on_progress: Watcher = unwatched,
+        *,
+        give_up_after: float | None = None,
+    ) -> ExperimentState:
         """Takes part until the experiment is finished and returns how it ended; a paused one is waited for.
 
         ``examples`` is a JSONL file of instruction, input and output; it is read here and never sent. A contribution
-        that was made before a crash, here or at the server, is sent and not made again. Raises
-        ``dataset.invalid`` before anything is asked of the server, and ``server.unreachable`` after 15 minutes
-        without an answer.
+        that was made before a crash, here or at the server, is sent and not made again. ``on_progress`` is told of
+        every step in between, from this thread. A server that is away is waited for; after ``give_up_after`` seconds
+        without an answer, if given, that raises ``server.unreachable``. Raises ``dataset.invalid`` before anything is
+        asked of the server.
         """
         self._examples = read_examples(examples)
-        while not (poll := self._poll()).experiment_state.finished:
+        self._watcher = self._follower.watcher = on_progress
+        while not (poll := self._poll(give_up_after)).experiment_state.finished:
             report = self._work(poll.assignment)
             if report is None:
-                time.sleep(min(max(poll.retry_after_seconds, SHORTEST_PAUSE), LONGEST_PAUSE))
+                self._wait(poll)
             elif on_round is not None:
                 on_round(report)
         self._spool.clear()
         return poll.experiment_state
 
-    def _poll(self) -> Poll:
+    @property
+    def totals(self) -> Totals:
+        """What taking part has come to so far."""
+        traffic = self._transport.traffic
+        return Totals(self._rounds, traffic.up, traffic.down, self._seconds)
+
+    def keep_model(self, folder: Path) -> Manifest:
+        """Writes the tuned model as a checkpoint into the new or empty ``folder``, which appears when it is complete.
+
+        It is rebuilt from the base model and the ledger, every record and the digest at the end checked: the server's
+        own checkpoint is not needed. Raises ``ledger.broken``, and ``request.invalid`` for a folder that is in use.
+        """
+        from ferret_core.checkpoint import write_folder
+
+        require_empty(folder, "folder")
+        with self._follower.at_the_end() as replica:
+            return write_folder(replica, self.member.experiment, folder)
+
+    def _poll(self, give_up_after: float | None) -> Poll:
         """Asks for work, for as long as an outage may take."""
-        deadline = time.monotonic() + OUTAGE_SECONDS
+        outage: Outage | None = None
         while True:
             try:
                 poll = Poll.read(self._transport.get("/participant/assignment"))
                 self._require_own(poll.assignment)
                 return poll
             except FerretError as error:
-                if error.code not in AWAY or time.monotonic() > deadline:
+                if error.code not in AWAY:
                     raise
-                log.warning("%s; asking again in %.0f seconds", error.detail, OUTAGE_PAUSE)
-                time.sleep(OUTAGE_PAUSE)
+                outage = outage or Outage(give_up_after)
+                self._watcher(Progress(Stage.OUTAGE, done=outage.seconds))
+                outage.wait(error)
+
+    def _wait(self, poll: Poll) -> None:
+        """Until the server wants to be asked again."""
+        if (waiting := poll.waiting) is not None:
+            self._watcher(Progress(Stage.WAIT, waiting.round, waiting.done, waiting.total, waiting.awaited))
+        time.sleep(min(max(poll.retry_after_seconds, SHORTEST_PAUSE), LONGEST_PAUSE))
 
     def _require_own(self, lease: Lease | None) -> None:
         """Refuses work of another experiment or participant: ``server.unexpected``."""
@@ -196,7 +233,8 @@ class Participant:
         from ferret_core.participant import contribute
 
         with self._follower.at(lease.task) as replica:
-            client = Client(lease.task, self._tokenised(replica), self._memory.recall(), heartbeat.check)
+            shard = self._tokenised(replica)
+            client = Client(lease.task, shard, self._memory.recall(), self._stepping(replica, lease, heartbeat))
             sealed, kept, cost = contribute(replica, client)
             heartbeat.check()
         failpoint("participant.trained")
@@ -206,6 +244,20 @@ class Participant:
         self._spool.keep(upload)
         failpoint("participant.spooled")
         return upload
+
+    def _stepping(self, replica: Replica, lease: Lease, heartbeat: Heartbeat) -> Callable[[int], None]:
+        """What is to be done after each local step."""
+        from ferret_core import catalog
+
+        local = getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None)
+        steps: int = local.steps_for(len(self._examples)) if local else 0
+
+        def stepped(step: int) -> None:
+            heartbeat.check()
+            self._watcher(Progress(Stage.TRAIN, lease.task.round, step, steps))
+
+        self._watcher(Progress(Stage.TRAIN, lease.task.round, 0, steps))
+        return stepped
 
     def _tokenised(self, replica: Replica) -> Shard:
         from ferret_core.datasets._encoding import shard_of
@@ -223,6 +275,7 @@ class Participant:
             "Ferret-Seconds": f"{upload.seconds:.3f}",
         }
         path = f"/participant/assignments/{upload.assignment}/contribution"
+        self._watcher(Progress(Stage.UPLOAD, upload.round, 0, len(upload.blob)))
         try:
             self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
         except FerretError as error:
@@ -233,6 +286,8 @@ class Participant:
             raise
         failpoint("participant.sent")
         self._spool.clear()
+        self._rounds += 1
+        self._seconds += upload.seconds
         return RoundReport(upload.round, len(upload.blob), upload.seconds, upload.loss)
 
     def _report(self, lease: Lease, error: FerretError) -> None:
@@ -251,4 +306,9 @@ def read_examples(path: Path) -> list[Example]:
     from ferret_core import catalog
 
     everything = Choice.model_validate({"name": "jsonl", "train": str(path), "test_share": 0})
-    return catalog.dataset(everything).train()
+    try:
+        return catalog.dataset(everything).train()
+    except FerretError as error:
+        # There is no specification here in which ``dataset.train`` could be looked up.
+        told = [field.model_copy(update={"field": "data"}) for field in error.errors]
+        raise FerretError.of_fields(error.code, told) if told else error from error

@@ -15,6 +15,8 @@ PATIENT = 8  # the same for streams, downloads and long waits: about 25 seconds,
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 8.0
 LONGEST_RETRY_AFTER = 60.0
+FIRST_OUTAGE_PAUSE = 5.0
+LONGEST_OUTAGE_PAUSE = 300.0
 # What is left when patience has ended and the server may yet come back.
 AWAY = frozenset({"server.unreachable", "server.not_ready"})
 
@@ -52,6 +54,29 @@ class Retry:
     def _pause(self) -> float:
         pause = min(FIRST_WAIT * 2 ** (self._failures - 1), LONGEST_WAIT)
         return pause * random.uniform(1.0, 1.25)
+
+
+class Outage:
+    """Waits while a server is away: 5, 10, 20, … 300 seconds with up to a quarter of jitter, so that those who wait for
+    the same server do not come back at once. For ``limit`` seconds in all, or as long as it takes."""
+
+    def __init__(self, limit: float | None = None) -> None:
+        self._limit = limit
+        self._began = time.monotonic()
+        self._failures = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long the server has been away."""
+        return time.monotonic() - self._began
+
+    def wait(self, error: FerretError) -> None:
+        """Sleeps before the next attempt, or raises ``error`` once the limit is reached."""
+        if self._limit is not None and self.seconds >= self._limit:
+            raise error
+        pause = min(FIRST_OUTAGE_PAUSE * 2 ** min(self._failures, 10), LONGEST_OUTAGE_PAUSE) * random.uniform(1.0, 1.25)
+        self._failures += 1
+        time.sleep(pause if self._limit is None else min(pause, max(0.0, self._limit - self.seconds)))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

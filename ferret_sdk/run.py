@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -203,16 +204,20 @@ class Run:
         part.rename(folder)
         return folder
 
-    def fetch(self, files: list[Artifact], folder: Path) -> None:
+    def fetch(self, files: list[Artifact], folder: Path, on_bytes: Callable[[int, int], None] | None = None) -> None:
         """Downloads the files into the existing ``folder``; those already there with their digest are left alone.
 
-        Raises ``server.unexpected`` for names that no checkpoint has, and ``storage.full`` before anything is asked
-        for, if not all of it fits.
+        ``on_bytes`` is told how many bytes of how many are there. Raises ``server.unexpected`` for names that no
+        checkpoint has, and ``storage.full`` before anything is asked for, if not all of it fits.
         """
         places = [(file, checkpoint_file(folder, file.name)) for file in files]
         require_room(folder, sum(file.size for file, target in places if not target.is_file()))
+        done, total = 0, sum(file.size for file in files)
         for file, target in places:
-            download(self._transport, f"{self._path}/artifacts/{file.id}", target, size=file.size, digest=file.digest)
+            told = None if on_bytes is None else partial(_add, on_bytes, done, total)
+            path = f"{self._path}/artifacts/{file.id}"
+            download(self._transport, path, target, size=file.size, digest=file.digest, on_bytes=told)
+            done += file.size
 
     def checkpoint(self, round: int | None = None) -> list[Artifact]:
         """The files of the checkpoint of ``round``, the latest by default; ``artifact.not_found`` if there is none."""
@@ -225,3 +230,7 @@ class Run:
             )
             raise FerretError("artifact.not_found", f"{self.id} has no checkpoint of round {wanted}: {rounds}")
         return [artifact for artifact in found if artifact.round == wanted]
+
+
+def _add(on_bytes: Callable[[int, int], None], before: int, total: int, count: int) -> None:
+    on_bytes(before + count, total)

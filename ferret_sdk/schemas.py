@@ -17,7 +17,7 @@ from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.ids import ArtifactId, AssignmentId, Digest, ExperimentId, ParticipantId, ParticipantName
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
-from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, ParticipantKind, RoundState
 from ferret_core.protocol.words import Line, Words
 
 FINAL_EVENTS = frozenset(f"experiment.{state}" for state in ExperimentState if state.finished)
@@ -259,9 +259,19 @@ class Lease(Document):
     task: RoundTask
 
 
+class Waiting(Document):
+    """What a participant without an assignment waits for; ``done`` of ``total`` have joined or contributed."""
+
+    awaited: Awaited
+    round: RoundNumber
+    done: int = Field(ge=0, lt=2**31)
+    total: int = Field(ge=0, lt=2**31)
+
+
 class Poll(Document):
     """The answer to a participant that asks for work."""
 
     experiment_state: ExperimentState
     retry_after_seconds: float = Field(ge=0, allow_inf_nan=False)
     assignment: Lease | None = None
+    waiting: Waiting | None = None

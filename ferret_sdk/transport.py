@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import weakref
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -53,6 +54,26 @@ class Stream:
     chunks: Iterator[bytes]
 
 
+class Traffic:
+    """Bytes of the bodies that were sent and received with success; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.up = 0
+        self.down = 0
+
+    def add(self, up: int, down: int) -> None:
+        with self._lock:
+            self.up += up
+            self.down += down
+
+    def counted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """The chunks, each counted when it is taken."""
+        for chunk in chunks:
+            self.add(0, len(chunk))
+            yield chunk
+
+
 class Transport:
     """Requests to one server, by paths below ``/api/v1``; safe to use from several threads.
 
@@ -76,6 +97,7 @@ class Transport:
         headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
         # A proxy for the outside world must not stand between a laptop and its own server.
         self._client = httpx.Client(headers=headers, timeout=TIMEOUT, trust_env=not is_loopback(self.url))
+        self.traffic = Traffic()
         # The connections end with the last Service, Run or Participant that uses them.
         weakref.finalize(self, self._client.close)
 
@@ -111,7 +133,9 @@ class Transport:
         while True:
             try:
                 with self._exchange(method, path, query, content, headers) as answer:
-                    return Answer(str(answer.url), _read(answer, at_most))
+                    body = _read(answer, at_most)
+                    self.traffic.add(len(content or b""), len(body))
+                    return Answer(str(answer.url), body)
             except Transient as failure:
                 retry.wait(failure)
 
@@ -119,7 +143,7 @@ class Transport:
     def stream(self, path: str, headers: Mapping[str, str] | None = None) -> Generator[Stream]:
         """One GET, tried once, whose body is read as it comes; a break raises :class:`Transient` in the block."""
         with self._exchange("GET", path, None, None, dict(headers or {})) as answer:
-            yield Stream(answer.status_code, answer.iter_raw())
+            yield Stream(answer.status_code, self.traffic.counted(answer.iter_raw()))
 
     @contextmanager
     def _exchange(

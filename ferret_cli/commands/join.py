@@ -29,6 +29,23 @@ def join(
     name: Annotated[
         str | None, typer.Option("--name", help="Your name in the experiment; default: this machine's name.")
     ] = None,
+    keep_model: Annotated[
+        Path | None,
+        typer.Option(
+            "--keep-model",
+            metavar="DIR",
+            help="When the experiment has completed, write the tuned model here, rebuilt from the ledger and checked.",
+        ),
+    ] = None,
+    give_up_after: Annotated[
+        float | None,
+        typer.Option(
+            "--give-up-after",
+            metavar="HOURS",
+            min=0,
+            help="Hours to wait for a server that is away; default: for ever.",
+        ),
+    ] = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
@@ -39,11 +56,17 @@ def join(
 
     require_training()
 
-    from ferret_cli.joining import begin, take_part
+    from ferret_cli.failure import advising
+    from ferret_cli.joining import NEXT_STEPS, Sitting, begin, take_part
+    from ferret_sdk.download import require_empty
     from ferret_sdk.participant import Participant, read_examples
 
     begin()
-    # A code works once: it is not spent before the data are known to be readable.
-    read_examples(data)
-    participant = Participant.enrol(url, code, name or socket.gethostname(), insecure_http=insecure_http)
-    take_part(participant, data, json)
+    with advising(NEXT_STEPS):
+        # A code works once: it is not spent before the data are known to be readable.
+        read_examples(data)
+        if keep_model is not None:
+            require_empty(keep_model, "--keep-model")
+        participant = Participant.enrol(url, code, name or socket.gethostname(), insecure_http=insecure_http)
+        seconds = None if give_up_after is None else give_up_after * 3600
+        take_part(participant, Sitting(data, keep_model, seconds, json))

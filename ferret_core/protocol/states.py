@@ -55,6 +55,18 @@ class ParticipantKind(StrEnum):
     EDGE = "edge"
 
 
+class Awaited(StrEnum):
+    """What a participant that has no assignment waits for: others to join before round 1, the next round, the others'
+    contributions to the open round, the model that a closed round leads to, the end of a pause, or the end."""
+
+    PARTICIPANTS = "participants"
+    ROUND = "round"
+    CONTRIBUTIONS = "contributions"
+    MODEL = "model"
+    RESUMPTION = "resumption"
+    END = "end"
+
+
 MOVES: dict[StrEnum, frozenset[StrEnum]] = {
     ExperimentState.QUEUED: frozenset({ExperimentState.RUNNING, ExperimentState.FAILED, ExperimentState.CANCELLED}),
     ExperimentState.RUNNING: frozenset(

@@ -166,6 +166,10 @@ class ZerothOrderConfig(Strict):
         default=1, ge=1, le=MAX_SEQUENCES, description="Directions per step, two losses each; their mean is taken"
     )
 
+    def steps_for(self, examples: int | None) -> int:
+        """How many steps a participant takes, whatever the number of its ``examples``."""
+        return self.steps
+
     @property
     def directions(self) -> int:
         """How many directions a participant looks along in a round."""

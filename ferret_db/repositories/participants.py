@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import timedelta
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -66,6 +66,12 @@ def of_experiment(s: Session, experiment_id: str) -> list[Participant]:
     """The enrolled participants by name."""
     query = select(Participant).where(Participant.experiment_id == experiment_id).order_by(Participant.name)
     return list(s.scalars(query))
+
+
+def count(s: Session, experiment_id: str) -> int:
+    """How many have enrolled."""
+    query = select(func.count()).select_from(Participant).where(Participant.experiment_id == experiment_id)
+    return s.scalars(query).one()
 
 
 def seen(s: Session, participant_id: str) -> None:

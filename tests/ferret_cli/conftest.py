@@ -149,12 +149,20 @@ def start_served() -> Callable[..., Served]:
 
 
 @pytest.fixture
-def participant_command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def participant_environment(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+    """A participant's own home, and its code."""
+    return lambda code: clean_environment(tmp_path / "participant", FERRET_CODE=code)
+
+
+@pytest.fixture
+def participant_command(
+    participant_environment: Callable[[str], dict[str, str]],
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     """The command as a participant runs it: with its own home and the code in the environment."""
 
     def run(*arguments: str | Path, code: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "ferret_cli", *map(str, arguments)]
-        environment = clean_environment(tmp_path / "participant", FERRET_CODE=code)
+        environment = participant_environment(code)
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
     return run

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -102,15 +104,37 @@ def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_
     assert "line 1" in refused.stderr
 
     joined = participant_command(
-        "join", served.service.url, "--data", toy_data[0], "--name", "clinic", "--json", code=code["code"]
+        *("join", served.service.url, "--data", toy_data[0], "--name", "clinic"),
+        *("--keep-model", tmp_path / "tuned", "--json"),
+        code=code["code"],
     )
     assert joined.returncode == 0, joined.stderr
+    for said in ("downloading the base model", "round 1: training", "2 rounds, sent", f"is in {tmp_path / 'tuned'}"):
+        assert said in joined.stderr
+    assert json.loads((tmp_path / "tuned" / "ferret.json").read_text())["round"] == 2
     rounds = [json.loads(line) for line in joined.stdout.splitlines()]
     assert [(round["round"], round["error"]) for round in rounds] == [(1, None), (2, None)]
     assert document(ferret("experiment", "show", id, "--json"))["state"] == "completed"
     unknown = participant_command("join", served.service.url, "--data", toy_data[0], code="spent-or-wrong")
     assert unknown.returncode == 4
     assert "new code" in unknown.stderr
+    assert "ferret experiment" not in unknown.stderr
+
+
+def test_a_participant_that_is_stopped_keeps_its_place(ferret, served, toy_file, toy_data, participant_environment):
+    id = ferret("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
+    code = document(ferret("experiment", "enrol", id, "--json"))["code"]
+    command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--data", str(toy_data[0])]
+    for _ in range(2):
+        with subprocess.Popen(
+            command, env=participant_environment(code), stderr=subprocess.PIPE, text=True
+        ) as participant:
+            assert participant.stderr is not None
+            next(line for line in participant.stderr if "1 of 2 have joined" in line)
+            participant.send_signal(signal.SIGINT)
+            assert "Your place is kept" in participant.stderr.read()
+        assert participant.returncode == 130
+    ferret("experiment", "cancel", id)
 
 
 def test_a_failed_experiment_fails_the_command(ferret, toy_file):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 
 from ferret_core import participant as core
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import ExperimentState
-from ferret_sdk import Participant, participant
+from ferret_core.protocol.states import Awaited, ExperimentState
+from ferret_sdk import Participant, participant, retry
 from ferret_sdk.participant import RoundReport
+from ferret_sdk.progress import Progress, Stage
 from ferret_sdk.run import Run
 from ferret_sdk.transport import Answer, Transport
 
@@ -58,6 +60,60 @@ def test_it_takes_part_in_every_round(api, worker, submit, examples, home):
         ("edge", "accepted", report.size) for report in reports
     ]
     assert run.refresh().experiment.round == 3
+
+
+def test_whoever_watches_is_told_of_every_stage(api, worker, service, submit, examples, home):
+    run, code = submit(rounds=2)
+    told: list[Progress] = []
+    site = Participant.enrol(api.url, code, "site-a", home)
+    site.run(examples, on_progress=told.append)
+    assert [stage for stage, _ in groupby(item.stage for item in told if item.stage != Stage.WAIT)] == [
+        *(Stage.DOWNLOAD, Stage.TRAIN, Stage.UPLOAD),
+        *(Stage.CATCH_UP, Stage.TRAIN, Stage.UPLOAD),
+    ]
+    downloaded = [item for item in told if item.stage == Stage.DOWNLOAD]
+    assert downloaded[-1].done == downloaded[-1].total == sum(file.size for file in run.checkpoint(0))
+    steps = run.experiment.spec["algorithm"]["local"]["steps"]
+    trained = [(item.done, item.total) for item in told if item.stage == Stage.TRAIN and item.round == 1]
+    assert trained == [(step, steps) for step in range(steps + 1)]
+    sent = [item.total for item in told if item.stage == Stage.UPLOAD]
+    totals = site.totals
+    assert (totals.rounds, totals.bytes_up >= sum(sent) > 0) == (2, True)
+    assert totals.bytes_down > downloaded[-1].total
+    assert totals.seconds > 0
+
+
+def test_a_participant_learns_for_whom_it_waits(api, worker, service, toy_spec, examples, home):
+    run = service.submit(toy_spec(participants={"edge": 2}, rounds=1))
+    first = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", home)
+    told: list[Progress] = []
+
+    def then_the_other(progress: Progress) -> None:
+        if not told and progress.awaited == Awaited.PARTICIPANTS:
+            other = Participant.enrol(api.url, service.enrolment(run.id).code, "site-b", home)
+            threading.Thread(target=other.run, args=[examples]).start()
+            told.append(progress)
+
+    assert first.run(examples, on_progress=then_the_other) == "completed"
+    assert told == [Progress(Stage.WAIT, 0, 1, 2, Awaited.PARTICIPANTS)]
+
+
+@pytest.mark.parametrize("algorithm", ["ferret", "fedit"])
+def test_the_tuned_model_is_kept_as_the_ledger_proves_it(
+    api, worker, service, submit, examples, home, tmp_path, algorithm
+):
+    local = {"learning_rate": 1e-3, "steps": 2, "batch_size": 2, "accumulation": 1}
+    run, code = submit(rounds=2, algorithm={"name": algorithm, "local": local})
+    site = Participant.enrol(api.url, code, "site-a", home)
+    assert site.run(examples) == "completed"
+    kept = site.keep_model(tmp_path / "tuned")
+    run.refresh()
+    assert (kept.round, kept.digest) == (2, run.experiment.digest)
+    written = {file.name: file.digest for file in run.checkpoint() if file.name.endswith(".safetensors")}
+    assert written.items() <= kept.files.items()
+    with pytest.raises(FerretError) as raised:
+        site.keep_model(tmp_path / "tuned")
+    assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "folder")
 
 
 def test_its_own_examples_are_prompted_as_the_experiment_says(api, worker, submit, examples, home):
@@ -172,7 +228,7 @@ def test_what_was_made_before_a_crash_is_sent_and_not_made_again(api, worker, su
 
 
 def test_what_was_made_during_an_outage_is_sent_when_it_is_over(api, worker, submit, examples, home, wire, monkeypatch):
-    monkeypatch.setattr(participant, "OUTAGE_PAUSE", 0.1)
+    monkeypatch.setattr(retry, "FIRST_OUTAGE_PAUSE", 0.1)
     monkeypatch.setattr(participant, "PATIENT", 1)
     run, code = submit(simulated=0, rounds=1)
     site = Participant.enrol(api.url, code, "site-a", home)
@@ -351,7 +407,7 @@ def test_cancelling_stops_the_work(api, worker, submit, examples, home):
 
 
 def test_an_outage_is_waited_out(api, worker, submit, examples, home, monkeypatch):
-    monkeypatch.setattr(participant, "OUTAGE_PAUSE", 0.2)
+    monkeypatch.setattr(retry, "FIRST_OUTAGE_PAUSE", 0.2)
     _, code = submit(rounds=2)
     site = Participant.enrol(api.url, code, "site-a", home)
 
@@ -363,15 +419,13 @@ def test_an_outage_is_waited_out(api, worker, submit, examples, home, monkeypatc
     assert site.run(examples, on_round=restart) == "completed"
 
 
-def test_an_outage_without_end_is_given_up(api, submit, examples, home, monkeypatch):
-    monkeypatch.setattr(participant, "OUTAGE_PAUSE", 0.05)
-    monkeypatch.setattr(participant, "OUTAGE_SECONDS", 0.1)
+def test_an_outage_is_given_up_after_as_long_as_was_asked(api, submit, examples, home):
     _, code = submit()
     site = Participant.enrol(api.url, code, "site-a", home)
     api.stop()
     try:
         with pytest.raises(FerretError) as raised:
-            site.run(examples)
+            site.run(examples, give_up_after=0.1)
     finally:
         api.start()
     assert raised.value.code == "server.unreachable"

@@ -50,7 +50,6 @@ def server(base: Base) -> Iterator[HostileServer]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "FIRST_WAIT", 0.001)
     monkeypatch.setattr(retry, "LONGEST_WAIT", 0.002)
-    monkeypatch.setattr(participant, "OUTAGE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def join(server: HostileServer, home: Path, tmp_path: Path, toy_data: tuple[Path
         (tmp_path / "precious" / "file").write_text("kept")
         before = tree(tmp_path, home)
         with pytest.raises(FerretError) as raised:
-            Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0])
+            Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], give_up_after=0)
         assert tree(tmp_path, home) == before
         return raised.value
 
@@ -227,7 +226,7 @@ def test_the_honest_answers_are_taken(server, home, toy_data) -> None:
 
     server.replies["/participant/assignments/asg_0123456789abcdef/contribution"] = end
     reports = []
-    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append)
+    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
     assert [(report.round, report.error) for report in reports] == [(1, None)]
 
 
@@ -240,7 +239,7 @@ def test_an_algorithm_that_there_is_not_is_refused(server, home, toy_data, algor
         json_reply({})(handler),
     )
     reports = []
-    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append)
+    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
     assert [report.error and report.error.code for report in reports] == ["spec.invalid"]
 
 
@@ -304,7 +303,7 @@ def test_more_than_the_disk_holds_is_not_begun(server, home, toy_data) -> None:
         json_reply({})(handler),
     )
     reports = []
-    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append)
+    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
     (report,) = reports
     assert report.error is not None
     assert report.error.code == "storage.full"
@@ -432,7 +431,7 @@ def test_a_ledger_of_other_bytes_is_reported_and_moves_nothing(server, home, toy
         json_reply({})(handler),
     )
     reports = []
-    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append)
+    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
     assert [report.error and report.error.code for report in reports] == ["ledger.broken"]
 
 

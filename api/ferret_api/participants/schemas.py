@@ -11,7 +11,7 @@ from ferret_api.schemas import MAX_INTEGER, Command, Resource
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.ids import ParticipantName
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.protocol.words import Words
 
 DAY = 24 * 3600
@@ -65,12 +65,26 @@ class Lease(Resource):
     task: RoundTask
 
 
+class Waiting(Resource):
+    """What a participant without an assignment waits for."""
+
+    awaited: Awaited = Field(
+        description="Others to join, the next round, contributions, the model, a resumption, or the end"
+    )
+    round: int = Field(description="The round it is about; 0 before round 1")
+    done: int = Field(description="How many have joined or contributed; 0 where nothing is counted")
+    total: int = Field(description="Of how many")
+
+
 class NextAssignment(Resource):
     """What the participant does next."""
 
     experiment_state: ExperimentState
     retry_after_seconds: float = Field(description="When to ask again")
     assignment: Lease | None
+    waiting: Waiting | None = Field(
+        description="Why there is no assignment; null where there is one, and after the end"
+    )
 
 
 class Heartbeat(Command):

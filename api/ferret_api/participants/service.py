@@ -15,12 +15,14 @@ from ferret_api.participants.schemas import (
     NewEnrolment,
     NewParticipant,
     NextAssignment,
+    Waiting,
 )
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
 from ferret_db.engine import assignments as leases
+from ferret_db.engine.waiting import waiting
 from ferret_db.repositories import assignments, experiments, participants
 from ferret_db.tables import Assignment
 
@@ -43,10 +45,16 @@ def enrol(database: Database, wanted: NewParticipant) -> Enrolled:
 def next_assignment(context: Context, participant: Identity) -> NextAssignment:
     """What the participant does next. Most polls find nothing, so only those that find something write."""
     with context.database.read() as s:
-        state = experiments.get(s, participant.experiment_id).state
-        waiting = assignments.next_for(s, participant.id)
-    lease = _lease(context, participant, waiting.id) if waiting and state == ExperimentState.RUNNING else None
-    return NextAssignment(experiment_state=state, retry_after_seconds=context.settings.poll_seconds, assignment=lease)
+        experiment = experiments.get(s, participant.experiment_id)
+        state = experiment.state
+        due = assignments.next_for(s, participant.id) if state == ExperimentState.RUNNING else None
+        awaited = None if due else waiting(s, experiment)
+    return NextAssignment(
+        experiment_state=state,
+        retry_after_seconds=context.settings.poll_seconds,
+        assignment=_lease(context, participant, due.id) if due else None,
+        waiting=awaited and Waiting.model_validate(awaited._asdict()),
+    )
 
 
 def heartbeat(context: Context, participant: Identity, assignment_id: str, fence: int) -> Extended:

@@ -767,6 +767,13 @@ export interface components {
          */
         AssignmentState: "pending" | "leased" | "accepted" | "rejected" | "expired";
         /**
+         * Awaited
+         * @description What a participant that has no assignment waits for: others to join before round 1, the next round, the others'
+         *     contributions to the open round, the model that a closed round leads to, or the end of a pause.
+         * @enum {string}
+         */
+        Awaited: "participants" | "round" | "contributions" | "model" | "resumption";
+        /**
          * CatalogEntry
          * @description Something that an experiment can choose by name.
          */
@@ -1541,6 +1548,8 @@ export interface components {
              * @description When to ask again
              */
             retry_after_seconds: number;
+            /** @description Why there is no assignment; null where there is one, and after the end */
+            waiting: components["schemas"]["Waiting"] | null;
         };
         /**
          * PartStatus
@@ -2011,6 +2020,29 @@ export interface components {
              * Format: date-time
              */
             since: string;
+        };
+        /**
+         * Waiting
+         * @description What a participant without an assignment waits for.
+         */
+        Waiting: {
+            /** @description Others to join, the next round, contributions, the model, or a resumption */
+            awaited: components["schemas"]["Awaited"];
+            /**
+             * Done
+             * @description How many have joined or contributed; 0 where nothing is counted
+             */
+            done: number;
+            /**
+             * Round
+             * @description The round it is about; 0 before round 1
+             */
+            round: number;
+            /**
+             * Total
+             * @description Of how many
+             */
+            total: number;
         };
     };
     responses: never;

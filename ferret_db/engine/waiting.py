@@ -1,0 +1,54 @@
+"""What a real participant without an assignment waits for: computed when it asks, never stored."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, RoundState
+from ferret_db.repositories import assignments, participants, rounds
+from ferret_db.tables import Experiment
+
+
+class Waiting(NamedTuple):
+    """``done`` of ``total`` have joined or contributed; both are 0 where nothing is counted. ``round`` is 0 before
+    round 1."""
+
+    awaited: Awaited
+    round: int = 0
+    done: int = 0
+    total: int = 0
+
+
+def waiting(s: Session, experiment: Experiment) -> Waiting | None:
+    """None once the experiment is over."""
+    if experiment.state.finished:
+        return None
+    round_ = rounds.latest(s, experiment.id)
+    number = experiment.round if round_ is None else round_.number
+    if experiment.state == ExperimentState.PAUSED:
+        return Waiting(Awaited.RESUMPTION, number)
+    if round_ is None:
+        joined = participants.count(s, experiment.id)
+        missing = joined < experiment.real_participants
+        return Waiting(Awaited.PARTICIPANTS, 0, joined, experiment.real_participants) if missing else _next(experiment)
+    match round_.state:
+        case RoundState.OPEN:
+            counts = assignments.count_of_round(s, round_.id)
+            return Waiting(
+                Awaited.CONTRIBUTIONS,
+                number,
+                counts.get(AssignmentState.ACCEPTED, 0),
+                round_.needed or sum(counts.values()),
+            )
+        case RoundState.FROZEN:
+            return Waiting(Awaited.MODEL, number)
+        case _:
+            return _next(experiment)
+
+
+def _next(experiment: Experiment) -> Waiting:
+    if experiment.round == experiment.rounds:
+        return Waiting(Awaited.END, experiment.round)
+    return Waiting(Awaited.ROUND, experiment.round + 1)

@@ -1,0 +1,61 @@
+"""What a participant is told that it waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.states import Awaited
+from ferret_db.database import Database
+from ferret_db.engine import lifecycle
+from ferret_db.engine.waiting import Waiting, waiting
+from ferret_db.repositories import experiments, participants
+from ferret_db.tables import Experiment
+
+
+def told(database: Database, experiment: Experiment) -> Waiting | None:
+    with database.read() as s:
+        return waiting(s, experiments.get(s, experiment.id))
+
+
+def test_it_waits_for_others_to_join(database: Database, lab: Any) -> None:
+    experiment = lab.start(participants={"edge": 2})
+    for number, expected in enumerate(
+        [Waiting(Awaited.PARTICIPANTS, 0, 0, 2), Waiting(Awaited.PARTICIPANTS, 0, 1, 2), Waiting(Awaited.ROUND, 1)]
+    ):
+        assert told(database, experiment) == expected
+        with database.begin() as s:
+            _, code = participants.create_enrolment(s, experiment.id, 60)
+            participants.enrol(s, code, f"site-{number}")
+
+
+def test_it_waits_for_contributions_the_model_and_the_next_round(database: Database, lab: Any) -> None:
+    experiment = lab.start(rounds=2)
+    round_ = lab.open(experiment)
+    assert told(database, experiment) == Waiting(Awaited.CONTRIBUTIONS, 1, 0, 3)
+    first, *others = lab.assignments(round_)
+    lab.deliver(first)
+    assert told(database, experiment) == Waiting(Awaited.CONTRIBUTIONS, 1, 1, 3)
+    for assignment in others:
+        lab.deliver(assignment)
+    assert told(database, experiment) == Waiting(Awaited.MODEL, 1)
+    lab.commit(round_)
+    assert told(database, experiment) == Waiting(Awaited.ROUND, 2)
+    lab.commit(lab.freeze(lab.get(experiment), 2))
+    assert told(database, experiment) == Waiting(Awaited.END, 2)
+
+
+def test_of_more_than_are_needed_it_waits_for_those_that_close_the_round(database: Database, lab: Any) -> None:
+    experiment = lab.start()
+    lab.open(experiment, participants=3, needed=2)
+    assert told(database, experiment) == Waiting(Awaited.CONTRIBUTIONS, 1, 0, 2)
+
+
+@pytest.mark.parametrize("act", ["pause", "cancel"])
+def test_a_pause_is_waited_for_and_an_end_is_not(database: Database, lab: Any, act: str) -> None:
+    experiment = lab.start()
+    lab.open(experiment)
+    with database.begin() as s:
+        getattr(lifecycle, act)(s, experiment.id)
+    assert told(database, experiment) == (Waiting(Awaited.RESUMPTION, 1) if act == "pause" else None)
