@@ -769,10 +769,10 @@ export interface components {
         /**
          * Awaited
          * @description What a participant that has no assignment waits for: others to join before round 1, the next round, the others'
-         *     contributions to the open round, the model that a closed round leads to, or the end of a pause.
+         *     contributions to the open round, the model that a closed round leads to, the end of a pause, or the end.
          * @enum {string}
          */
-        Awaited: "participants" | "round" | "contributions" | "model" | "resumption";
+        Awaited: "participants" | "round" | "contributions" | "model" | "resumption" | "end";
         /**
          * CatalogEntry
          * @description Something that an experiment can choose by name.
@@ -2026,7 +2026,7 @@ export interface components {
          * @description What a participant without an assignment waits for.
          */
         Waiting: {
-            /** @description Others to join, the next round, contributions, the model, or a resumption */
+            /** @description Others to join, the next round, contributions, the model, a resumption, or the end */
             awaited: components["schemas"]["Awaited"];
             /**
              * Done
