@@ -55,7 +55,7 @@ def take_part(participant: Participant, sitting: Sitting) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
     say(f"{participant.member.name} takes part in {participant.member.experiment} with {sitting.data}")
     try:
-        with _line() as (watcher, tell):
+        with _line(sitting.json) as (watcher, tell):
             state = _run(participant, sitting, watcher, tell)
             if sitting.keep_model is not None and state == ExperimentState.COMPLETED:
                 participant.keep_model(sitting.keep_model)
@@ -77,11 +77,11 @@ def _run(participant: Participant, sitting: Sitting, watcher: Watcher, tell: Say
 
 
 @contextmanager
-def _line() -> Generator[tuple[Watcher, Say]]:
+def _line(json: bool) -> Generator[tuple[Watcher, Say]]:
     """Somebody to watch the participant, and a way to say what stays: on a terminal progress is one line that changes,
-    elsewhere a line for each new stage."""
+    elsewhere a line for each new stage. A changing line would catch what goes to stdout, so JSON has none."""
     console = stderr()
-    if not console.is_terminal:
+    if json or not console.is_terminal:
         with _warnings():
             yield Lines(), say
         return
