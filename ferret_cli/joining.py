@@ -93,14 +93,14 @@ def _line(json: bool) -> Generator[tuple[Watcher, Say]]:
 
 
 class Lines:
-    """Says each stage once, and what is waited for whenever it changes."""
+    """Says each stage once, what is waited for whenever it changes, and each time that the server does not answer."""
 
     def __init__(self) -> None:
         self._last: tuple[object, ...] = ()
 
     def __call__(self, progress: Progress) -> None:
         said = (progress.stage, progress.round, progress.awaited)
-        if progress.stage == Stage.WAIT:
+        if progress.stage in {Stage.WAIT, Stage.OUTAGE}:
             said = (*said, progress.done)
         if said != self._last:
             self._last = said
@@ -121,7 +121,8 @@ def words(progress: Progress) -> str:
         case Stage.UPLOAD:
             return f"round {number}: sending {size(total)}"
         case Stage.OUTAGE:
-            return f"the server does not answer, for {done:.0f} s now; it is asked again"
+            since = f", for {done:.0f} s now" if done >= 1 else ""
+            return f"the server does not answer{since}; it is asked again"
         case Stage.WAIT:
             return _waiting(progress)
 

@@ -21,6 +21,7 @@ from ferret_sdk.progress import Progress, Stage
         (Progress(Stage.TRAIN, 4, 5), "round 4: training"),
         (Progress(Stage.TRAIN, 4, 0, 10), "round 4: training"),
         (Progress(Stage.UPLOAD, 4, 0, 8800), "round 4: sending 8.8 kB"),
+        (Progress(Stage.OUTAGE, done=0.1), "the server does not answer; it is asked again"),
         (Progress(Stage.OUTAGE, done=95.2), "the server does not answer, for 95 s now; it is asked again"),
         (
             Progress(Stage.WAIT, 0, 1, 2, Awaited.PARTICIPANTS),
@@ -46,11 +47,15 @@ def test_a_log_gets_each_stage_once_and_what_is_waited_for_when_it_changes(capsy
     for step in range(11):
         lines(Progress(Stage.TRAIN, 1, step, 10))
     lines(Progress(Stage.UPLOAD, 1, 0, 8800))
+    for seconds in (0.1, 5.4):
+        lines(Progress(Stage.OUTAGE, done=seconds))
     assert capsys.readouterr().err.splitlines() == [
         "waiting for other participants: 1 of 3 have joined",
         "waiting for other participants: 2 of 3 have joined",
         "round 1: training",
         "round 1: sending 8.8 kB",
+        "the server does not answer; it is asked again",
+        "the server does not answer, for 5 s now; it is asked again",
     ]
 
 
