@@ -35,8 +35,8 @@ NEXT_STEPS = {
 Say = Callable[[str], None]
 
 
-class Sitting(NamedTuple):
-    """How ``ferret join`` was asked to take part; ``give_up_after`` is in seconds."""
+class JoinOptions(NamedTuple):
+    """The options of ``ferret join``; ``give_up_after`` is in seconds."""
 
     data: Path
     keep_model: Path | None = None
@@ -51,29 +51,29 @@ def begin() -> None:
         Heartbeat(Path(path)).start()
 
 
-def take_part(participant: Participant, sitting: Sitting) -> None:
+def take_part(participant: Participant, asked: JoinOptions) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
-    say(f"{participant.member.name} takes part in {participant.member.experiment} with {sitting.data}")
+    say(f"{participant.member.name} takes part in {participant.member.experiment} with {asked.data}")
     try:
-        with _line(sitting.json) as (watcher, tell):
-            state = _run(participant, sitting, watcher, tell)
-            if sitting.keep_model is not None and state == ExperimentState.COMPLETED:
-                participant.keep_model(sitting.keep_model)
+        with _line(asked.json) as (watcher, tell):
+            state = _run(participant, asked, watcher, tell)
+            if asked.keep_model is not None and state == ExperimentState.COMPLETED:
+                participant.keep_model(asked.keep_model)
     except KeyboardInterrupt:
         say("stopped. Your place is kept, and so is what was trained: run the same command again to go on")
         raise typer.Exit(Exit.INTERRUPTED) from None
     say(f"the experiment is {state.value}: {_sum(participant.totals)}")
-    if sitting.keep_model is not None and state == ExperimentState.COMPLETED:
-        say(f"the tuned model is in {sitting.keep_model}, rebuilt from the ledger and checked")
+    if asked.keep_model is not None and state == ExperimentState.COMPLETED:
+        say(f"the tuned model is in {asked.keep_model}, rebuilt from the ledger and checked")
 
 
-def _run(participant: Participant, sitting: Sitting, watcher: Watcher, tell: Say) -> ExperimentState:
+def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: Say) -> ExperimentState:
     def report(done: RoundReport) -> None:
         tell(_report(done))
-        if sitting.json:
+        if asked.json:
             emit({**done._asdict(), "error": done.error and done.error.to_json()})
 
-    return participant.run(sitting.data, report, watcher, give_up_after=sitting.give_up_after)
+    return participant.run(asked.data, report, watcher, give_up_after=asked.give_up_after)
 
 
 @contextmanager

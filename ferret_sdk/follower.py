@@ -11,7 +11,7 @@ from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_sdk.base_model import require_own_files, require_plain
-from ferret_sdk.progress import Progress, Stage, Watcher, unwatched
+from ferret_sdk.progress import Progress, Stage, Watcher, log_outages
 from ferret_sdk.retry import PATIENT
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Experiment
@@ -39,7 +39,7 @@ class Follower:
         experiment: str,
         folder: Path,
         on_record: Callable[[LedgerRecord], None],
-        watcher: Watcher = unwatched,
+        watcher: Watcher = log_outages,
     ) -> None:
         self._transport = transport
         self._path = f"/experiments/{experiment}"
@@ -55,7 +55,7 @@ class Follower:
         Raises ``ledger.broken`` if an update does not give the recorded model, ``contribution.wrong_base`` if the
         task starts from a model that the ledger does not know.
         """
-        with self._after(task.round - 1) as replica:
+        with self._after(self._run(), task.round - 1) as replica:
             if replica.digest != task.base_digest:
                 reason = (
                     f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
@@ -66,24 +66,27 @@ class Follower:
     @contextmanager
     def at_the_end(self) -> Generator[Replica]:
         """The replica at the experiment's last model; ``ledger.broken`` if the ledger leads to another."""
-        with self._after() as replica:
-            recorded = Experiment.read(self._transport.get(self._path, PATIENT)).digest
-            if replica.digest != recorded:
+        run = self._run()
+        with self._after(run, run.experiment.round) as replica:
+            if replica.digest != run.experiment.digest:
                 ends = f"the ledger ends after round {replica.round} with {replica.digest}"
-                raise FerretError("ledger.broken", f"{ends}, but the experiment is at {recorded}")
+                raise FerretError("ledger.broken", f"{ends}, but the experiment is at {run.experiment.digest}")
             yield replica
 
     def forget(self) -> None:
         """Drops the copy: the next is built from the base model."""
         self._replica = None
 
+    def _run(self) -> Run:
+        """The experiment as it is now."""
+        return Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
+
     @contextmanager
-    def _after(self, last: int | None = None) -> Generator[Replica]:
-        """The replica after round ``last``, without one after the last that is committed."""
-        run = Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
+    def _after(self, run: Run, last: int) -> Generator[Replica]:
+        """The replica after round ``last``."""
         # Kept again only if all goes well: whatever raises may leave the weights half moved.
         replica, self._replica = self._replica or load_base(run, self._folder, self._downloading), None
-        self._catch_up(replica, run, run.experiment.round if last is None else last)
+        self._catch_up(replica, run, last)
         yield replica
         self._replica = replica
 

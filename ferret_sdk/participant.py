@@ -20,7 +20,7 @@ from ferret_sdk.heartbeat import Heartbeat
 from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
 from ferret_sdk.places import Places
-from ferret_sdk.progress import Progress, Stage, Totals, Watcher, unwatched
+from ferret_sdk.progress import Progress, Stage, Totals, Watcher, log_outages
 from ferret_sdk.retry import AWAY, PATIENT, Outage
 from ferret_sdk.schemas import Enrolled, Lease, Poll
 from ferret_sdk.spool import Spool, Upload
@@ -80,7 +80,7 @@ class Participant:
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
         self._follower = Follower(self._transport, member.experiment, places.base, self._memory.follow)
-        self._watcher: Watcher = unwatched
+        self._watcher: Watcher = log_outages
         self._rounds, self._seconds = 0, 0.0
         self._damaged = 0
         self._examples: list[Example] = []
@@ -111,7 +111,7 @@ class Participant:
         self,
         examples: Path,
         on_round: Callable[[RoundReport], None] | None = None,
-        on_progress: Watcher = unwatched,
+        on_progress: Watcher = log_outages,
         *,
         give_up_after: float | None = None,
     ) -> ExperimentState:

@@ -1,12 +1,15 @@
-"""What a participant is doing, as it tells whoever watches it."""
+"""A participant's progress, for display."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
 from ferret_core.protocol.states import Awaited
+
+log = logging.getLogger(__name__)
 
 
 class Stage(StrEnum):
@@ -37,8 +40,10 @@ class Progress(NamedTuple):
 Watcher = Callable[[Progress], None]
 
 
-def unwatched(progress: Progress) -> None:
-    """Tells nobody."""
+def log_outages(progress: Progress) -> None:
+    """Warns in the log while the server is away, where nobody else watches."""
+    if progress.stage == Stage.OUTAGE:
+        log.warning("the server does not answer, for %.0f s now; it is asked again", progress.done)
 
 
 class Totals(NamedTuple):

@@ -38,8 +38,8 @@ from tests import postgresql_server
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
 torch.set_num_threads(1)
 # No test depends on how fast the machine is.
-hypothesis.settings.register_profile("unhurried", deadline=None)
-hypothesis.settings.load_profile("unhurried")
+hypothesis.settings.register_profile("no-deadline", deadline=None)
+hypothesis.settings.load_profile("no-deadline")
 # A shell ignores SIGINT for its background jobs, and children inherit that: Ctrl-C is part of what is tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

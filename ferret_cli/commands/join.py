@@ -43,7 +43,7 @@ def join(
             "--give-up-after",
             metavar="HOURS",
             min=0,
-            help="Hours to wait for a server that is away; default: for ever.",
+            help="Hours to wait for a server that is away; default: no limit.",
         ),
     ] = None,
     insecure_http: options.InsecureHttp = False,
@@ -57,7 +57,7 @@ def join(
     require_training()
 
     from ferret_cli.failure import advising
-    from ferret_cli.joining import NEXT_STEPS, Sitting, begin, take_part
+    from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
     from ferret_sdk.download import require_empty
     from ferret_sdk.participant import Participant, read_examples
 
@@ -69,4 +69,4 @@ def join(
             require_empty(keep_model, "--keep-model")
         participant = Participant.enrol(url, code, name or socket.gethostname(), insecure_http=insecure_http)
         seconds = None if give_up_after is None else give_up_after * 3600
-        take_part(participant, Sitting(data, keep_model, seconds, json))
+        take_part(participant, JoinOptions(data, keep_model, seconds, json))
