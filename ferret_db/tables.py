@@ -389,3 +389,29 @@ class BrowserSession(Base, kw_only=True):
     issuer: Mapped[str]
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class AuditEntry(Base, kw_only=True):
+    """Something that somebody did, numbered without gaps; ``ferret_core.protocol.audit`` says how they are chained."""
+
+    __tablename__ = "audit"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    time: Mapped[datetime]
+    actor: Mapped[str]
+    action: Mapped[str]
+    subject: Mapped[str]
+    # Plain JSON, as in the ledger: what was hashed must come back.
+    detail: Mapped[dict[str, Any]] = mapped_column(JSON())
+    previous: Mapped[str]
+    hash: Mapped[str]
+
+
+class AuditHead(Base, kw_only=True):
+    """The end of the audit log, in one row, which whoever appends locks."""
+
+    __tablename__ = "audit_head"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1)
+    number: Mapped[int]
+    hash: Mapped[str]

@@ -97,6 +97,7 @@ PROBLEMS: dict[str, Problem] = {
     "database.damaged": Problem("The database cannot be read", 500, Exit.FAILURE),
     "database.lost": Problem("The database is empty or missing", 500, Exit.FAILURE),
     "ledger.broken": Problem("The ledger does not lead to the recorded model", 500, Exit.FAILURE),
+    "audit.broken": Problem("The audit log is not what was written", 500, Exit.FAILURE),
     "storage.corrupt": Problem("A stored file does not match its digest", 500, Exit.FAILURE),
     "storage.missing": Problem("A stored file is missing", 500, Exit.FAILURE),
     "storage.full": Problem("There is no disk space left", 507, Exit.FAILURE),

@@ -1,0 +1,88 @@
+"""The audit log: :func:`record` appends in the transaction of the action that it tells of, so both are there or none.
+
+Appending locks the log until the transaction ends: call it last, when nothing else is locked any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol import audit
+from ferret_core.protocol.audit import AuditAction, AuditRecord, Head
+from ferret_db import clock
+from ferret_db.pagination import Page, page, seek
+from ferret_db.repositories._upsert import insert
+from ferret_db.tables import AuditEntry, AuditHead
+
+logger = logging.getLogger(__name__)
+
+ADMIN = "admin"
+"""The actor that shows the admin token, or the session that it opened."""
+HOST = "host"
+"""Whoever runs commands on the service's machine."""
+NOBODY = "nobody"
+"""Somebody who showed no good credential."""
+
+_ID = 1
+
+
+class AuditFilter(NamedTuple):
+    """Which entries to list; None is any."""
+
+    actor: str | None = None
+    action: str | None = None
+    subject: str | None = None
+
+
+def record(s: Session, actor: str, action: AuditAction, subject: str, **detail: Any) -> AuditEntry:
+    """Appends that ``actor`` did ``action`` to ``subject``, under the next number.
+
+    ``detail`` is kept within bounds (``protocol.audit.bounded``); put no secret into it. The entry's number and hash
+    are logged too, so that wherever logs are sent, an end of the chain is known outside of the database.
+    """
+    previous = _take_next(s)
+    said = AuditRecord(
+        number=previous.number + 1,
+        time=clock.now(s),
+        actor=actor,
+        action=action,
+        subject=subject,
+        detail=audit.bounded(detail),
+        previous=previous.hash,
+    )
+    entry = AuditEntry(**said.model_dump(), hash=said.hash)
+    s.add(entry)
+    s.flush()
+    s.execute(update(AuditHead).where(AuditHead.id == _ID).values(hash=said.hash))
+    logger.info("audit %d:%s %s %s %s", said.number, said.hash, actor, action, subject)
+    return entry
+
+
+def head(s: Session) -> Head:
+    """Where the log ends, by the row that says so."""
+    row = s.get(AuditHead, _ID, populate_existing=True)
+    return audit.EMPTY if row is None else Head(row.number, row.hash)
+
+
+def list_page(
+    s: Session, wanted: AuditFilter, limit: int, cursor: str | None = None, *, oldest_first: bool = False
+) -> Page[AuditEntry]:
+    """The ``wanted`` entries by number, the newest first."""
+    query = select(AuditEntry).filter_by(**{name: v for name, v in wanted._asdict().items() if v is not None})
+    rows = s.scalars(seek(query, [AuditEntry.number], cursor, limit, descending=not oldest_first)).all()
+    return page(rows, limit, lambda row: (row.number,))
+
+
+def _take_next(s: Session) -> Head:
+    """The end of the log, which from here on nobody else appends to before this transaction ends."""
+    first = insert(s, AuditHead).values(id=_ID, number=1, hash="")
+    taken = s.execute(
+        first.on_conflict_do_update(index_elements=["id"], set_={"number": AuditHead.number + 1}).returning(
+            AuditHead.number, AuditHead.hash
+        )
+    ).one()
+    return Head(taken.number - 1, taken.hash)
