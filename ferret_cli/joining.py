@@ -18,8 +18,8 @@ from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.protocol.words import shown, shown_lines
 from ferret_sdk.address import ClientSettings
-from ferret_sdk.participant import Participant, RoundReport
-from ferret_sdk.progress import Progress, Stage, Totals, Watcher
+from ferret_sdk.participant import Participant
+from ferret_sdk.progress import Progress, RoundReport, Stage, Totals, Watcher
 
 NEXT_STEPS = {
     "server.unreachable": "check the address you were given and this machine's network; then ask who runs the server",

@@ -2,62 +2,30 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ferret_core.failpoints import failpoint
-from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Choice
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk import membership
 from ferret_sdk.address import ClientSettings, split
 from ferret_sdk.download import require_empty
+from ferret_sdk.examples import read_examples
 from ferret_sdk.follower import Follower
-from ferret_sdk.heartbeat import Heartbeat
 from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
 from ferret_sdk.places import Places
-from ferret_sdk.progress import Progress, Stage, Totals, Watcher, log_outages
-from ferret_sdk.retry import AWAY, PATIENT, Outage
-from ferret_sdk.schemas import Enrolled, Lease, Poll
-from ferret_sdk.spool import Spool, Upload
+from ferret_sdk.polling import Polling
+from ferret_sdk.progress import RoundReport, Totals, Watcher, log_outages
+from ferret_sdk.rounds import Rounds
+from ferret_sdk.schemas import Enrolled
+from ferret_sdk.sending import Sending
+from ferret_sdk.spool import Spool
+from ferret_sdk.training import Training
 from ferret_sdk.transport import Transport
 
 if TYPE_CHECKING:
     from ferret_core.checkpoint import Manifest
-    from ferret_core.datasets._base import Example
-    from ferret_core.datasets._shard import Shard
-    from ferret_core.replica import Replica
-
-log = logging.getLogger(__name__)
-
-SHORTEST_PAUSE = 0.01
-LONGEST_PAUSE = 300.0
-"""Between two questions for work, whatever the server asks for, in seconds."""
-# The round went on without us: nothing to report, ask for the next assignment.
-OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
-# The server rebuilds a damaged file: the same assignment comes again when its lease has run out.
-DAMAGED = frozenset({"storage.corrupt", "storage.missing"})
-MOST_DAMAGED = 5
-"""Assignments in a row that end with a damaged file before it is no longer believed that the server rebuilds it."""
-# Statuses after which the same upload is never taken.
-FINAL = frozenset({404, 409, 410, 413, 422})
-
-
-class RoundReport(NamedTuple):
-    """One round as this participant saw it: what it sent, or ``error`` for why it sent nothing.
-
-    ``size`` is in bytes, ``loss`` is the participant's own mean training loss.
-    """
-
-    round: int
-    size: int = 0
-    seconds: float = 0.0
-    loss: float | None = None
-    error: FerretError | None = None
 
 
 class Participant:
@@ -80,11 +48,7 @@ class Participant:
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
         self._follower = Follower(self._transport, member.experiment, places.base, self._memory.follow)
-        self._watcher: Watcher = log_outages
-        self._rounds, self._seconds = 0, 0.0
-        self._damaged = 0
-        self._examples: list[Example] = []
-        self._shard: Shard | None = None
+        self._sending = Sending(self._transport, self._spool)
 
     @classmethod
     def enrol(
@@ -123,12 +87,14 @@ class Participant:
         without an answer, if given, that raises ``server.unreachable``. Raises ``dataset.invalid`` before anything is
         asked of the server.
         """
-        self._examples = read_examples(examples)
-        self._watcher = self._follower.watcher = on_progress
-        while not (poll := self._poll(give_up_after)).experiment_state.finished:
-            report = self._work(poll.assignment)
+        self._follower.watcher = self._sending.watcher = on_progress
+        polling = Polling(self._transport, self.member, on_progress, give_up_after)
+        training = Training(self._follower, self._memory, self._spool, read_examples(examples), on_progress)
+        rounds = Rounds(self._transport, self._spool, self._sending, training)
+        while not (poll := polling.ask()).experiment_state.finished:
+            report = rounds.work(poll.assignment)
             if report is None:
-                self._wait(poll)
+                polling.wait(poll)
             elif on_round is not None:
                 on_round(report)
         self._spool.clear()
@@ -138,7 +104,7 @@ class Participant:
     def totals(self) -> Totals:
         """What taking part has come to so far."""
         traffic = self._transport.traffic
-        return Totals(self._rounds, traffic.up, traffic.down, self._seconds)
+        return Totals(self._sending.rounds, traffic.up, traffic.down, self._sending.seconds)
 
     def keep_model(self, folder: Path) -> Manifest:
         """Writes the tuned model as a checkpoint into the new or empty ``folder``, which appears when it is complete.
@@ -151,164 +117,3 @@ class Participant:
         require_empty(folder, "folder")
         with self._follower.at_the_end() as replica:
             return write_folder(replica, self.member.experiment, folder)
-
-    def _poll(self, give_up_after: float | None) -> Poll:
-        """Asks for work, for as long as an outage may take."""
-        outage: Outage | None = None
-        while True:
-            try:
-                poll = Poll.read(self._transport.get("/participant/assignment"))
-                self._require_own(poll.assignment)
-                return poll
-            except FerretError as error:
-                if error.code not in AWAY:
-                    raise
-                outage = outage or Outage(give_up_after)
-                self._watcher(Progress(Stage.OUTAGE, done=outage.seconds))
-                outage.wait(error)
-
-    def _wait(self, poll: Poll) -> None:
-        """Until the server wants to be asked again."""
-        if (waiting := poll.waiting) is not None:
-            self._watcher(Progress(Stage.WAIT, waiting.round, waiting.done, waiting.total, waiting.awaited))
-        time.sleep(min(max(poll.retry_after_seconds, SHORTEST_PAUSE), LONGEST_PAUSE))
-
-    def _require_own(self, lease: Lease | None) -> None:
-        """Refuses work of another experiment or participant: ``server.unexpected``."""
-        if lease is None:
-            return
-        asked = {"task.experiment": lease.task.experiment, "task.participant": lease.task.participant}
-        own = {"task.experiment": self.member.experiment, "task.participant": self.member.name}
-        for field, value in asked.items():
-            if value != own[field]:
-                raise FerretError.of_field("server.unexpected", field, value, f"this participant has {own[field]!r}")
-
-    def _work(self, lease: Lease | None) -> RoundReport | None:
-        """Does what there is to do now; None if that is to wait."""
-        waiting = self._spool.waiting()
-        if lease is None:
-            return None if waiting is None or waiting.fence is None else self._deliver(waiting)
-        if waiting is not None and waiting.assignment == lease.id:
-            return self._take_part(lease, waiting._replace(fence=lease.fence))
-        self._spool.clear()
-        return self._take_part(lease, None)
-
-    def _deliver(self, waiting: Upload) -> RoundReport | None:
-        """Sends what an earlier attempt left, whose lease may still be ours; None if it has to wait."""
-        try:
-            return self._send(waiting)
-        except FerretError as error:
-            log.warning("the contribution to round %d was not taken: %s", waiting.round, error.detail)
-            return None
-
-    def _take_part(self, lease: Lease, made: Upload | None) -> RoundReport:
-        """Contributes under the lease: what was ``made`` under an earlier lease, or a new contribution."""
-        try:
-            with Heartbeat(self._transport, lease) as heartbeat:
-                return self._contribute(lease, made, heartbeat)
-        except FerretError as error:
-            if error.code not in OVERTAKEN | AWAY | DAMAGED:
-                self._report(lease, error)
-            self._damaged = self._damaged + 1 if error.code in DAMAGED else 0
-            if error.code == "server.unexpected" or self._damaged == MOST_DAMAGED:
-                raise
-            return RoundReport(lease.task.round, error=error)
-        except Exception as error:
-            self._report(lease, FerretError("internal", f"{type(error).__name__}: {error}"))
-            raise
-
-    def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport:
-        try:
-            return self._send(made or self._make(lease, heartbeat))
-        except FerretError as error:
-            if error.code != "contribution.wrong_base":
-                raise
-            log.warning("%s; starting over from the base model", error.detail)
-        self._follower.forget()
-        return self._send(self._make(lease, heartbeat))
-
-    def _make(self, lease: Lease, heartbeat: Heartbeat) -> Upload:
-        """Trains, and keeps the contribution until it has arrived."""
-        from ferret_core.algorithms._base import Client
-        from ferret_core.participant import contribute
-
-        with self._follower.at(lease.task) as replica:
-            shard = self._tokenised(replica)
-            client = Client(lease.task, shard, self._memory.recall(), self._stepping(replica, lease, heartbeat))
-            sealed, kept, cost = contribute(replica, client)
-            heartbeat.check()
-        failpoint("participant.trained")
-        self._memory.keep(sealed.digest, kept)
-        failpoint("participant.kept")
-        upload = Upload.of(lease, sealed, cost.seconds)
-        self._spool.keep(upload)
-        failpoint("participant.spooled")
-        return upload
-
-    def _stepping(self, replica: Replica, lease: Lease, heartbeat: Heartbeat) -> Callable[[int], None]:
-        """What is to be done after each local step."""
-        from ferret_core import catalog
-
-        local = getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None)
-        steps: int = local.steps_for(len(self._examples)) if local else 0
-
-        def stepped(step: int) -> None:
-            heartbeat.check()
-            self._watcher(Progress(Stage.TRAIN, lease.task.round, step, steps))
-
-        self._watcher(Progress(Stage.TRAIN, lease.task.round, 0, steps))
-        return stepped
-
-    def _tokenised(self, replica: Replica) -> Shard:
-        from ferret_core.datasets._encoding import shard_of
-
-        template = replica.spec.prompt.template
-        self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context, template)
-        return self._shard
-
-    def _send(self, upload: Upload) -> RoundReport:
-        """Uploads the contribution; it stays in the spool while the server may still take it."""
-        headers = {
-            "Content-Type": "application/octet-stream",
-            "Idempotency-Key": upload.key,
-            "Ferret-Fence": str(upload.fence),
-            "Ferret-Seconds": f"{upload.seconds:.3f}",
-        }
-        path = f"/participant/assignments/{upload.assignment}/contribution"
-        self._watcher(Progress(Stage.UPLOAD, upload.round, 0, len(upload.blob)))
-        try:
-            self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
-        except FerretError as error:
-            if error.code == "lease.lost":
-                self._spool.keep(upload._replace(fence=None))
-            elif error.problem.status in FINAL:
-                self._spool.clear()
-            raise
-        failpoint("participant.sent")
-        self._spool.clear()
-        self._rounds += 1
-        self._seconds += upload.seconds
-        return RoundReport(upload.round, len(upload.blob), upload.seconds, upload.loss)
-
-    def _report(self, lease: Lease, error: FerretError) -> None:
-        """Gives the assignment up, unless its contribution is made and only has to be sent again."""
-        if self._spool.waiting() is not None:
-            return
-        body = {"fence": lease.fence, "code": error.code, "detail": error.detail[:2000]}
-        try:
-            self._transport.post(f"/participant/assignments/{lease.id}/failure", body, repeatable=True)
-        except FerretError as refused:
-            log.warning("the failure of round %d could not be reported: %s", lease.task.round, refused.detail)
-
-
-def read_examples(path: Path) -> list[Example]:
-    """The participant's own examples; ``dataset.invalid`` names the file, the line and the field."""
-    from ferret_core import catalog
-
-    everything = Choice.model_validate({"name": "jsonl", "train": str(path), "test_share": 0})
-    try:
-        return catalog.dataset(everything).train()
-    except FerretError as error:
-        # There is no specification here in which ``dataset.train`` could be looked up.
-        told = [field.model_copy(update={"field": "data"}) for field in error.errors]
-        raise FerretError.of_fields(error.code, told) if told else error from error

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import Awaited
 
 log = logging.getLogger(__name__)
@@ -54,3 +55,16 @@ class Totals(NamedTuple):
     bytes_up: int
     bytes_down: int
     seconds: float
+
+
+class RoundReport(NamedTuple):
+    """One round as this participant saw it: what it sent, or ``error`` for why it sent nothing.
+
+    ``size`` is in bytes, ``loss`` is the participant's own mean training loss.
+    """
+
+    round: int
+    size: int = 0
+    seconds: float = 0.0
+    loss: float | None = None
+    error: FerretError | None = None

@@ -59,7 +59,8 @@ def join(
     from ferret_cli.failure import advising
     from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
     from ferret_sdk.download import require_empty
-    from ferret_sdk.participant import Participant, read_examples
+    from ferret_sdk.examples import read_examples
+    from ferret_sdk.participant import Participant
 
     begin()
     with advising(NEXT_STEPS):

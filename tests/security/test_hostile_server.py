@@ -16,7 +16,7 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import LONGEST_DETAIL, FerretError
 from ferret_core.protocol.wire import encode
 from ferret_core.replica import Replica
-from ferret_sdk import Participant, Service, participant, retry, transport
+from ferret_sdk import Participant, Service, polling, retry, rounds, transport
 from ferret_sdk.places import DISK_MARGIN, Places, checkpoint_file
 from ferret_sdk.run import Run
 from ferret_sdk.transport import Transport
@@ -285,9 +285,9 @@ def test_an_endless_download_stops_at_the_announced_size(server, join, home) -> 
     (id,) = (file["id"] for file in server.artifacts if file["name"] == "config.json")
     server.replies[f"{ARTIFACTS}/{id}"] = server.endless
     assert join().code == "storage.corrupt"
-    assert server.asked.count(f"{ARTIFACTS}/{id}") == participant.MOST_DAMAGED
+    assert server.asked.count(f"{ARTIFACTS}/{id}") == rounds.MOST_DAMAGED
     assert sum(path.stat().st_size for path in home.rglob("*")) < 1_000_000
-    assert server.sent < participant.MOST_DAMAGED * 8_000_000  # what the sockets held
+    assert server.sent < rounds.MOST_DAMAGED * 8_000_000  # what the sockets held
 
 
 def test_a_file_that_lies_about_its_digest_is_not_kept(server, join, home) -> None:
@@ -380,7 +380,7 @@ def test_a_long_pause_is_not_waited_for(server, join, monkeypatch) -> None:
 
     server.replies["/participant/assignment"] = first_idle
     assert join().code == "server.not_ready"
-    assert waited == [participant.LONGEST_PAUSE] + [retry.LONGEST_RETRY_AFTER] * (retry.ATTEMPTS - 1)
+    assert waited == [polling.LONGEST_PAUSE] + [retry.LONGEST_RETRY_AFTER] * (retry.ATTEMPTS - 1)
 
 
 @pytest.fixture

@@ -1,0 +1,89 @@
+"""One round of a participant, from the lease on its assignment to the receipt."""
+
+from __future__ import annotations
+
+import logging
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.heartbeat import Heartbeat
+from ferret_sdk.progress import RoundReport
+from ferret_sdk.retry import AWAY
+from ferret_sdk.schemas import Lease
+from ferret_sdk.sending import Sending
+from ferret_sdk.spool import Spool, Upload
+from ferret_sdk.training import Training
+from ferret_sdk.transport import Transport
+
+log = logging.getLogger(__name__)
+
+# The round went on without us: nothing to report, ask for the next assignment.
+OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
+# The server rebuilds a damaged file: the same assignment comes again when its lease has run out.
+DAMAGED = frozenset({"storage.corrupt", "storage.missing"})
+MOST_DAMAGED = 5
+"""Assignments in a row that end with a damaged file before it is no longer believed that the server rebuilds it."""
+
+
+class Rounds:
+    """Trains and sends under the leases that the server gives; what was made before a crash is sent first."""
+
+    def __init__(self, transport: Transport, spool: Spool, sending: Sending, training: Training) -> None:
+        self._transport = transport
+        self._spool = spool
+        self._sending = sending
+        self._training = training
+        self._damaged = 0
+
+    def work(self, lease: Lease | None) -> RoundReport | None:
+        """Does what there is to do now; None if that is to wait."""
+        waiting = self._spool.waiting()
+        if lease is None:
+            return None if waiting is None or waiting.fence is None else self._deliver(waiting)
+        if waiting is not None and waiting.assignment == lease.id:
+            return self._take_part(lease, waiting._replace(fence=lease.fence))
+        self._spool.clear()
+        return self._take_part(lease, None)
+
+    def _deliver(self, waiting: Upload) -> RoundReport | None:
+        """Sends what an earlier attempt left, whose lease may still be ours; None if it has to wait."""
+        try:
+            return self._sending.send(waiting)
+        except FerretError as error:
+            log.warning("the contribution to round %d was not taken: %s", waiting.round, error.detail)
+            return None
+
+    def _take_part(self, lease: Lease, made: Upload | None) -> RoundReport:
+        """Contributes under the lease: what was ``made`` under an earlier lease, or a new contribution."""
+        try:
+            with Heartbeat(self._transport, lease) as heartbeat:
+                return self._contribute(lease, made, heartbeat)
+        except FerretError as error:
+            if error.code not in OVERTAKEN | AWAY | DAMAGED:
+                self._report(lease, error)
+            self._damaged = self._damaged + 1 if error.code in DAMAGED else 0
+            if error.code == "server.unexpected" or self._damaged == MOST_DAMAGED:
+                raise
+            return RoundReport(lease.task.round, error=error)
+        except Exception as error:
+            self._report(lease, FerretError("internal", f"{type(error).__name__}: {error}"))
+            raise
+
+    def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport:
+        try:
+            return self._sending.send(made or self._training.make(lease, heartbeat))
+        except FerretError as error:
+            if error.code != "contribution.wrong_base":
+                raise
+            log.warning("%s; starting over from the base model", error.detail)
+        self._training.start_over()
+        return self._sending.send(self._training.make(lease, heartbeat))
+
+    def _report(self, lease: Lease, error: FerretError) -> None:
+        """Gives the assignment up, unless its contribution is made and only has to be sent again."""
+        if self._spool.waiting() is not None:
+            return
+        body = {"fence": lease.fence, "code": error.code, "detail": error.detail[:2000]}
+        try:
+            self._transport.post(f"/participant/assignments/{lease.id}/failure", body, repeatable=True)
+        except FerretError as refused:
+            log.warning("the failure of round %d could not be reported: %s", lease.task.round, refused.detail)

@@ -1,0 +1,47 @@
+"""Sends contributions, which wait in the spool until they have arrived."""
+
+from __future__ import annotations
+
+from ferret_core.failpoints import failpoint
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.progress import Progress, RoundReport, Stage, Watcher, log_outages
+from ferret_sdk.retry import PATIENT
+from ferret_sdk.spool import Spool, Upload
+from ferret_sdk.transport import Transport
+
+# Statuses after which the same upload is never taken.
+FINAL = frozenset({404, 409, 410, 413, 422})
+
+
+class Sending:
+    """Sends what lies in ``spool``; ``rounds`` and ``seconds`` of training are those of what has arrived."""
+
+    def __init__(self, transport: Transport, spool: Spool) -> None:
+        self._transport = transport
+        self._spool = spool
+        self.watcher: Watcher = log_outages
+        self.rounds, self.seconds = 0, 0.0
+
+    def send(self, upload: Upload) -> RoundReport:
+        """Uploads the contribution; it stays in the spool while the server may still take it."""
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Idempotency-Key": upload.key,
+            "Ferret-Fence": str(upload.fence),
+            "Ferret-Seconds": f"{upload.seconds:.3f}",
+        }
+        path = f"/participant/assignments/{upload.assignment}/contribution"
+        self.watcher(Progress(Stage.UPLOAD, upload.round, 0, len(upload.blob)))
+        try:
+            self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
+        except FerretError as error:
+            if error.code == "lease.lost":
+                self._spool.keep(upload._replace(fence=None))
+            elif error.problem.status in FINAL:
+                self._spool.clear()
+            raise
+        failpoint("participant.sent")
+        self._spool.clear()
+        self.rounds += 1
+        self.seconds += upload.seconds
+        return RoundReport(upload.round, len(upload.blob), upload.seconds, upload.loss)

@@ -1,0 +1,76 @@
+"""Makes a participant's contributions: the model of the round, local training, and what is kept of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ferret_core.failpoints import failpoint
+from ferret_sdk.follower import Follower
+from ferret_sdk.heartbeat import Heartbeat
+from ferret_sdk.memory import Memory
+from ferret_sdk.progress import Progress, Stage, Watcher
+from ferret_sdk.schemas import Lease
+from ferret_sdk.spool import Spool, Upload
+
+if TYPE_CHECKING:
+    from ferret_core.datasets._base import Example
+    from ferret_core.datasets._shard import Shard
+    from ferret_core.replica import Replica
+
+
+class Training:
+    """Trains on ``examples``, on the model that ``follower`` keeps; every contribution goes to ``spool``."""
+
+    def __init__(
+        self, follower: Follower, memory: Memory, spool: Spool, examples: list[Example], watcher: Watcher
+    ) -> None:
+        self._follower = follower
+        self._memory = memory
+        self._spool = spool
+        self._examples = examples
+        self._watcher = watcher
+        self._shard: Shard | None = None
+
+    def make(self, lease: Lease, heartbeat: Heartbeat) -> Upload:
+        """Trains, and keeps the contribution until it has arrived."""
+        from ferret_core.algorithms._base import Client
+        from ferret_core.participant import contribute
+
+        with self._follower.at(lease.task) as replica:
+            shard = self._tokenised(replica)
+            client = Client(lease.task, shard, self._memory.recall(), self._stepping(replica, lease, heartbeat))
+            sealed, kept, cost = contribute(replica, client)
+            heartbeat.check()
+        failpoint("participant.trained")
+        self._memory.keep(sealed.digest, kept)
+        failpoint("participant.kept")
+        upload = Upload.of(lease, sealed, cost.seconds)
+        self._spool.keep(upload)
+        failpoint("participant.spooled")
+        return upload
+
+    def _stepping(self, replica: Replica, lease: Lease, heartbeat: Heartbeat) -> Callable[[int], None]:
+        """What is to be done after each local step."""
+        from ferret_core import catalog
+
+        local = getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None)
+        steps: int = local.steps_for(len(self._examples)) if local else 0
+
+        def stepped(step: int) -> None:
+            heartbeat.check()
+            self._watcher(Progress(Stage.TRAIN, lease.task.round, step, steps))
+
+        self._watcher(Progress(Stage.TRAIN, lease.task.round, 0, steps))
+        return stepped
+
+    def _tokenised(self, replica: Replica) -> Shard:
+        from ferret_core.datasets._encoding import shard_of
+
+        template = replica.spec.prompt.template
+        self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context, template)
+        return self._shard
+
+    def start_over(self) -> None:
+        """Drops the copy of the model: the next is built from the base model."""
+        self._follower.forget()
