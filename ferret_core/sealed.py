@@ -33,17 +33,18 @@ class Sealed(NamedTuple):
 def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shapes) -> Sealed:
     """What ``client`` sends for its task; raises as :func:`unseal`, e.g. ``contribution.non_finite`` for a NaN.
 
-    To the update's metrics it adds ``truncated``, how many of the client's examples were too long for the model.
+    To the update's metrics it adds ``truncated``, how many of the client's examples were too long for the model. What
+    the client is discreet about is left out.
     """
-    task = client.task
+    task, discretion = client.task, client.discretion
     meta = ContributionMeta(
         experiment=task.experiment,
         round=task.round,
         participant=task.participant,
         algorithm=spec.algorithm.name,
         base_digest=task.base_digest,
-        examples=len(client.shard),
-        metrics={**update.metrics, "truncated": float(client.shard.truncated)},
+        examples=discretion.counted(len(client.shard)),
+        metrics=discretion.reported({**update.metrics, "truncated": float(client.shard.truncated)}),
         **update.columns,
     )
     return unseal(Contribution(meta, update.arrays).encode(), spec, task, shapes)

@@ -33,7 +33,7 @@ class AveragedAdapters(AveragedUpdates):
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
-            update = dense_update(before, model)
+            update = client.protected(dense_update(before, model))
         return LocalUpdate({"update": update}, trained.metrics)
 
 

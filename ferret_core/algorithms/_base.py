@@ -24,9 +24,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from torch import nn
 
 from ferret_core.datasets._shard import Shard
+from ferret_core.discretion import Discretion
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.wire import Arrays, Contribution
+from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import LocalMetrics, train
 from ferret_core.training.zeroth_order import descend
@@ -38,13 +39,20 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 class Client(NamedTuple):
     """One participant at work: its task, its data, and what it kept from the last of its rounds that was committed.
 
-    ``on_step`` is called with each finished local step and may raise to stop the work.
+    ``on_step`` is called with each finished local step and may raise to stop the work. All that is sent must follow
+    from what :meth:`protected` gives back; ``discretion`` says what that is, and what is not reported at all.
     """
 
     task: RoundTask
     shard: Shard
     memory: Arrays = NOTHING
     on_step: Callable[[int], None] | None = None
+    discretion: Discretion = Discretion()
+
+    def protected(self, vector: Array) -> Array:
+        """The fp32 vector (n,) that a contribution is made of, as it may leave: clipped and noised where asked for."""
+        protect = self.discretion.protect
+        return vector if protect is None else protect(vector)
 
     def train(self, model: nn.Module, config: LocalConfig, correct: Callable[[], None] | None = None) -> LocalMetrics:
         """Moves ``model`` by first-order steps on the shard, in the order that the task's seed gives.

@@ -51,7 +51,7 @@ class AveragedDescents(AveragedUpdates):
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.descend(model, self.config.local)
-            update = dense_update(before, model)
+            update = client.protected(dense_update(before, model))
         return LocalUpdate({"update": update}, trained.metrics)
 
 

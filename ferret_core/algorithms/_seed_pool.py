@@ -48,7 +48,7 @@ def look_along(model: nn.Module, state: State, client: Client, local: ZerothOrde
     with working_copy(model):
         done = descend(model, batches, local, seeds, client.on_step)
     columns = {"projection": FORMAT_VERSION, "seed": task.seed}
-    return LocalUpdate({"slopes": done.slopes}, done.trained.metrics, columns=columns)
+    return LocalUpdate({"slopes": client.protected(done.slopes)}, done.trained.metrics, columns=columns)
 
 
 class Gathered(NamedTuple):

@@ -57,7 +57,7 @@ class Algorithm(WholeModel):
         seed = client.task.seed
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
-            update = with_error(dense_update(before, model), client.memory)
+            update = client.protected(with_error(dense_update(before, model), client.memory))
         rotated = rotate(torch.from_numpy(update), seed).numpy()
         arrays = {"signs": np.packbits(rotated < 0), "scales": self._scales(rotated)}
         memory = {"error": update - _decoded(arrays, seed, len(update))} if self.config.error_feedback else {}

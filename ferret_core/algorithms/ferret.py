@@ -61,7 +61,8 @@ class Algorithm(WholeModel):
             K = config.fixed(blocks) if fixed else config.allocate(norms(before, after, blocks), blocks)
             seed, share = config.seed_for(task), config.share_for(task)
             projected = project(before, after, blocks, self.basis, K, seed, share)
-        arrays = quantize.quantize(projected.coordinates, config.coordinates, task.seed, whole(blocks))
+        gammas = _protected(projected.coordinates, client)
+        arrays = quantize.quantize(gammas, config.coordinates, task.seed, whole(blocks))
         columns = {"projection": FORMAT_VERSION, "seed": seed, "share": share, "K": K}
         return LocalUpdate(arrays, trained.metrics, columns=columns)
 
@@ -85,6 +86,12 @@ class Algorithm(WholeModel):
         blocks = self.config.cut(shapes(model))
         apply_(trainable(model), blocks, self.basis, terms, int(result["rounding"][0]))
         return state
+
+
+def _protected(gammas: Sequence[torch.Tensor], client: Client) -> Sequence[torch.Tensor]:
+    """The coordinates of all blocks as one vector, as they may leave, and in blocks again."""
+    lengths = [len(gamma) for gamma in gammas]
+    return torch.from_numpy(client.protected(torch.cat([gamma.cpu() for gamma in gammas]).numpy())).split(lengths)
 
 
 def _side_by_side(received: Sequence[Weighted]) -> Arrays:

@@ -59,7 +59,7 @@ class Algorithm(WholeModel):
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
-            update = dense_update(before, model)
+            update = client.protected(dense_update(before, model))
         rows, columns = state["error"].shape
         table = sketch(update, rows, columns, int(state["seed"][0]))
         return LocalUpdate({"sketch": table}, trained.metrics)

@@ -64,7 +64,7 @@ class Algorithm(AveragedUpdates):
         side = sent_in(client.task.round)
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
-            update = torch.from_numpy(with_error(dense_update(before, model), client.memory))
+            update = torch.from_numpy(client.protected(with_error(dense_update(before, model), client.memory)))
         shared = torch.from_numpy(state[OTHER[side]].copy())
         sent = {name: torch.empty(shape) for name, (_, shape) in self.config.layouts(shapes(model), side).items()}
         for tensor in matrices(shapes(model), self.config.rank):

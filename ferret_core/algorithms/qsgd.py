@@ -52,7 +52,7 @@ class Algorithm(WholeModel):
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
-            update = dense_update(before, model)
+            update = client.protected(dense_update(before, model))
         norms = self._norms(update)
         levels = self._rounded(update, norms, client.task.seed)
         arrays = {"levels": pack_levels(levels, self.config.levels), "norms": norms}

@@ -50,7 +50,7 @@ class Algorithm(WholeModel):
         with working_copy(model) as before:
             corrected = _Corrected(model, rate * (control - own), client)
             trained = client._replace(on_step=corrected).train(model, self.config.local)
-            update = dense_update(before, model)
+            update = client.protected(dense_update(before, model))
         change = update / (rate * np.float32(corrected.steps)) - control
         sent = {"update": update, "control": change / np.float32(client.task.population)}
         return LocalUpdate(sent, trained.metrics, memory={"control": own + change})

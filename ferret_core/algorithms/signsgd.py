@@ -57,7 +57,7 @@ class Algorithm(WholeModel):
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
-            update = with_error(dense_update(before, model), client.memory)
+            update = client.protected(with_error(dense_update(before, model), client.memory))
         lengths = _lengths(state)
         negative, scales = _negative(update, client.task.seed), self._scales(update, lengths)
         memory: Arrays = {}

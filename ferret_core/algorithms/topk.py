@@ -53,7 +53,7 @@ class Algorithm(WholeModel):
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         with working_copy(model) as before:
             trained = client.train(model, self.config.local)
-            update = with_error(dense_update(before, model), client.memory)
+            update = client.protected(with_error(dense_update(before, model), client.memory))
         d, K = len(update), self.config.entries(len(update))
         indices = largest(update, K)
         values = quantize.quantize([torch.from_numpy(update[indices])], self.config.coordinates, client.task.seed)

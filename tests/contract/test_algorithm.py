@@ -15,6 +15,7 @@ import torch
 from ferret_core import catalog, discovery, federation
 from ferret_core.algorithms._base import Client, Comparable
 from ferret_core.demo import model_path
+from ferret_core.discretion import Discretion
 from ferret_core.federated_data import FederatedData
 from ferret_core.fold import fold
 from ferret_core.follow import follow
@@ -137,6 +138,33 @@ def test_the_same_task_gives_the_same_bytes_and_leaves_the_model_alone(
     _ = torch.rand(3), np.random.rand(3)  # what others do with the global generators must not matter
     assert _blobs(_contributions(replica, data)) == _blobs(run.contributions[0])
     assert model_digest(replica.model) == replica.digest
+
+
+DATA_BLIND: dict[str, dict[str, Any]] = {"ferret": {"allocation": "fixed"}}
+"""Options without which an algorithm looks at the update in more than one place."""
+
+
+@of_every_algorithm()
+def test_all_that_it_sends_follows_from_the_one_vector_that_is_protected(name: str, toy_spec: SpecFactory) -> None:
+    """With that vector replaced by one that knows no data, two participants' data give the same bytes."""
+    spec = catalog.resolve(toy_spec(name, options=TOY.get(name, {}) | DATA_BLIND.get(name, {})))
+    replica = Replica.load(spec)
+    data = FederatedData(spec, replica.tokenizer, replica.context)
+    shards = [data.shard(name) for name in federation.client_names(2)]
+    vectors: list[np.ndarray] = []
+
+    def blind(vector: np.ndarray) -> np.ndarray:
+        vectors.append(vector)
+        return np.linspace(-1, 1, len(vector), dtype=np.float32)
+
+    task = _tasks(replica)[0]
+    discretion = Discretion(frozenset(), examples=False, protect=blind)
+    sent = [contribute(replica, Client(task, shard, discretion=discretion)) for shard in shards]
+    assert len(vectors) == 2, "once for each contribution"
+    assert not np.array_equal(vectors[0], vectors[1]), "the data differ"
+    assert sent[0].sealed.blob == sent[1].sealed.blob
+    assert sent[0].sealed.meta.metrics == {}
+    assert sent[0].sealed.meta.examples == 1
 
 
 @of_every_algorithm()
