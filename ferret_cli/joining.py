@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +25,7 @@ NEXT_STEPS = {
     "server.unreachable": "check the address you were given and this machine's network; then ask who runs the server",
     "server.unexpected": "check the address; if it is right, tell the person who runs the server",
     "enrolment.invalid": "ask the person who invited you for a new code",
-    "dataset.invalid": "correct the file that --data names",
+    "dataset.invalid": "correct your file, or say with --field what it calls instruction, input and output",
     "experiment.conflict": "the experiment is over; ask the person who invited you",
     "storage.full": "free some space on this machine, and run the same command again",
     "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
@@ -36,9 +36,10 @@ Say = Callable[[str], None]
 
 
 class JoinOptions(NamedTuple):
-    """The options of ``ferret join``; ``give_up_after`` is in seconds."""
+    """The options of ``ferret join``: what the ``data`` call their ``fields``; ``give_up_after`` is in seconds."""
 
     data: Path
+    fields: Mapping[str, str] = {}
     keep_model: Path | None = None
     give_up_after: float | None = None
     json: bool = False
@@ -73,7 +74,7 @@ def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: S
         if asked.json:
             emit({**done._asdict(), "error": done.error and done.error.to_json()})
 
-    return participant.run(asked.data, report, watcher, give_up_after=asked.give_up_after)
+    return participant.run(asked.data, report, watcher, fields=asked.fields, give_up_after=asked.give_up_after)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from ferret_cli.commands import (
     worker,
 )
 from ferret_cli.commands.experiment import experiment
+from ferret_cli.commands.site import site
 from ferret_cli.commands.storage import storage
 from ferret_cli.extensions import Extensible
 from ferret_core import __version__
@@ -48,6 +49,7 @@ app.command("simulate")(simulate.simulate)
 app.command("tune")(tune.tune)
 app.add_typer(data.data, name="data")
 app.command("join")(join.join)
+app.add_typer(site, name="site")
 app.command("doctor")(doctor.doctor)
 app.command("api")(api.api)
 app.command("worker")(worker.worker)

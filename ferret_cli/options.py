@@ -39,6 +39,15 @@ Unset = Annotated[
     list[str] | None,
     typer.Option("--unset", metavar="a.b", help="Reset a value to its default; may be repeated."),
 ]
+Fields = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--field",
+        metavar="OURS=YOURS",
+        help="What your data call a field, such as instruction=question; may be repeated, for instruction, input "
+        "and output.",
+    ),
+]
 SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="Experiment specification, in TOML or JSON.")]
 Id = Annotated[
     str,

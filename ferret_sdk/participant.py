@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_sdk import membership
 from ferret_sdk.address import ClientSettings, split
 from ferret_sdk.download import require_empty
-from ferret_sdk.examples import read_examples
+from ferret_sdk.examples import Examples, read_examples
 from ferret_sdk.follower import Follower
 from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
@@ -73,23 +73,26 @@ class Participant:
 
     def run(
         self,
-        examples: Path,
+        examples: Examples,
         on_round: Callable[[RoundReport], None] | None = None,
         on_progress: Watcher = log_outages,
         *,
+        fields: Mapping[str, str] | None = None,
         give_up_after: float | None = None,
     ) -> ExperimentState:
         """Takes part until the experiment is finished and returns how it ended; a paused one is waited for.
 
-        ``examples`` is a JSONL file of instruction, input and output; it is read here and never sent. A contribution
-        that was made before a crash, here or at the server, is sent and not made again. ``on_progress`` is told of
+        ``examples`` have an instruction, an input and an output: the path of a JSON Lines file, or rows (a list of
+        dicts, a generator, a Hugging Face dataset). They are read here, once, and never sent. ``fields`` says what
+        they call these, such as ``{"instruction": "question"}``. A contribution that was made before a crash, here or
+        at the server, is sent and not made again. ``on_progress`` is told of
         every step in between, from this thread. A server that is away is waited for; after ``give_up_after`` seconds
         without an answer, if given, that raises ``server.unreachable``. Raises ``dataset.invalid`` before anything is
         asked of the server.
         """
         self._follower.watcher = self._sending.watcher = on_progress
         polling = Polling(self._transport, self.member, on_progress, give_up_after)
-        training = Training(self._follower, self._memory, self._spool, read_examples(examples), on_progress)
+        training = Training(self._follower, self._memory, self._spool, read_examples(examples, fields), on_progress)
         rounds = Rounds(self._transport, self._spool, self._sending, training)
         while not (poll := polling.ask()).experiment_state.finished:
             report = rounds.work(poll.assignment)

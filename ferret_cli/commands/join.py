@@ -26,6 +26,7 @@ def join(
             "--code", envvar="FERRET_CODE", help="Your enrolment code; use the same one again after a restart."
         ),
     ],
+    field: options.Fields = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Your name in the experiment; default: this machine's name.")
     ] = None,
@@ -57,6 +58,7 @@ def join(
     require_training()
 
     from ferret_cli.failure import advising
+    from ferret_cli.fields import names_of
     from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
     from ferret_sdk.download import require_empty
     from ferret_sdk.examples import read_examples
@@ -65,9 +67,10 @@ def join(
     begin()
     with advising(NEXT_STEPS):
         # A code works once: it is not spent before the data are known to be readable.
-        read_examples(data)
+        fields = names_of(field or [])
+        read_examples(data, fields)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
         participant = Participant.enrol(url, code, name or socket.gethostname(), insecure_http=insecure_http)
         seconds = None if give_up_after is None else give_up_after * 3600
-        take_part(participant, JoinOptions(data, keep_model, seconds, json))
+        take_part(participant, JoinOptions(data, fields, keep_model, seconds, json))

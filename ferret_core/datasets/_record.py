@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.errors import FerretError, cut
 
+MOST_NAMES = 12
+LONGEST_NAME = 40
+"""Of the fields that an error names: how many, and their characters."""
 _KINDS: dict[type[object], str] = {
     bool: "a boolean",
     int: "a number",
@@ -21,13 +24,23 @@ _KINDS: dict[type[object], str] = {
 class Record:
     """``option`` is the setting that named the file, ``place`` where in it the object stands; empty for all of it.
 
-    Every method raises ``dataset.invalid`` with file, place and field if the field is missing or of another type.
+    ``own``: whoever reads the errors owns the data, so that these may name the fields there are. Every method raises
+    ``dataset.invalid`` with file, place and field if the field is missing or of another type.
     """
 
     option: str
     path: str
     place: str
     fields: dict[str, Any]
+    own: bool = False
+
+    @property
+    def others(self) -> str:
+        """Which fields there are; only their number where they are part of a file that another may own."""
+        if not self.own:
+            return f"the object has {len(self.fields)} others"
+        names = [repr(cut(str(name), LONGEST_NAME)) for name in list(self.fields)[:MOST_NAMES]]
+        return f"it has {', '.join(names) or 'no field'}{' and more' if len(self.fields) > MOST_NAMES else ''}"
 
     def text(self, field: str) -> str:
         """The text under ``field``."""
@@ -65,10 +78,7 @@ class Record:
 
     def _value(self, field: str) -> object:
         if field not in self.fields:
-            # Not which others there are: their names are part of the file, which another may own.
-            raise self.invalid(
-                field, f"is missing (the object has {len(self.fields)} others): add it, or name another field"
-            )
+            raise self.invalid(field, f"is missing ({self.others}): add it, or name another field")
         return self.fields[field]
 
     def _text(self, field: str, value: object) -> str:
@@ -99,5 +109,5 @@ def invalid(option: str, path: str, message: str) -> FerretError:
 
 
 def kind_of(value: object) -> str:
-    """What JSON calls the type of ``value``, with its article."""
-    return _KINDS.get(type(value), "null")
+    """What JSON calls the type of ``value``, with its article; what Python calls it where JSON has no such type."""
+    return "null" if value is None else _KINDS.get(type(value), f"a {type(value).__name__}")

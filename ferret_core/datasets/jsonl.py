@@ -14,6 +14,7 @@ from itertools import islice
 from pydantic import Field
 
 from ferret_core.datasets._base import Example
+from ferret_core.datasets._instructions import Names, examples_of
 from ferret_core.datasets._json import read_lines
 from ferret_core.datasets._rank import rank
 from ferret_core.datasets._record import invalid
@@ -83,14 +84,5 @@ class Dataset:
 
     def _read(self, path: str, option: str, limit: int | None) -> list[Example]:
         config = self.config
-        renamed = {config.input, config.label} - {"input", "label"}
-        examples: list[Example] = []
-        for line in islice(read_lines(path, option), limit):
-            renamed -= line.fields.keys()
-            instruction = line.text(config.instruction)
-            output, *accepted = line.texts(config.output)
-            label = line.text_or_empty(config.label)
-            examples.append(Example(instruction, line.text_or_empty(config.input), output, label, tuple(accepted)))
-        if renamed:
-            raise invalid(option, path, f"no line has the field {min(renamed)!r}: correct its name in the options")
-        return examples
+        names = Names(config.instruction, config.input, config.output, config.label)
+        return examples_of(islice(read_lines(path, option), limit), names)

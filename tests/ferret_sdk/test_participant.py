@@ -61,6 +61,17 @@ def test_it_takes_part_in_every_round(api, worker, submit, examples, home):
     assert run.refresh().experiment.round == 3
 
 
+def test_rows_of_its_own_names_train_the_same_model_as_the_file(api, worker, submit, examples, home):
+    digests: list[str | None] = []
+    rows = [json.loads(line) for line in examples.read_text().splitlines()]
+    renamed = ({"question": row["instruction"], "input": row["input"], "answer": row["output"]} for row in rows)
+    for data, fields in ((examples, None), (renamed, {"instruction": "question", "output": "answer"})):
+        run, code = submit(simulated=0, rounds=1)
+        assert Participant.enrol(api.url, code, "site-a", home).run(data, fields=fields) == "completed"
+        digests.append(run.refresh().experiment.digest)
+    assert digests[0] == digests[1]
+
+
 def test_whoever_watches_is_told_of_every_stage(api, worker, service, submit, examples, home):
     run, code = submit(rounds=2)
     told: list[Progress] = []

@@ -70,8 +70,8 @@ def test_what_else_is_accepted_does_not_decide_who_is_held_out(tmp_path: Path) -
 
 def test_a_misspelt_optional_field_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "a", [GOOD])
-    assert "no line has the field 'contxt'" in failure(tmp_path / "a", input="contxt").detail
-    assert "no line has the field 'categry'" in failure(tmp_path / "a", label="categry").detail
+    assert "no example has the field 'contxt'" in failure(tmp_path / "a", input="contxt").detail
+    assert "no example has the field 'categry'" in failure(tmp_path / "a", label="categry").detail
 
 
 def test_limits_take_the_first_and_read_no_further(tmp_path: Path) -> None:
