@@ -1,0 +1,10 @@
+"""``ferret site …``"""
+
+from __future__ import annotations
+
+import typer
+
+from ferret_cli.commands.site import check
+
+site = typer.Typer(help="A site that takes part: its own data and machine.", no_args_is_help=True)
+site.command("check")(check.check)
