@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from ferret_api import admin_token
 from ferret_api.admin_token import AdminToken
 from ferret_api.broker import Broker
+from ferret_api.participants.pace import Pace
 from ferret_api.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
 from ferret_api.upload_gate import UploadGate
@@ -28,6 +29,7 @@ class Context:
     database: Database
     storage: Storage
     limits: RateLimits
+    pace: Pace
     uploads: UploadGate = field(default_factory=UploadGate)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -41,6 +43,7 @@ class Context:
             database=Database(settings.database_url, broker.send, settings.running_experiments),
             storage=open_storage(settings.storage_url),
             limits=RateLimits(settings),
+            pace=Pace(settings),
         )
 
     def close(self) -> None:

@@ -59,7 +59,19 @@ class ApiSettings(ServiceSettings):
         default=6_000, ge=1, description="Requests of one participant within a minute"
     )
     poll_seconds: float = Field(
-        default=2, gt=0, description="Seconds that an idle participant is told to wait before it asks again"
+        default=2, gt=0, description="Seconds on average between two questions of an idle participant, if there are few"
+    )
+    polls_per_second: float = Field(
+        default=200,
+        gt=0,
+        description="Questions for work per second that all participants together are told to ask at most: "
+        "with more participants each waits longer",
+    )
+    longest_poll_seconds: float = Field(
+        default=300,
+        gt=0,
+        le=300,
+        description="Seconds that a participant is told to wait at most, however many there are",
     )
     max_connections: int = Field(
         default=4096,

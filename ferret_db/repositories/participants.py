@@ -12,10 +12,11 @@ from sqlalchemy.orm import Session
 from ferret_core import federation
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import TaskName
 from ferret_db import clock
 from ferret_db.repositories import events, experiments, outbox
-from ferret_db.tables import Enrolment, Participant
+from ferret_db.tables import Enrolment, Experiment, Participant
 
 _SECRET_BYTES = 32
 
@@ -71,6 +72,13 @@ def of_experiment(s: Session, experiment_id: str) -> list[Participant]:
 def count(s: Session, experiment_id: str) -> int:
     """How many have enrolled."""
     query = select(func.count()).select_from(Participant).where(Participant.experiment_id == experiment_id)
+    return s.scalars(query).one()
+
+
+def count_active(s: Session) -> int:
+    """How many have enrolled in experiments that are not over."""
+    unfinished = [state for state in ExperimentState if not state.finished]
+    query = select(func.count()).select_from(Participant).join(Experiment).where(Experiment.state.in_(unfinished))
     return s.scalars(query).one()
 
 

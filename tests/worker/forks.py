@@ -24,6 +24,7 @@ from conftest import Service
 from ferret_api.admin_token import AdminToken
 from ferret_api.app import create_app
 from ferret_api.context import Context
+from ferret_api.participants.pace import Pace
 from ferret_api.rate_limits import RateLimits
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
@@ -137,6 +138,7 @@ def _with_a_participant(service: Service, request: Request) -> None:
         database=service.database,
         storage=service.context.storage,
         limits=RateLimits(settings),
+        pace=Pace(settings),
     )
     with listen("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
@@ -59,9 +60,12 @@ def enrol(wanted: NewParticipant, context: ContextDep) -> Enrolled:
 
 
 @router.get("/participant/assignment", operation_id="next_assignment")
-def next_assignment(participant: Participant, context: ContextDep) -> NextAssignment:
-    """Leases the participant's assignment in the open round, if there is one."""
-    return service.next_assignment(context, participant)
+def next_assignment(participant: Participant, context: ContextDep, response: Response) -> NextAssignment:
+    """Leases the participant's assignment in the open round, if there is one; if not, it says when to ask again."""
+    found = service.next_assignment(context, participant)
+    if found.assignment is None:
+        response.headers["Retry-After"] = str(math.ceil(found.retry_after_seconds))
+    return found
 
 
 @router.post(

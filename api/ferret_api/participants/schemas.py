@@ -80,7 +80,7 @@ class NextAssignment(Resource):
     """What the participant does next."""
 
     experiment_state: ExperimentState
-    retry_after_seconds: float = Field(description="When to ask again")
+    retry_after_seconds: float = Field(description="When to ask again; also, in whole seconds, `Retry-After`")
     assignment: Lease | None
     waiting: Waiting | None = Field(
         description="Why there is no assignment; null where there is one, and after the end"

@@ -49,9 +49,10 @@ def next_assignment(context: Context, participant: Identity) -> NextAssignment:
         state = experiment.state
         due = assignments.next_for(s, participant.id) if state == ExperimentState.RUNNING else None
         awaited = None if due else waiting(s, experiment)
+        pause = context.pace.seconds(s, awaited)
     return NextAssignment(
         experiment_state=state,
-        retry_after_seconds=context.settings.poll_seconds,
+        retry_after_seconds=pause,
         assignment=_lease(context, participant, due.id) if due else None,
         waiting=awaited and Waiting.model_validate(awaited._asdict()),
     )

@@ -507,7 +507,7 @@ export interface paths {
         };
         /**
          * Next Assignment
-         * @description Leases the participant's assignment in the open round, if there is one.
+         * @description Leases the participant's assignment in the open round, if there is one; if not, it says when to ask again.
          */
         get: operations["next_assignment"];
         put?: never;
@@ -1545,7 +1545,7 @@ export interface components {
             experiment_state: components["schemas"]["ExperimentState"];
             /**
              * Retry After Seconds
-             * @description When to ask again
+             * @description When to ask again; also, in whole seconds, `Retry-After`
              */
             retry_after_seconds: number;
             /** @description Why there is no assignment; null where there is one, and after the end */

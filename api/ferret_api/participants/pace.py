@@ -1,0 +1,60 @@
+"""When idle participants ask again: the later the more there are, so that together they ask a bounded number of times a
+second. Jitter keeps those who were told at one moment from coming back at one moment."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+
+from sqlalchemy.orm import Session
+
+from ferret_api.settings import ApiSettings
+from ferret_core.protocol.states import Awaited
+from ferret_db.engine.waiting import Waiting
+from ferret_db.repositories import participants
+
+NEARLY = 0.9
+"""The part of the participants or contributions that has arrived when the next step is taken to be near."""
+PATIENCE = 4.0
+"""How many times as long is waited for what is not near."""
+SPREAD = 0.5
+"""Pauses lie between 1 - SPREAD and 1 + SPREAD times their mean."""
+COUNT_SECONDS = 5.0
+"""How old the number of participants may be."""
+
+
+class Pace:
+    """Chooses the pauses of a whole service: any of its processes may run one. For any thread."""
+
+    def __init__(self, settings: ApiSettings) -> None:
+        self._shortest = settings.poll_seconds
+        self._longest = settings.longest_poll_seconds
+        self._per_second = settings.polls_per_second
+        self._enrolled = 0
+        self._count_again_at = -math.inf
+
+    def seconds(self, s: Session, waiting: Waiting | None) -> float:
+        """How long a participant that waits for ``waiting`` should pause.
+
+        On average ``FERRET_POLL_SECONDS``, or what keeps all participants together at ``FERRET_POLLS_PER_SECOND``;
+        :data:`PATIENCE` times the latter while no round is about to open. At most ``FERRET_LONGEST_POLL_SECONDS``.
+        """
+        turn = self._count(s) / self._per_second
+        mean = max(self._shortest, turn if is_near(waiting) else PATIENCE * turn)
+        return min(mean, self._longest / (1 + SPREAD)) * random.uniform(1 - SPREAD, 1 + SPREAD)
+
+    def _count(self, s: Session) -> int:
+        if (now := time.monotonic()) >= self._count_again_at:
+            self._count_again_at = now + COUNT_SECONDS  # first, so that other threads do not count too
+            self._enrolled = participants.count_active(s)
+        return self._enrolled
+
+
+def is_near(waiting: Waiting | None) -> bool:
+    """Whether work may come soon: the round's model is being made, or nearly all whom the next step needs are there."""
+    if waiting is None:
+        return False
+    if waiting.awaited in {Awaited.ROUND, Awaited.MODEL}:
+        return True
+    return waiting.total > 0 and waiting.done >= NEARLY * waiting.total
