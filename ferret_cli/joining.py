@@ -27,6 +27,8 @@ NEXT_STEPS = {
     "enrolment.invalid": "ask the person who invited you for a new code",
     "dataset.invalid": "correct your file, or say with --field what it calls instruction, input and output",
     "experiment.conflict": "the experiment is over; ask the person who invited you",
+    "certificate.invalid": "tell the person who runs the server what is said above",
+    "proxy.refused": "show the person who runs your network what is said above",
     "storage.full": "free some space on this machine, and run the same command again",
     "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
 }

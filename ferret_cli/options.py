@@ -23,6 +23,17 @@ InsecureHttp = Annotated[
         help="Allow plain http to another machine: whoever is on the way reads the token and can change the answers.",
     ),
 ]
+Ca = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        envvar="FERRET_CA",
+        metavar="FILE",
+        help="Authorities that the server's certificate may come from, in PEM; default: SSL_CERT_FILE, else the usual "
+        "ones.",
+        show_default=False,
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as one JSON document on stdout; messages go to stderr.")
 ]

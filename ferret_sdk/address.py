@@ -19,7 +19,8 @@ TOKEN_FILE = "admin.token"  # noqa: S105 # nosec B105
 
 
 class ClientSettings(BaseSettings):
-    """``FERRET_URL``, ``FERRET_TOKEN`` or ``FERRET_TOKEN_FILE``, ``FERRET_HOME`` and ``FERRET_INSECURE_HTTP``."""
+    """``FERRET_URL``, ``FERRET_TOKEN`` or ``FERRET_TOKEN_FILE``, ``FERRET_HOME``, ``FERRET_INSECURE_HTTP`` and
+    ``FERRET_CA``."""
 
     model_config = SettingsConfigDict(env_prefix="FERRET_", env_ignore_empty=True, extra="ignore")
 
@@ -28,6 +29,7 @@ class ClientSettings(BaseSettings):
     token_file: Path | None = None
     home: Path = Path("~/.ferret")
     insecure_http: bool = False
+    ca: Path | None = None
 
 
 class Address(NamedTuple):

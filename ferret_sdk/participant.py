@@ -39,10 +39,11 @@ class Participant:
     participation with ``server.unexpected``.
     """
 
-    def __init__(self, member: Membership, home: Path, *, insecure_http: bool = False) -> None:
+    def __init__(self, member: Membership, home: Path, *, insecure_http: bool = False, ca: Path | None = None) -> None:
         self.member = member
+        settings = ClientSettings()
         self._transport = Transport(
-            member.url, member.token, insecure_http=insecure_http or ClientSettings().insecure_http
+            member.url, member.token, insecure_http=insecure_http or settings.insecure_http, ca=ca or settings.ca
         )
         places = Places(home, member.experiment, member.participant)
         self._memory = Memory(places.memory, member.name)
@@ -52,24 +53,32 @@ class Participant:
 
     @classmethod
     def enrol(
-        cls, url: str, code: str, name: str, home: Path | None = None, *, insecure_http: bool = False
+        cls,
+        url: str,
+        code: str,
+        name: str,
+        home: Path | None = None,
+        *,
+        insecure_http: bool = False,
+        ca: Path | None = None,
     ) -> Participant:
         """Turns a one-time code into a token, kept under ``home`` (``FERRET_HOME``) for its owner only.
 
         A code that was turned into a token here before gives that participant again. Raises ``enrolment.invalid``,
-        and ``request.invalid`` for plain http to another machine without ``insecure_http``.
+        and ``request.invalid`` for plain http to another machine without ``insecure_http``. ``ca`` is the file of the
+        authorities that the server's certificate may come from, instead of the usual ones.
         """
         settings = ClientSettings()
         home = (home or settings.home).expanduser()
-        insecure_http = insecure_http or settings.insecure_http
+        insecure_http, ca = insecure_http or settings.insecure_http, ca or settings.ca
         base = split(url).url
-        transport = Transport(base, insecure_http=insecure_http)
+        transport = Transport(base, insecure_http=insecure_http, ca=ca)
         member = membership.find(home, base, code)
         if member is None:
             answer = transport.post("/participants", {"code": code, "name": name}).json()
             member = Membership.of(base, Enrolled.read(answer), code)
             membership.save(home, member)
-        return cls(member, home, insecure_http=insecure_http)
+        return cls(member, home, insecure_http=insecure_http, ca=ca)
 
     def run(
         self,

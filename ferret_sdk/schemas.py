@@ -259,6 +259,12 @@ class Lease(Document):
     task: RoundTask
 
 
+class Receipt(Document):
+    """What the server says of a contribution that it has accepted and stored."""
+
+    digest: Digest
+
+
 class Waiting(Document):
     """What a participant without an assignment waits for; ``done`` of ``total`` have joined or contributed."""
 

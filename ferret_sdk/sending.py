@@ -6,6 +6,7 @@ from ferret_core.failpoints import failpoint
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.progress import Progress, RoundReport, Stage, Watcher, log_outages
 from ferret_sdk.retry import PATIENT
+from ferret_sdk.schemas import Receipt
 from ferret_sdk.spool import Spool, Upload
 from ferret_sdk.transport import Transport
 
@@ -33,7 +34,8 @@ class Sending:
         path = f"/participant/assignments/{upload.assignment}/contribution"
         self.watcher(Progress(Stage.UPLOAD, upload.round, 0, len(upload.blob)))
         try:
-            self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
+            answer = self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
+            _require_receipt(Receipt.read(answer.json()), upload)
         except FerretError as error:
             if error.code == "lease.lost":
                 self._spool.keep(upload._replace(fence=None))
@@ -45,3 +47,10 @@ class Sending:
         self.rounds += 1
         self.seconds += upload.seconds
         return RoundReport(upload.round, len(upload.blob), upload.seconds, upload.loss)
+
+
+def _require_receipt(receipt: Receipt, upload: Upload) -> None:
+    """Only the server's own receipt frees the spool: an answer in its place would lose the contribution."""
+    if receipt.digest != upload.digest:
+        message = f"is no receipt for {upload.digest}; the contribution is kept"
+        raise FerretError.of_field("server.unexpected", "receipt.digest", receipt.digest, message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from ferret_core.protocol.spec import ExperimentSpec
@@ -25,14 +26,17 @@ class Service:
     Without arguments: ``FERRET_URL`` and ``FERRET_TOKEN`` (or ``FERRET_TOKEN_FILE``), else the server that
     ``ferret serve`` runs in this machine's ``FERRET_HOME``. All methods raise :class:`FerretError` with the
     server's own code, and ``server.unreachable`` when there is none. Plain http to another machine needs
-    ``insecure_http`` or ``FERRET_INSECURE_HTTP=1``.
+    ``insecure_http`` or ``FERRET_INSECURE_HTTP=1``. ``ca`` or ``FERRET_CA`` is the file of the authorities that the
+    server's certificate may come from, instead of the usual ones.
     """
 
-    def __init__(self, url: str | None = None, token: str | None = None, *, insecure_http: bool = False) -> None:
-        address = resolve(url, token)
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, insecure_http: bool = False, ca: Path | None = None
+    ) -> None:
+        address, settings = resolve(url, token), ClientSettings()
         self.url = address.url
         self.transport = Transport(
-            address.url, address.token, insecure_http=insecure_http or ClientSettings().insecure_http
+            address.url, address.token, insecure_http=insecure_http or settings.insecure_http, ca=ca or settings.ca
         )
 
     def info(self) -> Info:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import weakref
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from ferret_core.protocol.errors import FerretError
+from ferret_sdk import certificates, proxies
 from ferret_sdk.problems import error_of
 from ferret_sdk.retry import ATTEMPTS, Retry, Transient, retry_after
 
@@ -87,16 +90,24 @@ class Transport:
     The server is not trusted with more than its own answers: redirects are not followed, answers are not
     decompressed, and none is read beyond its bound. Plain http to another machine is refused (``request.invalid``)
     unless ``insecure_http`` is set: anybody on the way could read the token and change the answers.
+
+    Certificates are those of :func:`ferret_sdk.certificates.context` for ``ca``. The environment's proxies
+    (:mod:`ferret_sdk.proxies`) are used for other machines. ``certificate.invalid``, ``proxy.refused`` and a web page
+    in place of an answer (``server.unexpected``) need somebody's help and are final.
     """
 
-    def __init__(self, url: str, token: str | None = None, *, insecure_http: bool = False) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, *, insecure_http: bool = False, ca: Path | None = None
+    ) -> None:
         self.url = url.rstrip("/")
         if not (insecure_http or is_loopback(self.url) or urlsplit(self.url).scheme == "https"):
             message = "is not encrypted: use https://…, or allow it with --insecure-http on a network you trust"
             raise FerretError.of_field("request.invalid", "url", self.url, message)
         headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
         # A proxy for the outside world must not stand between a laptop and its own server.
-        self._client = httpx.Client(headers=headers, timeout=TIMEOUT, trust_env=not is_loopback(self.url))
+        outside = not is_loopback(self.url)
+        self._proxy = proxies.of(self.url) if outside else None
+        self._client = _client(headers, certificates.context(ca), trust_env=outside)
         self.traffic = Traffic()
         # The connections end with the last Service, Run or Participant that uses them.
         weakref.finalize(self, self._client.close)
@@ -155,25 +166,51 @@ class Transport:
             with self._client.stream(method, url, params=params, content=content, headers=headers) as answer:
                 self._refuse(answer)
                 yield answer
+        except httpx.ProxyError as error:
+            raise self._refused_by_proxy(error) from error
         except httpx.TransportError as error:
+            if (refused := certificates.refused(self.url, error)) is not None:
+                raise refused from error
             raise Transient(self._unreachable(error)) from error
 
     def _refuse(self, answer: httpx.Response) -> None:
-        if answer.is_success:
-            _refuse_compressed(answer)
-            return
         if answer.has_redirect_location:
             raise FerretError("server.unexpected", _redirected(answer))
-        error = error_of(answer.status_code, _beginning(answer, MAX_PROBLEM_BYTES), str(answer.url))
+        if answer.status_code == proxies.LOGIN_NEEDED:
+            raise proxies.refused(self.url, self._proxy, answer.status_code)
+        page = answer.headers.get("content-type", "").startswith("text/html")
+        if answer.is_success and not page:
+            _refuse_compressed(answer)
+            return
+        body, url = _beginning(answer, MAX_PROBLEM_BYTES), str(answer.url)
+        if page:
+            error = proxies.web_page(url, self._proxy, answer.status_code, body)
+        else:
+            error = error_of(answer.status_code, body, url)
         if answer.status_code in RETRIED:
             raise Transient(error, retry_after(answer.headers))
         raise error
 
     def _unreachable(self, error: Exception) -> FerretError:
         reason = str(error) or type(error).__name__
-        return FerretError(
-            "server.unreachable", f"{self.url} does not answer ({reason}); check the address, and that the server runs"
-        )
+        way, also = (f" by way of {self._proxy}", ", the proxy") if self._proxy else ("", "")
+        detail = f"{self.url} does not answer{way} ({reason}); check the address{also}, and that the server runs"
+        return FerretError("server.unreachable", detail)
+
+    def _refused_by_proxy(self, error: httpx.ProxyError) -> FerretError | Transient:
+        """What the proxy said to CONNECT (RFC 9110, section 9.3.6): a server it cannot reach may be back later."""
+        status = int(text) if (text := str(error)[:3]).isdigit() else 0
+        if status in RETRIED:
+            return Transient(self._unreachable(error))
+        return proxies.refused(self.url, self._proxy, status)
+
+
+def _client(headers: dict[str, str], verify: ssl.SSLContext, *, trust_env: bool) -> httpx.Client:
+    try:
+        return httpx.Client(headers=headers, timeout=TIMEOUT, verify=verify, trust_env=trust_env)
+    except (ValueError, ImportError, httpx.InvalidURL) as error:
+        detail = f"HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY cannot be used: {error}; write http://HOST:PORT"
+        raise FerretError("request.invalid", detail) from error
 
 
 def _read(answer: httpx.Response, at_most: int) -> bytes:

@@ -48,6 +48,7 @@ def join(
         ),
     ] = None,
     insecure_http: options.InsecureHttp = False,
+    ca: options.Ca = None,
     json: options.Json = False,
 ) -> None:
     """Take part in an experiment with your own data, until it ends."""
@@ -71,6 +72,7 @@ def join(
         read_examples(data, fields)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
-        participant = Participant.enrol(url, code, name or socket.gethostname(), insecure_http=insecure_http)
+        own_name = name or socket.gethostname()
+        participant = Participant.enrol(url, code, own_name, insecure_http=insecure_http, ca=ca)
         seconds = None if give_up_after is None else give_up_after * 3600
         take_part(participant, JoinOptions(data, fields, keep_model, seconds, json))

@@ -113,6 +113,8 @@ PROBLEMS: dict[str, Problem] = {
     "server.not_ready": Problem("The server is not ready", 503, Exit.UNREACHABLE),
     "server.busy": Problem("The server has no room for another connection", 503, Exit.UNREACHABLE),
     "server.unexpected": Problem("The server sent a response that Ferret does not understand", 502, Exit.UNREACHABLE),
+    "certificate.invalid": Problem("The server's certificate is not valid", 502, Exit.UNREACHABLE),
+    "proxy.refused": Problem("A proxy refuses to connect to the server", 502, Exit.UNREACHABLE),
     "experiment.timeout": Problem("The experiment did not finish in the time given", 504, Exit.FAILURE),
     "internal": Problem("Something went wrong inside Ferret", 500, Exit.FAILURE),
 }

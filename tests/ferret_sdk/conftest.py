@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 import uvicorn
 
 from ferret_api.app import create_app
@@ -78,7 +81,7 @@ Answer = Callable[[Exchange], None]
 class Server:
     """Answers each request with ``answer`` and remembers all requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: trustme.LeafCert | None = None) -> None:
         self.answer: Answer = lambda exchange: exchange.json({})
         self.requests: list[Exchange] = []
         server = self
@@ -94,7 +97,13 @@ class Server:
             def log_message(self, format: str, *args: Any) -> None: ...
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        self.port = self._http.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            certificate.configure_cert(context)
+            self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
+            self.url = f"https://127.0.0.1:{self.port}"
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
         self._thread.start()
 
@@ -120,9 +129,38 @@ def server() -> Iterator[Server]:
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Short waits between attempts, and no settings from the developer's own environment."""
     monkeypatch.setattr(retry, "FIRST_WAIT", 0.01)
-    for name in ("FERRET_URL", "FERRET_TOKEN", "FERRET_TOKEN_FILE"):
+    for name in ("FERRET_URL", "FERRET_TOKEN", "FERRET_TOKEN_FILE", "FERRET_CA", "SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("FERRET_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def ca(authority: trustme.CA, tmp_path: Path) -> Path:
+    """The authority's certificate in a file."""
+    path = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(path)
+    return path
+
+
+@pytest.fixture
+def serve_tls() -> Iterator[Callable[[trustme.LeafCert], Server]]:
+    """Starts a server that shows a certificate."""
+    with ExitStack() as stack:
+
+        def start(certificate: trustme.LeafCert) -> Server:
+            running = Server(certificate)
+            stack.callback(running.stop)
+            return running
+
+        yield start
 
 
 @pytest.fixture

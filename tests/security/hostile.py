@@ -27,13 +27,14 @@ class HostileServer:
     """Honest until a test changes what it says.
 
     ``enrolled``, ``experiment``, ``poll``, ``artifacts`` and ``ledger`` are the documents it answers with, ``files``
-    and ``updates`` the bytes; ``replies`` answer a path in place of all that. ``asked`` are the requests, ``sent``
-    counts the bytes of :meth:`endless` bodies.
+    and ``updates`` the bytes; ``replies`` answer a path in place of all that. ``asked`` are the requests, ``body``
+    is the last one's, ``sent`` counts the bytes of :meth:`endless` bodies.
     """
 
     def __init__(self, model: Path, spec: dict[str, Any], base_digest: str) -> None:
         self.asked: list[str] = []
         self.tokens: list[str | None] = []
+        self.body = b""
         self.sent = 0
         self.replies: dict[str, Reply] = {}
         self.files: dict[str, bytes] = {}
@@ -136,7 +137,7 @@ class HostileServer:
 
         class Handler(BaseHTTPRequestHandler):
             def handle_any(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                server.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 path = self.path.partition("?")[0].removeprefix(API)
                 server.asked.append(path)
                 server.tokens.append(self.headers.get("Authorization"))

@@ -23,6 +23,7 @@ from ferret_sdk.transport import Transport
 from tests.security.hostile import EXPERIMENT, PARTICIPANT, HostileServer, body_reply, json_reply
 
 ARTIFACTS = f"/experiments/{EXPERIMENT}/artifacts"
+CONTRIBUTION = "/participant/assignments/asg_0123456789abcdef/contribution"
 LEDGER = f"/experiments/{EXPERIMENT}/ledger"
 
 
@@ -222,12 +223,19 @@ def test_the_honest_answers_are_taken(server, home, toy_data) -> None:
 
     def end(handler: Any) -> None:
         server.poll |= {"experiment_state": "completed", "assignment": None}
-        json_reply({})(handler)
+        json_reply({"digest": digest_bytes(server.body)})(handler)
 
-    server.replies["/participant/assignments/asg_0123456789abcdef/contribution"] = end
+    server.replies[CONTRIBUTION] = end
     reports = []
     Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
     assert [(report.round, report.error) for report in reports] == [(1, None)]
+
+
+@pytest.mark.parametrize("receipt", [{}, {"digest": "3" * 64}, "<html>", {"digest": "../x"}])
+def test_only_a_receipt_for_the_contribution_removes_it_from_the_spool(server, join, home, receipt) -> None:
+    server.replies[CONTRIBUTION] = json_reply(receipt)
+    assert join().code == "server.unexpected"
+    assert len(list(home.glob("participants/*/*-upload/upload"))) == 1
 
 
 @pytest.mark.parametrize("algorithm", ["evil", "_base", "configs", "../ferret", "os"])

@@ -1,0 +1,72 @@
+"""Which authorities a server's certificate may come from, and what is wrong with one that is not taken."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+
+import httpx
+
+from ferret_core.protocol.errors import FerretError
+
+# OpenSSL's X509_V_ERR_ numbers (x509_vfy.h).
+NOT_YET_VALID = 9
+EXPIRED = 10
+UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
+OTHER_NAME = frozenset({62, 64})
+PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})
+
+
+def context(ca: Path | None = None) -> ssl.SSLContext:
+    """Trusts the authorities in the file ``ca`` alone, else those that ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` name, else
+    this machine's and the public ones. Raises ``request.invalid`` for a file without certificates."""
+    named, folder = ca or os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    field = "ca" if ca else "SSL_CERT_FILE" if named else "SSL_CERT_DIR"
+    try:
+        if named or folder:
+            return ssl.create_default_context(cafile=named, capath=None if ca else folder)
+        usual = httpx.create_ssl_context(trust_env=False)
+        usual.load_default_certs()
+    except OSError as error:  # ssl.SSLError too
+        message = f"cannot be read as certificates in PEM ({error.strerror or error}); name a file that begins with "
+        message += "-----BEGIN CERTIFICATE-----"
+        raise FerretError.of_field("request.invalid", field, str(named or folder), message) from error
+    return usual
+
+
+def refused(url: str, error: BaseException) -> FerretError | None:
+    """Why TLS with the server at ``url`` failed, if ``error`` or one of its causes says so.
+
+    ``certificate.invalid`` for a certificate that is not taken, ``server.unexpected`` for a server without TLS.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return FerretError("certificate.invalid", _reason(url, cause))
+    if cause is not None and cause.reason in PLAIN_HTTP:
+        return FerretError("server.unexpected", f"{url} does not speak TLS: check the port, and whether it is http://…")
+    return None
+
+
+def _reason(url: str, error: ssl.SSLCertVerificationError) -> str:
+    said = error.verify_message
+    if error.verify_code in OTHER_NAME:
+        return (
+            f"the certificate of {url} is for another name ({said}): use the name that the certificate has, "
+            "or ask who runs the server for a certificate with this one"
+        )
+    if error.verify_code == EXPIRED:
+        return (
+            f"the certificate of {url} has expired: who runs the server has to renew it; if it is new, check the clock "
+            "of this machine"
+        )
+    if error.verify_code == NOT_YET_VALID:
+        return f"the certificate of {url} is not valid yet: check the clock of this machine"
+    if error.verify_code in UNKNOWN_AUTHORITY:
+        return (
+            f"the certificate of {url} comes from an authority that is not known here ({said}): if the server, or a "
+            "proxy that reads the traffic, has an authority of its own, give its certificate with --ca FILE (FERRET_CA)"
+        )
+    return f"the certificate of {url} is not valid: {said}"

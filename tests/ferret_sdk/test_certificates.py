@@ -1,0 +1,84 @@
+"""Certificates that are taken and those that are not, with servers that really show them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import trustme
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk import Participant, Service
+from ferret_sdk.transport import Transport
+
+HOUR = timedelta(hours=1)
+
+
+def refusal(url, ca) -> FerretError:
+    with pytest.raises(FerretError) as raised:
+        Transport(url, ca=ca).get("/info")
+    return raised.value
+
+
+def test_a_server_of_a_private_authority_is_trusted_by_its_file_also_on_this_machine(
+    serve_tls, authority, ca, monkeypatch
+):
+    server = serve_tls(authority.issue_cert("127.0.0.1"))
+    assert Transport(server.url, ca=ca).get("/info") == {}
+    monkeypatch.setenv("SSL_CERT_FILE", str(ca))
+    assert Transport(server.url).get("/info") == {}
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
+    monkeypatch.setenv("FERRET_CA", str(ca))
+    assert Service(server.url, "token").transport.get("/info") == {}
+
+
+def test_the_authority_that_is_named_is_the_only_one(serve_tls, authority, tmp_path):
+    server = serve_tls(authority.issue_cert("127.0.0.1"))
+    other = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(other)
+    error = refusal(server.url, other)
+    assert error.code == "certificate.invalid"
+    assert "authority that is not known here" in error.detail
+    assert "--ca FILE" in error.detail
+
+
+def test_an_unknown_authority_is_refused_at_once_and_nothing_is_sent(serve_tls, authority):
+    server = serve_tls(authority.issue_cert("127.0.0.1"))
+    assert refusal(server.url, None).code == "certificate.invalid"
+    assert server.requests == []
+
+
+def test_a_certificate_for_another_name(serve_tls, authority, ca):
+    error = refusal(serve_tls(authority.issue_cert("other.example")).url, ca)
+    assert error.code == "certificate.invalid"
+    assert "for another name" in error.detail
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "said"),
+    [(-2 * HOUR, -HOUR, "has expired: who runs the server has to renew it"), (HOUR, 2 * HOUR, "not valid yet: check")],
+)
+def test_a_certificate_of_another_time(serve_tls, authority, ca, begins, ends, said):
+    now = datetime.now(UTC)
+    server = serve_tls(authority.issue_cert("127.0.0.1", not_before=now + begins, not_after=now + ends))
+    error = refusal(server.url, ca)
+    assert error.code == "certificate.invalid"
+    assert said in error.detail
+    assert "clock" in error.detail
+
+
+def test_a_server_without_tls_is_said_to_be_one(server):
+    error = refusal(server.url.replace("http:", "https:"), None)
+    assert error.code == "server.unexpected"
+    assert "does not speak TLS" in error.detail
+
+
+@pytest.mark.parametrize("content", [None, "no certificate\n"])
+def test_a_file_without_certificates_is_named(tmp_path, content):
+    path = tmp_path / "authority.pem"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(FerretError, match="cannot be read as certificates") as raised:
+        Participant.enrol("https://127.0.0.1:1", "code", "clinic", ca=path)
+    assert raised.value.code == "request.invalid"
+    assert str(path) in raised.value.detail
