@@ -11,7 +11,9 @@ from ferret_cli import options
 
 
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Your examples, as `ferret join --data` has them.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.jsonl", help="Your examples, as `ferret join --data` has them.")
+    ],
     field: options.Fields = None,
     json: options.Json = False,
 ) -> None:
