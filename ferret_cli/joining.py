@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,9 @@ NEXT_STEPS = {
     "certificate.invalid": "tell the person who runs the server what is said above",
     "proxy.refused": "show the person who runs your network what is said above",
     "storage.full": "free some space on this machine, and run the same command again",
+    "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
+    "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
+    "terms.spent": "if this site agrees to more, change its terms (site.toml) and run the same command again",
     "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
 }
 """For a site, which cannot do what is advised to those who run a server."""
@@ -126,8 +130,15 @@ def words(progress: Progress) -> str:
         case Stage.OUTAGE:
             since = f", for {done:.0f} s now" if done >= 1 else ""
             return f"the server does not answer{since}; it is asked again"
+        case Stage.REST:
+            return f"nothing is done before {_clock(total)}, by this site's own terms"
         case Stage.WAIT:
             return _waiting(progress)
+
+
+def _clock(seconds: float) -> str:
+    """The local time in ``seconds`` from now, to the minute."""
+    return f"{datetime.now() + timedelta(seconds=seconds + 30):%a %H:%M}"
 
 
 def _waiting(progress: Progress) -> str:

@@ -114,13 +114,22 @@ def _reset_peaks(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
+def resident_memory() -> int | None:
+    """Bytes that the process has in memory now, code and mapped files included; None where nobody can tell."""
+    return _status("VmRSS")
+
+
 def _peak_memory() -> int | None:
-    """VmHWM, as Linux keeps it."""
+    return _status("VmHWM")
+
+
+def _status(name: str) -> int | None:
+    """What Linux keeps of the process under ``name``, in bytes."""
     try:
         status = (PROCESS / "status").read_text()
     except OSError:
         return None
-    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
     return int(found[1]) * 1024 if found else None
 
 

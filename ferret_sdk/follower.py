@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_sdk.base_model import require_own_files, require_plain
 from ferret_sdk.progress import Progress, Stage, Watcher, log_outages
 from ferret_sdk.retry import PATIENT
@@ -30,7 +30,8 @@ class Follower:
     """Holds the replica between rounds; the base model's files stay in ``folder``, which survives restarts.
 
     ``on_record`` is told of every committed round that the replica has followed, ``watcher`` of downloads and of rounds
-    that are caught up with.
+    that are caught up with. ``require`` may refuse the specification, and the digest that the base model must have,
+    before that is downloaded.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class Follower:
         folder: Path,
         on_record: Callable[[LedgerRecord], None],
         watcher: Watcher = log_outages,
+        require: Callable[[ExperimentSpec, str | None], None] = lambda spec, base_digest: None,
     ) -> None:
         self._transport = transport
         self._path = f"/experiments/{experiment}"
         self._folder = folder
         self._on_record = on_record
         self.watcher = watcher
+        self._require = require
         self._replica: Replica | None = None
 
     @contextmanager
@@ -84,6 +87,8 @@ class Follower:
     @contextmanager
     def _after(self, run: Run, last: int) -> Generator[Replica]:
         """The replica after round ``last``."""
+        if self._replica is None:
+            self._require(run.experiment.specification(), run.experiment.base_digest)
         # Kept again only if all goes well: whatever raises may leave the weights half moved.
         replica, self._replica = self._replica or load_base(run, self._folder, self._downloading), None
         self._catch_up(replica, run, last)

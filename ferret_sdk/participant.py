@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk import membership
 from ferret_sdk.address import ClientSettings, split
 from ferret_sdk.download import require_empty
+from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.examples import Examples, read_examples
 from ferret_sdk.follower import Follower
 from ferret_sdk.membership import Membership
@@ -21,8 +23,10 @@ from ferret_sdk.rounds import Rounds
 from ferret_sdk.schemas import Enrolled
 from ferret_sdk.sending import Sending
 from ferret_sdk.spool import Spool
+from ferret_sdk.terms import Terms, of_home
 from ferret_sdk.training import Training
 from ferret_sdk.transport import Transport
+from ferret_sdk.usage import Usage
 
 if TYPE_CHECKING:
     from ferret_core.checkpoint import Manifest
@@ -36,10 +40,19 @@ class Participant:
 
     It asks for work, follows the global model by the ledger, and runs the same code as a simulated client. The server
     is not trusted: nothing it says leads to a file outside ``home``, and an answer that is not as it must be ends the
-    participation with ``server.unexpected``.
+    participation with ``server.unexpected``. The site's ``terms``, by default those of ``home``'s ``site.toml``, hold
+    whatever the server asks for.
     """
 
-    def __init__(self, member: Membership, home: Path, *, insecure_http: bool = False, ca: Path | None = None) -> None:
+    def __init__(
+        self,
+        member: Membership,
+        home: Path,
+        *,
+        insecure_http: bool = False,
+        ca: Path | None = None,
+        terms: Terms | None = None,
+    ) -> None:
         self.member = member
         settings = ClientSettings()
         self._transport = Transport(
@@ -48,7 +61,14 @@ class Participant:
         places = Places(home, member.experiment, member.participant)
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
-        self._follower = Follower(self._transport, member.experiment, places.base, self._memory.follow)
+        self._enforcement = Enforcement(of_home(home) if terms is None else terms, Usage(places.usage), member.name)
+        self._follower = Follower(
+            self._transport,
+            member.experiment,
+            places.base,
+            self._follow,
+            require=self._enforcement.require_experiment,
+        )
         self._sending = Sending(self._transport, self._spool)
 
     @classmethod
@@ -61,16 +81,18 @@ class Participant:
         *,
         insecure_http: bool = False,
         ca: Path | None = None,
+        terms: Terms | None = None,
     ) -> Participant:
         """Turns a one-time code into a token, kept under ``home`` (``FERRET_HOME``) for its owner only.
 
         A code that was turned into a token here before gives that participant again. Raises ``enrolment.invalid``,
-        and ``request.invalid`` for plain http to another machine without ``insecure_http``. ``ca`` is the file of the
-        authorities that the server's certificate may come from, instead of the usual ones.
+        ``terms.invalid``, and ``request.invalid`` for plain http to another machine without ``insecure_http``. ``ca``
+        is the file of the authorities that the server's certificate may come from, instead of the usual ones.
         """
         settings = ClientSettings()
         home = (home or settings.home).expanduser()
         insecure_http, ca = insecure_http or settings.insecure_http, ca or settings.ca
+        terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be read
         base = split(url).url
         transport = Transport(base, insecure_http=insecure_http, ca=ca)
         member = membership.find(home, base, code)
@@ -78,7 +100,7 @@ class Participant:
             answer = transport.post("/participants", {"code": code, "name": name}).json()
             member = Membership.of(base, Enrolled.read(answer), code)
             membership.save(home, member)
-        return cls(member, home, insecure_http=insecure_http, ca=ca)
+        return cls(member, home, insecure_http=insecure_http, ca=ca, terms=terms)
 
     def run(
         self,
@@ -97,18 +119,22 @@ class Participant:
         at the server, is sent and not made again. ``on_progress`` is told of
         every step in between, from this thread. A server that is away is waited for; after ``give_up_after`` seconds
         without an answer, if given, that raises ``server.unreachable``. Raises ``dataset.invalid`` before anything is
-        asked of the server.
+        asked of the server, ``terms.refused`` and ``terms.spent`` once the site's terms leave nothing to do.
         """
         self._follower.watcher = self._sending.watcher = on_progress
         polling = Polling(self._transport, self.member, on_progress, give_up_after)
-        training = Training(self._follower, self._memory, self._spool, read_examples(examples, fields), on_progress)
-        rounds = Rounds(self._transport, self._spool, self._sending, training)
+        enforcement = self._enforcement
+        mine = read_examples(examples, fields)
+        training = Training(self._follower, self._memory, self._spool, enforcement, mine, on_progress)
+        rounds = Rounds(self._transport, self._spool, self._sending, training, enforcement)
+        enforcement.wait(on_progress)
         while not (poll := polling.ask()).experiment_state.finished:
             report = rounds.work(poll.assignment)
             if report is None:
                 polling.wait(poll)
             elif on_round is not None:
                 on_round(report)
+            enforcement.wait(on_progress)
         self._spool.clear()
         return poll.experiment_state
 
@@ -117,6 +143,10 @@ class Participant:
         """What taking part has come to so far."""
         traffic = self._transport.traffic
         return Totals(self._sending.rounds, traffic.up, traffic.down, self._sending.seconds)
+
+    def _follow(self, record: LedgerRecord) -> None:
+        self._memory.follow(record)
+        self._enforcement.follow(record)
 
     def keep_model(self, folder: Path) -> Manifest:
         """Writes the tuned model as a checkpoint into the new or empty ``folder``, which appears when it is complete.

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class Stage(StrEnum):
-    """A participant's work in the order of a round, and the two ways of waiting."""
+    """A participant's work in the order of a round, and the ways of waiting."""
 
     DOWNLOAD = "download"
     CATCH_UP = "catch_up"
@@ -22,11 +22,13 @@ class Stage(StrEnum):
     UPLOAD = "upload"
     WAIT = "wait"
     OUTAGE = "outage"
+    REST = "rest"
 
 
 class Progress(NamedTuple):
     """``done`` of ``total``, 0 where that is unknown: bytes of the base model or of an upload, rounds to catch up with,
-    local steps, participants that are waited for, seconds that the server has been away.
+    local steps, participants that are waited for, seconds that the server has been away. ``total`` alone is also the
+    seconds until the site's own terms let it go on.
 
     ``round`` is 0 before round 1. ``awaited`` belongs to ``WAIT``.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from ferret_core.protocol.errors import FerretError
+from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.heartbeat import Heartbeat
 from ferret_sdk.progress import RoundReport
 from ferret_sdk.retry import AWAY
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
 # The server rebuilds a damaged file: the same assignment comes again when its lease has run out.
 DAMAGED = frozenset({"storage.corrupt", "storage.missing"})
+# What holds for every round to come.
+FINAL = frozenset({"server.unexpected", "terms.refused", "terms.spent"})
 MOST_DAMAGED = 5
 """Assignments in a row that end with a damaged file before it is no longer believed that the server rebuilds it."""
 
@@ -27,11 +30,14 @@ MOST_DAMAGED = 5
 class Rounds:
     """Trains and sends under the leases that the server gives; what was made before a crash is sent first."""
 
-    def __init__(self, transport: Transport, spool: Spool, sending: Sending, training: Training) -> None:
+    def __init__(
+        self, transport: Transport, spool: Spool, sending: Sending, training: Training, enforcement: Enforcement
+    ) -> None:
         self._transport = transport
         self._spool = spool
         self._sending = sending
         self._training = training
+        self._enforcement = enforcement
         self._damaged = 0
 
     def work(self, lease: Lease | None) -> RoundReport | None:
@@ -47,7 +53,7 @@ class Rounds:
     def _deliver(self, waiting: Upload) -> RoundReport | None:
         """Sends what an earlier attempt left, whose lease may still be ours; None if it has to wait."""
         try:
-            return self._sending.send(waiting)
+            return self._send(waiting)
         except FerretError as error:
             log.warning("the contribution to round %d was not taken: %s", waiting.round, error.detail)
             return None
@@ -61,7 +67,7 @@ class Rounds:
             if error.code not in OVERTAKEN | AWAY | DAMAGED:
                 self._report(lease, error)
             self._damaged = self._damaged + 1 if error.code in DAMAGED else 0
-            if error.code == "server.unexpected" or self._damaged == MOST_DAMAGED:
+            if error.code in FINAL or self._damaged == MOST_DAMAGED:
                 raise
             return RoundReport(lease.task.round, error=error)
         except Exception as error:
@@ -70,13 +76,23 @@ class Rounds:
 
     def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport:
         try:
-            return self._sending.send(made or self._training.make(lease, heartbeat))
+            return self._send(made or self._training.make(lease, heartbeat))
         except FerretError as error:
             if error.code != "contribution.wrong_base":
                 raise
             log.warning("%s; starting over from the base model", error.detail)
         self._training.start_over()
-        return self._sending.send(self._training.make(lease, heartbeat))
+        return self._send(self._training.make(lease, heartbeat))
+
+    def _send(self, upload: Upload) -> RoundReport:
+        """Sends what the site's terms allow; what they will never allow is forgotten."""
+        try:
+            self._enforcement.require_sending(len(upload.blob))
+        except FerretError as error:
+            if error.code in FINAL:
+                self._spool.clear()
+            raise
+        return self._sending.send(upload)
 
     def _report(self, lease: Lease, error: FerretError) -> None:
         """Gives the assignment up, unless its contribution is made and only has to be sent again."""

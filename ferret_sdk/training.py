@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ferret_core.failpoints import failpoint
+from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.follower import Follower
 from ferret_sdk.heartbeat import Heartbeat
 from ferret_sdk.memory import Memory
@@ -23,11 +24,18 @@ class Training:
     """Trains on ``examples``, on the model that ``follower`` keeps; every contribution goes to ``spool``."""
 
     def __init__(
-        self, follower: Follower, memory: Memory, spool: Spool, examples: list[Example], watcher: Watcher
+        self,
+        follower: Follower,
+        memory: Memory,
+        spool: Spool,
+        enforcement: Enforcement,
+        examples: list[Example],
+        watcher: Watcher,
     ) -> None:
         self._follower = follower
         self._memory = memory
         self._spool = spool
+        self._enforcement = enforcement
         self._examples = examples
         self._watcher = watcher
         self._shard: Shard | None = None
@@ -40,7 +48,9 @@ class Training:
         with self._follower.at(lease.task) as replica:
             shard = self._tokenised(replica)
             client = Client(lease.task, shard, self._memory.recall(), self._stepping(replica, lease, heartbeat))
-            sealed, kept, cost = contribute(replica, client)
+            with self._enforcement.training(lease.task, replica.spec, replica.shapes, len(shard)):
+                sealed, kept, cost = contribute(replica, client)
+            self._enforcement.require_size(len(sealed.blob))
             heartbeat.check()
         failpoint("participant.trained")
         self._memory.keep(sealed.digest, kept)
@@ -59,6 +69,7 @@ class Training:
 
         def stepped(step: int) -> None:
             heartbeat.check()
+            self._enforcement.check_step()
             self._watcher(Progress(Stage.TRAIN, lease.task.round, step, steps))
 
         self._watcher(Progress(Stage.TRAIN, lease.task.round, 0, steps))

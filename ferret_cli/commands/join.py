@@ -47,6 +47,14 @@ def join(
             help="Hours to wait for a server that is away; default: no limit.",
         ),
     ] = None,
+    terms: Annotated[
+        Path | None,
+        typer.Option(
+            "--terms",
+            metavar="site.toml",
+            help="This site's own terms, which hold whatever the server asks for; default: FERRET_HOME/site.toml.",
+        ),
+    ] = None,
     insecure_http: options.InsecureHttp = False,
     ca: options.Ca = None,
     json: options.Json = False,
@@ -64,6 +72,7 @@ def join(
     from ferret_sdk.download import require_empty
     from ferret_sdk.examples import read_examples
     from ferret_sdk.participant import Participant
+    from ferret_sdk.terms import read
 
     begin()
     with advising(NEXT_STEPS):
@@ -72,7 +81,7 @@ def join(
         read_examples(data, fields)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
-        own_name = name or socket.gethostname()
-        participant = Participant.enrol(url, code, own_name, insecure_http=insecure_http, ca=ca)
+        own_name, own_terms = name or socket.gethostname(), None if terms is None else read(terms)
+        participant = Participant.enrol(url, code, own_name, insecure_http=insecure_http, ca=ca, terms=own_terms)
         seconds = None if give_up_after is None else give_up_after * 3600
         take_part(participant, JoinOptions(data, fields, keep_model, seconds, json))

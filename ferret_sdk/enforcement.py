@@ -1,0 +1,185 @@
+"""Holds a participant to its site's terms: before a download, before and during training, and before sending.
+
+What is checked is the specification that the replica follows and the digest that was computed here, not what the server
+says of them. What only the server knows, such as how many take part in a round, is compared with the ledger afterwards.
+A refusal names the value that was asked for and the site's own; nothing else of ``site.toml`` goes to the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import datetime, time, timedelta
+from time import monotonic, sleep
+
+from ferret_core import catalog, federation
+from ferret_core.cost import resident_memory
+from ferret_core.ledger import LedgerRecord
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
+from ferret_sdk import quiet
+from ferret_sdk.progress import Progress, Stage, Watcher
+from ferret_sdk.terms import Terms
+from ferret_sdk.usage import Usage
+
+HOUR = 3600.0
+GIGABYTE = 1e9
+LONGEST_WAIT = 60.0
+"""Seconds until the clock is looked at again: it may be set while we wait."""
+NOTED_EVERY = 60.0
+"""Seconds of training that a killed process may lose from what is counted."""
+LEAST_COPIES = 3
+"""Of the trained weights in fp32 that every first-order training holds: the model's, those before, the gradients."""
+
+
+class Enforcement:
+    """The ``terms`` of a participant ``name``, and what it has spent of them so far."""
+
+    def __init__(self, terms: Terms, usage: Usage, name: str) -> None:
+        self.terms = terms
+        self.usage = usage
+        self._name = name
+        self._clock = Stopwatch(usage)
+        self._spec: ExperimentSpec | None = None
+
+    def wait(self, watcher: Watcher) -> None:
+        """Returns outside of quiet hours, on a day with hours of training left."""
+        while (over := self._resting()) is not None:
+            seconds = (over - quiet.now()).total_seconds()
+            watcher(Progress(Stage.REST, total=seconds))
+            sleep(min(max(seconds, 0.0), LONGEST_WAIT))
+
+    def require_experiment(self, spec: ExperimentSpec, base_digest: str | None) -> None:
+        """Raises ``terms.refused`` unless the algorithm and the model are allowed; before anything is downloaded.
+
+        ``base_digest`` is what the downloaded model must then have.
+        """
+        allow = self.terms.allow
+        if allow.algorithms is not None and spec.algorithm.name not in allow.algorithms:
+            raise _refused("algorithm.name", spec.algorithm.name, f"this site allows {', '.join(allow.algorithms)}")
+        if allow.models is not None and not any(
+            (model.source, model.revision or spec.model.revision, model.digest or base_digest)
+            == (spec.model.source, spec.model.revision, base_digest)
+            for model in allow.models
+        ):
+            raise _refused("model.source", _named(spec.model, base_digest), "this site does not allow this model")
+        self._spec = spec
+
+    @contextmanager
+    def training(self, task: RoundTask, spec: ExperimentSpec, shapes: Shapes, examples: int) -> Generator[None]:
+        """Counts the time of a ``with`` block of training, or keeps it from beginning: raises ``terms.refused``,
+        ``terms.round_refused``, ``terms.spent`` or ``terms.paused``."""
+        limits = self.terms.limits
+        config = catalog.algorithm_config(spec.algorithm)
+        local = getattr(config, "local", None)
+        steps: int = local.steps_for(examples) if local else 0
+        if limits.steps is not None and steps > limits.steps:
+            raise _refused("algorithm.local.steps", steps, f"this site allows {limits.steps} local steps in a round")
+        self._require_company(task, spec)
+        self._require_memory(4 * LEAST_COPIES * count(shapes))
+        self.require_size(config.size(shapes).arrays)
+        self._clock.start()
+        try:
+            self.check_step()
+            yield
+        finally:
+            self._clock.stop()
+
+    def check_step(self) -> None:
+        """Before each local step: raises ``terms.paused`` or ``terms.spent``, and ``terms.refused`` for its memory."""
+        self._clock.note()
+        limit = self.terms.limits.hours
+        if limit is not None and self.usage.read().seconds + self._clock.unnoted >= limit * HOUR:
+            raise FerretError.of_field("terms.spent", "hours", limit, "is what this site gives to training in all")
+        if self._resting() is not None:
+            raise FerretError("terms.paused", "quiet hours of this site have begun, or its hours for today are over")
+        self._require_memory(resident_memory() or 0)
+
+    def require_sending(self, size: int) -> None:
+        """Before a contribution of ``size`` bytes is sent, which is counted then: raises ``terms.paused``,
+        ``terms.refused`` or ``terms.spent``."""
+        if quiet.ends(self.terms.allow.quiet_hours, quiet.now()) is not None:
+            raise FerretError("terms.paused", "quiet hours of this site have begun: the contribution is sent later")
+        self.require_size(size)
+        self.usage.sent(size)
+
+    def follow(self, record: LedgerRecord) -> None:
+        """Compares a committed round with what the terms demand of it; ``terms.refused`` if the server did not keep to
+        it."""
+        names = [name for name, _ in record.contributions]
+        wanted = self.terms.allow.participants
+        if self._spec is None or self._name not in names:
+            return
+        simulated = set(federation.client_names(self._spec.participants.simulated))
+        real = sum(name not in simulated for name in names)
+        if real < wanted:
+            message = f"participants are in the round's mean, this site demands {wanted}"
+            raise _refused(f"round {record.round}", real, message)
+
+    def _require_company(self, task: RoundTask, spec: ExperimentSpec) -> None:
+        """The fewest real participants that the round can be committed with."""
+        wanted = self.terms.allow.participants
+        least = federation.quorum(spec, federation.sample_size(spec, task.population)) - spec.participants.simulated
+        if wanted > 1 and least < wanted:
+            message = f"is the fewest the round may end with, this site demands {wanted}: raise round.quorum or wait"
+            raise FerretError.of_field("terms.round_refused", "participants", max(least, 0), message)
+
+    def _require_memory(self, size: float) -> None:
+        limit = self.terms.limits.memory_gb
+        if limit is not None and size > limit * GIGABYTE:
+            raise _refused("memory", f"{size / GIGABYTE:.2f} GB", f"this site gives {limit:g} GB to training")
+
+    def require_size(self, size: int) -> None:
+        """Raises ``terms.refused`` or ``terms.spent`` for a contribution of ``size`` bytes."""
+        limits = self.terms.limits
+        if limits.bytes_per_round is not None and size > limits.bytes_per_round:
+            raise _refused("contribution", f"{size} bytes", f"this site sends at most {limits.bytes_per_round}")
+        if limits.bytes is not None and (after := self.usage.read().bytes + size) > limits.bytes:
+            message = f"would be sent in all, this site sends at most {limits.bytes}"
+            raise FerretError.of_field("terms.spent", "bytes", after, message)
+
+    def _resting(self) -> datetime | None:
+        """When work may go on; None if it may now."""
+        now = quiet.now()
+        if (over := quiet.ends(self.terms.allow.quiet_hours, now)) is not None:
+            return over
+        daily = self.terms.limits.hours_per_day
+        if daily is not None and self.usage.today() + self._clock.unnoted >= min(daily, 24) * HOUR:
+            return datetime.combine(now.date() + timedelta(days=1), time.min)
+        return None
+
+
+class Stopwatch:
+    """Counts seconds of training by a clock that nobody sets, and notes them in ``usage`` from time to time."""
+
+    def __init__(self, usage: Usage) -> None:
+        self._usage = usage
+        self._since: float | None = None
+
+    @property
+    def unnoted(self) -> float:
+        """Seconds that are not in ``usage`` yet."""
+        return 0.0 if self._since is None else monotonic() - self._since
+
+    def start(self) -> None:
+        self._since = monotonic()
+
+    def note(self) -> None:
+        if self.unnoted >= NOTED_EVERY:
+            self.stop()
+            self.start()
+
+    def stop(self) -> None:
+        if self._since is not None:
+            self._usage.trained(self.unnoted)
+            self._since = None
+
+
+def _named(model: ModelSpec, digest: str | None) -> str:
+    revision = f"@{model.revision}" if model.revision else ""
+    return f"{model.source}{revision} (digest {digest})"
+
+
+def _refused(field: str, value: object, message: str) -> FerretError:
+    return FerretError.of_field("terms.refused", field, value, message)

@@ -1,0 +1,67 @@
+"""Quiet hours: times of the week, on the site's own clock, at which a participant does nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, time, timedelta
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_FORM = re.compile(rf"(?:({'|'.join(DAYS)})(?:-({'|'.join(DAYS)}))? )?(\d\d:\d\d)-(\d\d:\d\d)", re.IGNORECASE)
+_WEEK = 7
+
+
+class Window(NamedTuple):
+    """From ``begin`` to ``end`` on each of ``days`` (0 is Monday); into the next day where ``end`` is not later."""
+
+    days: frozenset[int]
+    begin: time
+    end: time
+
+    def end_after(self, now: datetime) -> datetime | None:
+        """When the window that ``now`` lies in ends; None if it lies in none."""
+        for day in (now.date(), now.date() - timedelta(days=1)):
+            if day.weekday() in self.days:
+                begin = datetime.combine(day, self.begin)
+                end = datetime.combine(day + timedelta(days=self.end <= self.begin), self.end)
+                if begin <= now < end:
+                    return end
+        return None
+
+
+def now() -> datetime:
+    """The local time of this machine. Nothing but quiet hours, hours per day and the site's log asks for it."""
+    return datetime.now()
+
+
+def ends(windows: Sequence[Window], now: datetime) -> datetime | None:
+    """When quiet hours that ``now``, a local time, lies in are over; None outside of them."""
+    at = now
+    while at - now < timedelta(days=_WEEK):  # windows may follow one another, round the whole week
+        later = [end for window in windows if (end := window.end_after(at)) is not None]
+        if not later:
+            break
+        at = max(later)
+    return None if at == now else at
+
+
+def _parse(value: Any) -> Any:
+    found = _FORM.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError("is no time such as 07:00-19:00 or mon-fri 07:00-19:00")
+    first, last, begin, end = found.groups()
+    return Window(_days(first, last), time.fromisoformat(begin), time.fromisoformat(end))
+
+
+def _days(first: str | None, last: str | None) -> frozenset[int]:
+    if first is None:
+        return frozenset(range(_WEEK))
+    begin = DAYS.index(first.lower())
+    end = DAYS.index((last or first).lower())
+    return frozenset((begin + step) % _WEEK for step in range((end - begin) % _WEEK + 1))
+
+
+QuietHours = Annotated[Window, BeforeValidator(_parse)]

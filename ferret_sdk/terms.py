@@ -1,0 +1,101 @@
+"""A site's own terms, ``site.toml``: what its participants may do, whatever a server asks for.
+
+::
+
+    [allow]
+    algorithms = ["ferret"]
+    participants = 5
+    quiet_hours = ["mon-fri 07:00-19:00"]
+
+    [[allow.models]]
+    source = "meta-llama/Llama-3.2-1B"
+    digest = "5f0c…"
+
+    [limits]
+    steps = 50
+    hours_per_day = 6
+    memory_gb = 32
+    bytes_per_round = 20000
+
+:mod:`ferret_sdk.enforcement` holds a participant to them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from ferret_core.protocol.errors import FerretError, field_errors
+from ferret_core.protocol.ids import Digest
+from ferret_core.protocol.limits import MAX_BYTES, MAX_STEPS, Label, Revision, Source
+from ferret_core.protocol.spec import Strict
+from ferret_sdk.quiet import QuietHours
+
+FILE = "site.toml"
+Hours = Annotated[float, Field(gt=0, le=100_000)]
+
+
+class AllowedModel(Strict):
+    """A base model, as an experiment names it. ``digest`` is that of its weights, which are computed here: a server can
+    give any model any name."""
+
+    source: Source = Field(description="Folder or hub name in the experiment's specification")
+    revision: Revision | None = Field(default=None, description="Commit or tag; any if unset")
+    digest: Digest | None = Field(default=None, description="Digest of the base model; any if unset")
+
+
+class Allow(Strict):
+    """Which experiments this site takes part in, and when. What is unset is not restricted."""
+
+    algorithms: list[Label] | None = Field(default=None, max_length=100)
+    models: list[AllowedModel] | None = Field(default=None, max_length=1000)
+    participants: int = Field(
+        default=1,
+        ge=1,
+        le=100_000,
+        description="Fewest participants in a round, this one included; simulated ones do not count",
+    )
+    quiet_hours: list[QuietHours] = Field(
+        default=[],
+        max_length=100,
+        description="When nothing is trained or sent, by this machine's clock: 07:00-19:00, mon-fri 07:00-19:00",
+    )
+
+
+class Limits(Strict):
+    """How much a participant of this site may spend on one experiment. What is unset is not limited."""
+
+    steps: int | None = Field(default=None, ge=1, le=MAX_STEPS, description="Local steps in a round")
+    hours_per_day: Hours | None = Field(default=None, description="Hours of training in a day of this machine's clock")
+    hours: Hours | None = Field(default=None, description="Hours of training in all")
+    memory_gb: float | None = Field(default=None, gt=0, le=1e6, description="Memory in training, in units of 10⁹ bytes")
+    bytes_per_round: int | None = Field(default=None, ge=1, le=MAX_BYTES, description="Bytes of a contribution")
+    bytes: int | None = Field(default=None, ge=1, le=MAX_BYTES, description="Bytes of all contributions together")
+
+
+class Terms(Strict):
+    """The whole file; without one nothing is restricted."""
+
+    allow: Allow = Allow()
+    limits: Limits = Limits()
+
+
+def read(path: Path) -> Terms:
+    """The terms in ``path``; ``terms.invalid`` names the file and what is wrong with it."""
+    try:
+        return Terms.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise FerretError.of_field("terms.invalid", "terms", str(path), f"cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        raise FerretError.of_fields("terms.invalid", field_errors(error, [path.name], Terms)) from error
+    except ValueError as error:  # of TOML or UTF-8
+        raise FerretError.of_field("terms.invalid", "terms", str(path), f"is not TOML: {error}") from error
+
+
+def of_home(home: Path) -> Terms:
+    """The terms in ``home``, which hold for everyone who takes part from there; none if there is no such file."""
+    path = home / FILE
+    return read(path) if path.exists() else Terms()

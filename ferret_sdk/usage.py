@@ -1,0 +1,62 @@
+"""What a participant has spent of its site's limits: durably, so that a restart does not begin them anew."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from ferret_core.durable import write_durably
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Strict
+from ferret_sdk import quiet
+
+
+class Spent(Strict):
+    """Of one membership: seconds of training in all and on ``day``, bytes of contributions that were sent."""
+
+    seconds: float = Field(default=0.0, ge=0)
+    day: date = date.min
+    seconds_today: float = Field(default=0.0, ge=0)
+    bytes: int = Field(default=0, ge=0)
+
+
+class Usage:
+    """Keeps what was spent in the file ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> Spent:
+        """What was spent so far; ``terms.invalid`` for a file that cannot be read, since limits would begin anew."""
+        if not self._path.exists():
+            return Spent()
+        try:
+            return Spent.model_validate_json(self._path.read_bytes())
+        except ValidationError as error:
+            detail = f"{self._path} cannot be read, and says what was spent of the site's limits: restore or delete it"
+            raise FerretError("terms.invalid", detail) from error
+
+    def today(self) -> float:
+        """Seconds of training on this machine's present day."""
+        spent = self.read()
+        return spent.seconds_today if spent.day == quiet.now().date() else 0.0
+
+    def trained(self, seconds: float) -> None:
+        """Adds ``seconds`` of training to this day's and to all."""
+        spent = self.read()
+        update = {
+            "seconds": spent.seconds + seconds,
+            "day": quiet.now().date(),
+            "seconds_today": self.today() + seconds,
+        }
+        self._write(spent.model_copy(update=update))
+
+    def sent(self, count: int) -> None:
+        """Adds ``count`` bytes, before they are sent."""
+        spent = self.read()
+        self._write(spent.model_copy(update={"bytes": spent.bytes + count}))
+
+    def _write(self, spent: Spent) -> None:
+        write_durably(self._path, spent.model_dump_json().encode())

@@ -1,0 +1,254 @@
+"""A participant under its site's terms, against the real API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferret_core.ledger import LedgerRecord
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RoundTask
+from ferret_sdk import Participant, enforcement, quiet
+from ferret_sdk.enforcement import Enforcement
+from ferret_sdk.progress import Progress, RoundReport, Stage
+from ferret_sdk.quiet import ends
+from ferret_sdk.terms import Terms
+from ferret_sdk.usage import Spent, Usage
+
+pytestmark = pytest.mark.timeout(90)
+
+NOON = datetime(2026, 11, 23, 12)
+SPEC: dict[str, Any] = {
+    "name": "toy",
+    "rounds": 3,
+    "model": {"source": "hub/tiny", "revision": "v1"},
+    "dataset": {"name": "jsonl", "train": "x"},
+    "participants": {"edge": 4},
+}
+SHAPES = {"weight": (1000,)}
+A, B = "a" * 64, "b" * 64
+
+
+def terms_of(**tables: Any) -> Terms:
+    return Terms.model_validate(tables)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
+    """The site's clock; sleeping moves it on."""
+    now = [NOON]
+
+    def slept(seconds: float) -> None:
+        now[0] = datetime.fromtimestamp(now[0].timestamp() + seconds)
+
+    monkeypatch.setattr(quiet, "now", lambda: now[0])
+    monkeypatch.setattr(enforcement, "sleep", slept)
+    return now
+
+
+@pytest.fixture
+def held(tmp_path: Path):
+    def make(**tables: Any) -> Enforcement:
+        return Enforcement(terms_of(**tables), Usage(tmp_path / "usage.json"), "site-a")
+
+    return make
+
+
+@pytest.fixture
+def spec(toy_spec):
+    """Ferret's, as a participant follows it: four real participants, a quorum of half."""
+    return toy_spec(participants={"edge": 4})
+
+
+def task(population: int = 4) -> RoundTask:
+    seeds = {"data_seed": 1, "seed": 2, "round_seed": 3}
+    return RoundTask(
+        experiment="exp_0123456789abcdef",
+        round=2,
+        rounds=3,
+        participant="site-a",
+        base_digest=A,
+        rank=0,
+        population=population,
+        **seeds,
+    )
+
+
+def test_a_model_is_allowed_by_name_revision_and_digest(held, spec) -> None:
+    source = spec.model.source
+    for model in ({"source": source}, {"source": source, "digest": A}):
+        held(allow={"models": [{"source": "other"}, model]}).require_experiment(spec, A)
+    wrong: list[dict[str, str]] = [
+        {"source": "other"},
+        {"source": source, "digest": B},
+        {"source": source, "revision": "v2"},
+    ]
+    for model in wrong:
+        with pytest.raises(FerretError) as raised:
+            held(allow={"models": [model]}).require_experiment(spec, A)
+        assert (raised.value.code, raised.value.errors[0].field) == ("terms.refused", "model.source")
+
+
+@pytest.mark.parametrize(
+    ("tables", "code", "field"),
+    [
+        ({"limits": {"steps": 3}}, "terms.refused", "algorithm.local.steps"),
+        ({"limits": {"memory_gb": 1e-5}}, "terms.refused", "memory"),
+        ({"limits": {"memory_gb": 1e-3}}, "terms.refused", "memory"),  # this process has more
+        ({"limits": {"bytes_per_round": 10}}, "terms.refused", "contribution"),
+        ({"limits": {"bytes": 10}}, "terms.spent", "bytes"),
+        ({"allow": {"participants": 3}}, "terms.round_refused", "participants"),
+    ],
+)
+def test_training_does_not_begin(held, spec, tables: dict[str, Any], code: str, field: str) -> None:
+    with pytest.raises(FerretError) as raised, held(**tables).training(task(), spec, SHAPES, 60):
+        pytest.fail("training began")
+    assert (raised.value.code, raised.value.errors[0].field) == (code, field)
+
+
+def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(enforcement, "monotonic", lambda: now[0])
+    limits = {"steps": 4, "memory_gb": 1000, "bytes_per_round": 20_000, "bytes": 20_000, "hours": 1, "hours_per_day": 1}
+    site = held(limits=limits, allow={"participants": 2})
+    with site.training(task(), spec, SHAPES, 60):
+        now[0] = 90
+        site.check_step()
+        assert site.usage.read().seconds == 90  # a process that is killed now has lost nothing
+        now[0] = 100
+    assert site.usage.read() == Spent(seconds=100, day=quiet.now().date(), seconds_today=100)
+    with site.training(task(), spec, SHAPES, 60):
+        now[0] = 3600
+        with pytest.raises(FerretError) as raised:
+            site.check_step()
+    assert raised.value.code == "terms.spent"
+
+
+def test_simulated_clients_are_no_company(held, toy_spec) -> None:
+    mixed = toy_spec(participants={"edge": 4, "simulated": 6}, round={"quorum": 1})
+    with held(allow={"participants": 4}).training(task(10), mixed, SHAPES, 60):
+        pass
+    with pytest.raises(FerretError), held(allow={"participants": 5}).training(task(10), mixed, SHAPES, 60):
+        pytest.fail("training began")
+
+
+def test_the_ledger_shows_whether_there_was_company(held, toy_spec) -> None:
+    site = held(allow={"participants": 2})
+    site.require_experiment(toy_spec(participants={"edge": 2, "simulated": 2}), A)
+
+    def record(*names: str) -> LedgerRecord:
+        digests = {"spec": A, "base_digest": A, "digest": B, "update": A, "previous": ""}
+        contributions = tuple((name, A) for name in names)
+        return LedgerRecord(experiment="exp_0123456789abcdef", round=1, contributions=contributions, **digests)
+
+    site.follow(record("site-a", "site-b"))
+    site.follow(record("client-001", "site-b"))  # without this site
+    with pytest.raises(FerretError) as raised:
+        site.follow(record("client-001", "client-002", "site-a"))
+    assert (raised.value.code, raised.value.errors[0].value) == ("terms.refused", 1)
+
+
+def test_quiet_hours_are_waited_for_and_interrupt_training(held, spec, clock) -> None:
+    site = held(allow={"quiet_hours": ["07:00-14:00"]})
+    told: list[Progress] = []
+    site.wait(told.append)
+    assert clock[0].hour == 14
+    assert (told[0].stage, told[0].total) == (Stage.REST, 7200)
+    with site.training(task(), spec, SHAPES, 60):
+        clock[0] = NOON
+        with pytest.raises(FerretError) as raised:
+            site.check_step()
+    assert raised.value.code == "terms.paused"
+    with pytest.raises(FerretError) as raised:
+        site.require_sending(100)
+    assert (raised.value.code, site.usage.read().bytes) == ("terms.paused", 0)
+
+
+def test_the_hours_of_a_day_begin_anew_at_midnight(held, clock) -> None:
+    site = held(limits={"hours_per_day": 1})
+    site.usage.trained(3600)
+    site.wait(lambda progress: None)
+    assert (clock[0].day, clock[0].hour) == (24, 0)
+    assert (site.usage.today(), site.usage.read().seconds) == (0, 3600)
+
+
+def test_what_was_spent_is_not_forgotten_with_a_damaged_file(held, tmp_path) -> None:
+    (tmp_path / "usage.json").write_text("{")
+    with pytest.raises(FerretError) as raised:
+        held().require_sending(10)
+    assert (raised.value.code, str(tmp_path / "usage.json") in raised.value.detail) == ("terms.invalid", True)
+
+
+@pytest.fixture
+def join(api, service, toy_spec, toy_data, tmp_path):
+    """Joins a new experiment as its only real participant, under ``terms``."""
+
+    def make(rounds: int = 1, **tables: Any):
+        run = service.submit(toy_spec(participants={"simulated": 1, "edge": 1}, rounds=rounds))
+        code = service.enrolment(run.id).code
+        return run, Participant.enrol(api.url, code, "site-a", tmp_path / "site", terms=terms_of(**tables))
+
+    return make
+
+
+def test_an_algorithm_that_is_not_allowed_is_refused_before_the_download_and_the_server_is_told(
+    api, worker, join, toy_data, tmp_path
+) -> None:
+    run, site = join(allow={"algorithms": ["fedavg", "fedit"]})
+    with pytest.raises(FerretError) as raised:
+        site.run(toy_data[0])
+    assert raised.value.code == "terms.refused"
+    assert not list(tmp_path.glob("site/participants/*/base"))
+    (mine,) = [found for found in run.contributions() if found.participant == "site-a"]
+    assert (mine.state, mine.error["code"]) == ("rejected", "terms.refused")
+    assert mine.error["detail"] == "algorithm.name = 'ferret': this site allows fedavg, fedit"
+
+
+def test_bytes_in_all_end_the_participation_after_the_rounds_they_last_for(api, worker, join, toy_data) -> None:
+    reports: list[RoundReport] = []
+    _, site = join()
+    site.run(toy_data[0], on_round=reports.append)
+    size = reports.pop().size
+    _, site = join(rounds=3, limits={"bytes": 2 * size + 100, "bytes_per_round": size + 100})
+    with pytest.raises(FerretError) as raised:
+        site.run(toy_data[0], on_round=reports.append)
+    assert raised.value.code == "terms.spent"
+    assert [report.round for report in reports] == [1, 2]
+
+
+def test_what_was_made_before_quiet_hours_is_sent_after_them(
+    api, worker, join, toy_data, clock, monkeypatch, tmp_path
+) -> None:
+    run, site = join(allow={"quiet_hours": ["14:00-15:00"]})
+    keep = site._spool.keep
+    made: list[str] = []
+
+    def then_quiet(upload: Any) -> None:
+        keep(upload)
+        made.append(upload.digest)
+        clock[0] = datetime(2026, 11, 23, 14, 30)
+
+    monkeypatch.setattr(site._spool, "keep", then_quiet)
+    reports: list[RoundReport] = []
+    assert site.run(toy_data[0], on_round=reports.append) == "completed"
+    assert [report.error and report.error.code for report in reports] == ["terms.paused", None]
+    (mine,) = [found for found in run.contributions() if found.participant == "site-a"]
+    assert (mine.state, mine.digest) == ("accepted", made[0])
+    assert len(made) == 1
+    assert ends(terms_of(allow={"quiet_hours": ["14:00-15:00"]}).allow.quiet_hours, clock[0]) is None
+
+
+def test_the_homes_own_file_holds_without_being_named_and_a_broken_one_spends_no_code(
+    api, service, toy_spec, toy_data, tmp_path
+) -> None:
+    run = service.submit(toy_spec(participants={"edge": 1}))
+    code = service.enrolment(run.id).code
+    (tmp_path / "site.toml").write_text("[limits]\nstep = 1\n")
+    with pytest.raises(FerretError) as raised:
+        Participant.enrol(api.url, code, "site-a", tmp_path)
+    assert raised.value.code == "terms.invalid"
+    (tmp_path / "site.toml").write_text("[limits]\nsteps = 1\n")
+    assert Participant.enrol(api.url, code, "site-a", tmp_path)._enforcement.terms.limits.steps == 1

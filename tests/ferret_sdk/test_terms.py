@@ -1,0 +1,52 @@
+"""``site.toml`` as it is read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk import terms
+from ferret_sdk.terms import Terms
+
+DOCUMENT = Path(__file__).parents[2] / "docs/site-terms.md"
+
+
+def test_the_documented_file_is_valid_and_has_every_term(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    (tmp_path / "site.toml").write_text(shown)
+    read = terms.of_home(tmp_path)
+    assert set(read.allow.model_dump(exclude_defaults=True)) == set(terms.Allow.model_fields)
+    assert set(read.limits.model_dump(exclude_defaults=True)) == set(terms.Limits.model_fields)
+
+
+def test_without_a_file_nothing_is_restricted(tmp_path: Path) -> None:
+    assert terms.of_home(tmp_path) == Terms()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[limits]\nstep = 5", "did you mean steps?"),
+        ("[limits]\nsteps = 0", "site.toml.limits.steps = 0"),
+        ("[allow]\nquiet_hours = ['7-19']", "07:00-19:00"),
+        ("[allow", "is not TOML"),
+        ("[limits]\nhours = nan", "limits.hours"),
+        ("\udcff", "is not TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "site.toml"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(FerretError) as raised:
+        terms.read(path)
+    assert raised.value.code == "terms.invalid"
+    assert said in raised.value.detail
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(FerretError) as raised:
+        terms.read(tmp_path / "site.toml")
+    assert (raised.value.code, "cannot be read" in raised.value.detail) == ("terms.invalid", True)
