@@ -70,6 +70,26 @@ Home = Annotated[
     typer.Option("--home", envvar="FERRET_HOME", help="Folder in which the server keeps everything.", file_okay=False),
 ]
 Port = Annotated[int, typer.Option("--port", envvar="FERRET_PORT", min=1, max=65535, help="Port of the API.")]
+TlsCert = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-cert",
+        envvar="FERRET_TLS_CERT",
+        metavar="FILE",
+        help="Certificate, in PEM form, those of its authorities behind it. A renewed one is used by itself.",
+        show_default=False,
+    ),
+]
+TlsKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-key",
+        envvar="FERRET_TLS_KEY",
+        metavar="FILE",
+        help="The certificate's private key, which nobody else may read.",
+        show_default=False,
+    ),
+]
 DEFAULT_PORT = 8765
 DEFAULT_HOME = Path("~/.ferret")
 Key = Annotated[

@@ -33,10 +33,12 @@ class ClientSettings(BaseSettings):
 
 
 class Address(NamedTuple):
-    """A server's base URL and the token to show there, if any is known."""
+    """A server's base URL and the token to show there, if any is known; ``certificate`` is the file with that of the
+    server of this machine, where it has one."""
 
     url: str
     token: str | None
+    certificate: Path | None = None
 
 
 def resolve(url: str | None = None, token: str | None = None) -> Address:
@@ -46,8 +48,11 @@ def resolve(url: str | None = None, token: str | None = None) -> Address:
     """
     settings = ClientSettings()
     home = settings.home.expanduser()
-    base, own_token = split(url or settings.url or running_server(home) or DEFAULT_URL)
-    return Address(base, token or own_token or _given_token(settings) or _local_token(home, base))
+    own = running_server(home)
+    base, own_token, _ = split(url or settings.url or (own.url if own else DEFAULT_URL))
+    is_own = own is not None and base == own.url
+    token = token or own_token or _given_token(settings) or _local_token(home, base, is_own)
+    return Address(base, token, own.certificate if own and is_own else None)
 
 
 def split(url: str) -> Address:
@@ -76,14 +81,15 @@ def _given_token(settings: ClientSettings) -> str | None:
         raise FerretError.of_field("auth.missing", "FERRET_TOKEN_FILE", str(settings.token_file), reason) from error
 
 
-def running_server(home: Path) -> str | None:
-    """The URL of the server that runs in this home, as ``ferret serve`` wrote it."""
+def running_server(home: Path) -> Address | None:
+    """The server that runs in this home, as ``ferret serve`` wrote it, without its token."""
     try:
-        return str(json.loads((home / SERVER_FILE).read_text())["url"])
+        said = json.loads((home / SERVER_FILE).read_text())
+        return Address(str(said["url"]), None, Path(said["certificate"]) if "certificate" in said else None)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _local_token(home: Path, url: str) -> str | None:
+def _local_token(home: Path, url: str, is_own: bool) -> str | None:
     path = home / TOKEN_FILE
-    return path.read_text().strip() if is_loopback(url) and path.is_file() else None
+    return path.read_text().strip() if (is_own or is_loopback(url)) and path.is_file() else None

@@ -36,7 +36,11 @@ class Service:
         address, settings = resolve(url, token), ClientSettings()
         self.url = address.url
         self.transport = Transport(
-            address.url, address.token, insecure_http=insecure_http or settings.insecure_http, ca=ca or settings.ca
+            address.url,
+            address.token,
+            insecure_http=insecure_http or settings.insecure_http,
+            ca=ca or settings.ca,
+            certificate=address.certificate,
         )
 
     def info(self) -> Info:

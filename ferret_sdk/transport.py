@@ -18,6 +18,7 @@ import httpx
 
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk import certificates, proxies
+from ferret_sdk.pinned import pinned
 from ferret_sdk.problems import error_of
 from ferret_sdk.retry import ATTEMPTS, Retry, Transient, retry_after
 
@@ -91,13 +92,20 @@ class Transport:
     decompressed, and none is read beyond its bound. Plain http to another machine is refused (``request.invalid``)
     unless ``insecure_http`` is set: anybody on the way could read the token and change the answers.
 
-    Certificates are those of :func:`ferret_sdk.certificates.context` for ``ca``. The environment's proxies
+    Certificates are those of :func:`ferret_sdk.certificates.context` for ``ca``; for a server of this machine whose own
+    is known, the one in the file ``certificate`` alone. The environment's proxies
     (:mod:`ferret_sdk.proxies`) are used for other machines. ``certificate.invalid``, ``proxy.refused`` and a web page
     in place of an answer (``server.unexpected``) need somebody's help and are final.
     """
 
     def __init__(
-        self, url: str, token: str | None = None, *, insecure_http: bool = False, ca: Path | None = None
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        insecure_http: bool = False,
+        ca: Path | None = None,
+        certificate: Path | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         if not (insecure_http or is_loopback(self.url) or urlsplit(self.url).scheme == "https"):
@@ -105,9 +113,10 @@ class Transport:
             raise FerretError.of_field("request.invalid", "url", self.url, message)
         headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
         # A proxy for the outside world must not stand between a laptop and its own server.
-        outside = not is_loopback(self.url)
+        outside = certificate is None and not is_loopback(self.url)
         self._proxy = proxies.of(self.url) if outside else None
-        self._client = _client(headers, certificates.context(ca), trust_env=outside)
+        verify = pinned(certificate) if certificate else certificates.context(ca)
+        self._client = _client(headers, verify, trust_env=outside)
         self.traffic = Traffic()
         # The connections end with the last Service, Run or Participant that uses them.
         weakref.finalize(self, self._client.close)

@@ -77,7 +77,7 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
         redoc_url=None,
         lifespan=_lifespan(settings, context),
         middleware=[
-            Middleware(RequestScope),
+            Middleware(RequestScope, settings=settings),
             Middleware(RequestMeter, figures=figures),
             Middleware(KnownHosts, settings=settings),
             Middleware(Admission),

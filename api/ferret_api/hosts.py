@@ -30,6 +30,7 @@ class KnownHosts:
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self.app = app
         self.names = names(settings)
+        self.certificate = settings.certificate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -40,7 +41,11 @@ class KnownHosts:
         await self.app(scope, receive, send)
 
     def _answers_to(self, host: str) -> bool:
-        return ANY in self.names or (name := name_of(host)) in self.names or _is_own(name)
+        name = name_of(host)
+        return ANY in self.names or name in self.names or is_own(name) or self._is_certified(name)
+
+    def _is_certified(self, name: str) -> bool:
+        return self.certificate is not None and self.certificate.covers(name)
 
 
 def names(settings: ApiSettings) -> frozenset[str]:
@@ -68,10 +73,12 @@ def address(settings: ApiSettings, request: Request) -> str:
     port = server[1] if server and server[1] else settings.port
     if settings.host in EVERYWHERE:
         return str(request.base_url).rstrip("/")
-    return f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}"
+    scheme = "https" if settings.certificate else "http"
+    return f"{scheme}://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}"
 
 
-def _is_own(name: str) -> bool:
+def is_own(name: str) -> bool:
+    """Whether no page of another site can have ``name``: this machine's own, or an address."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

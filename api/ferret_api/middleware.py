@@ -11,6 +11,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ferret_api.errors import problem
+from ferret_api.hosts import is_own
+from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 from ferret_db import logs
 
@@ -28,8 +30,9 @@ _SECURITY_HEADERS = {
 class RequestScope:
     """Outermost: names the request, in its logs too, adds security headers, answers uncaught exceptions."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self.app = app
+        self.hsts_seconds = settings.hsts_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,7 +52,7 @@ class RequestScope:
                 started = True
                 headers = MutableHeaders(scope=message)
                 headers[REQUEST_ID] = request_id
-                for name, value in _SECURITY_HEADERS.items():
+                for name, value in (_SECURITY_HEADERS | self._transport_security(request)).items():
                     headers.setdefault(name, value)
             await send(message)
 
@@ -61,6 +64,13 @@ class RequestScope:
                 raise  # half an answer is out: only a broken connection tells the client
             error = FerretError("internal", f"the server's log has details under the request id {request_id}")
             await problem(request, error)(request.scope, receive, send_with_headers)
+
+    def _transport_security(self, request: Request) -> dict[str, str]:
+        """HSTS (RFC 6797). It is for a name with all its ports, so never for this machine's own."""
+        host = request.url.hostname or ""
+        if request.url.scheme != "https" or not self.hsts_seconds or is_own(host):
+            return {}
+        return {"Strict-Transport-Security": f"max-age={self.hsts_seconds}"}
 
 
 def _request_id(request: Request) -> str:

@@ -13,12 +13,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from ferret_api.app import create_app
+from ferret_api.connections.handshake import TlsListener
 from ferret_api.connections.limits import Limits
 from ferret_api.connections.listener import Listener
 from ferret_api.connections.protocol import DeadlineProtocol
 from ferret_api.connections.register import Connections
 from ferret_api.context import Context
 from ferret_api.settings import ApiSettings
+from ferret_api.tls import Tls
 from ferret_core.protocol.errors import FerretError
 from ferret_db import descriptors
 
@@ -35,6 +37,7 @@ class Server(uvicorn.Server):
         self.context = context
         settings = context.settings
         self.connections = Connections(Limits.of(settings, descriptors.limit()))
+        self.tls = Tls(settings.certificate) if settings.certificate else None
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -50,11 +53,15 @@ class Server(uvicorn.Server):
         super().__init__(config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup([Listener(listening, self.connections) for listening in sockets or []])
+        listen = TlsListener if self.tls else Listener
+        self.config.ssl = self.tls.context if self.tls else None
+        await super().startup([listen(listening, self.connections) for listening in sockets or []])
 
     async def on_tick(self, counter: int) -> bool:
         if counter % TICKS_PER_SECOND == 0:
             self.connections.sweep()
+            if self.tls:
+                self.tls.renew()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -68,7 +75,8 @@ def serve(settings: ApiSettings) -> None:
     with _listener(settings) as listener:
         context = Context.open(settings)
         host, port = listener.getsockname()[:2]
-        logger.info("Ferret's API listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
+        scheme = "https" if settings.certificate else "http"
+        logger.info("Ferret's API listens on %s://%s:%d", scheme, f"[{host}]" if ":" in host else host, port)
         Server(create_app(settings, context), context).run([listener])
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from ferret_core.certificate import Certificate
 from ferret_db.settings import FROM_FILE, ServiceSettings
 
 
@@ -19,6 +22,10 @@ def _origin(url: str | None) -> str | None:
     return url.rstrip("/")
 
 
+def _file(path: Path | None) -> Path | None:
+    return path and path.expanduser().absolute()
+
+
 class ApiSettings(ServiceSettings):
     """Read from the environment with the prefix ``FERRET_``."""
 
@@ -26,6 +33,18 @@ class ApiSettings(ServiceSettings):
     port: int = Field(default=8765, ge=0, le=65535, description="Port to listen on; 0 for any free one")
     listen_fd: int | None = Field(
         default=None, ge=3, description="Descriptor of a listening socket to take over, instead of host and port"
+    )
+    tls_cert: Annotated[Path | None, AfterValidator(_file)] = Field(
+        default=None,
+        description="Certificate with which the API speaks https, in PEM form, those of its authorities behind it",
+    )
+    tls_key: Annotated[Path | None, AfterValidator(_file)] = Field(
+        default=None, description="The certificate's private key, which nobody else may read"
+    )
+    hsts_seconds: int = Field(
+        default=366 * 24 * 3600,
+        ge=0,
+        description="Seconds for which browsers that came by https refuse plain http to the same name; 0: not told",
     )
     admin_token: Annotated[str | None, FROM_FILE] = Field(
         default=None,
@@ -107,3 +126,8 @@ class ApiSettings(ServiceSettings):
         default=1024, ge=1, description="Most event streams at a time with one token or session"
     )
     shutdown_seconds: int = Field(default=5, ge=1, description="Seconds given to running requests when the API stops")
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """What the API speaks https with; ``settings.invalid`` if it cannot."""
+        return Certificate.given(self.tls_cert, self.tls_key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -24,10 +25,12 @@ def serve(
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Number of training workers.")] = 1,
+    tls_cert: options.TlsCert = None,
+    tls_key: options.TlsKey = None,
 ) -> None:
     """Run the whole service on this machine: broker, API, training workers and the aggregation worker.
 
-    Prints one address with the token in it, and stops cleanly on Ctrl-C.
+    Prints one address with the token in it, and stops cleanly on Ctrl-C. With --tls-cert and --tls-key it speaks https.
     """
     from ferret_cli.output import say
     from ferret_cli.setup import require_server
@@ -35,9 +38,16 @@ def serve(
     require_server()
 
     from ferret_cli.stack.stack import Plan, running
+    from ferret_core.certificate import Certificate
 
     plan = Plan(
-        home.expanduser().resolve(), host, port, workers, tuple(root.expanduser().resolve() for root in roots or ())
+        home.expanduser().resolve(),
+        host,
+        port,
+        workers,
+        tuple(root.expanduser().resolve() for root in roots or ()),
+        Certificate.given(tls_cert, tls_key),
+        os.environ.get("FERRET_PUBLIC_URL") or None,
     )
     try:
         with running(plan, say) as stack:

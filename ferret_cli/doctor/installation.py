@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,12 +13,16 @@ import httpx
 from ferret_cli.doctor.check import Check
 from ferret_cli.output import size
 from ferret_cli.stack import broker, ports
+from ferret_core.certificate import valid_until
 from ferret_core.protocol.errors import FerretError
 from ferret_db import migrate
 from ferret_db.settings import ServiceSettings
-from ferret_sdk.address import TOKEN_FILE, running_server
+from ferret_sdk.address import TOKEN_FILE, Address, running_server
+from ferret_sdk.pinned import pinned
 
 NEEDED_BYTES = 2 * 10**9
+RENEWAL_DAYS = 14
+RENEW = "renew the certificate in its file: the server takes it by itself"
 
 
 def checks(settings: ServiceSettings, port: int) -> list[Check]:
@@ -75,9 +80,9 @@ def token(home: Path) -> Check:
 
 def server(home: Path, port: int) -> Check:
     """A server that runs from this folder, or else whether the port is free for one."""
-    url = running_server(home)
-    if url is not None and not ports.is_free(urlsplit(url).hostname or "127.0.0.1", urlsplit(url).port or port):
-        return Check("server", True, f"running at {url}")
+    own = running_server(home)
+    if own is not None and not ports.is_free(urlsplit(own.url).hostname or "127.0.0.1", urlsplit(own.url).port or port):
+        return _running(own)
     if ports.is_free("127.0.0.1", port):
         return Check("server", True, f"none runs from {home}; port {port} is free")
     other = f"ferret serve --port {ports.free_port()}"
@@ -85,6 +90,18 @@ def server(home: Path, port: int) -> Check:
         fix = f"export FERRET_HOME=the folder of that one, or start another: {other}"
         return Check("server", None, f"a Ferret runs on port {port}, from another folder than {home}", fix)
     return Check("server", False, f"port {port} is taken by another program", other)
+
+
+def _running(own: Address) -> Check:
+    if own.certificate is None:
+        return Check("server", True, f"running at {own.url}")
+    try:
+        httpx.get(f"{own.url}/healthz", timeout=3, trust_env=False, verify=pinned(own.certificate))
+        days = (valid_until(own.certificate) - datetime.now(UTC)).days
+    except (httpx.HTTPError, FerretError) as error:
+        return Check("server", False, f"{own.url} does not answer with {own.certificate}: {error}", RENEW)
+    detail = f"running at {own.url}; its certificate is valid for {days} more days"
+    return Check("server", True if days >= RENEWAL_DAYS else None, detail, RENEW if days < RENEWAL_DAYS else None)
 
 
 def is_ferret(url: str) -> bool:

@@ -36,10 +36,12 @@ def _taken(home: Path) -> TextIO:
 
 
 @contextmanager
-def announced(home: Path, url: str) -> Generator[None]:
-    """``server.json`` tells the SDK and the CLI on this machine where the server is, for as long as it runs."""
+def announced(home: Path, url: str, certificate: Path | None) -> Generator[None]:
+    """``server.json`` tells the SDK and the CLI on this machine where the server is, for as long as it runs, and with
+    which certificate."""
     path = home / SERVER_FILE
-    write_durably(path, json.dumps({"url": url, "pid": os.getpid()}).encode() + b"\n")
+    said = {"url": url, "pid": os.getpid()} | ({"certificate": str(certificate)} if certificate else {})
+    write_durably(path, json.dumps(said).encode() + b"\n")
     try:
         yield
     finally:

@@ -8,14 +8,16 @@ from pathlib import Path
 from socket import socket
 
 from ferret_cli.stack.child import Child
-from ferret_cli.stack.probe import HEALTHZ, Answer, Touched
+from ferret_cli.stack.probe import HEALTHZ, Answer, Touched, client_hello
+from ferret_core.certificate import CERT
 
 HEARTBEATS = "heartbeats"
 
 
 def api(home: Path, host: str, port: int, environment: Mapping[str, str], listener: socket | None = None) -> Child:
     """The API, which must answer at ``host:port``; it takes ``listener``, or listens by itself."""
-    probe, log = Answer(host, port, HEALTHZ), _log(home, "api")
+    question = client_hello() if CERT in environment else HEALTHZ
+    probe, log = Answer(host, port, question), _log(home, "api")
     child = Child("api", _python("ferret_api"), log, environment, layer=1, probe=probe)
     if listener is not None:
         child.descriptors = (listener.fileno(),)

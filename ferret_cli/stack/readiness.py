@@ -5,28 +5,38 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from ferret_core.protocol.errors import FerretError
+from ferret_sdk.pinned import pinned
 
 START_SECONDS = 60.0
 STEP_SECONDS = 0.1
 
 
-def wait_until_ready(host: str, port: int, meanwhile: Callable[[], None]) -> None:
-    """Returns when ``/readyz`` answers 200; calls ``meanwhile`` between tries, which may raise."""
+def wait_until_ready(host: str, port: int, meanwhile: Callable[[], None], certificate: Path | None = None) -> None:
+    """Returns when ``/readyz`` answers 200, over TLS with this ``certificate`` if it is given.
+
+    Calls ``meanwhile`` between tries, which may raise.
+    """
     deadline = time.monotonic() + START_SECONDS
     answer = "no answer"
     while time.monotonic() < deadline:
         meanwhile()
-        status, answer = _readyz(host, port)
+        status, answer = _readyz(_connection(host, port, certificate))
         if status == 200:
             return
         time.sleep(STEP_SECONDS)
     raise FerretError("server.not_ready", f"the API was not ready after {START_SECONDS:.0f} s: {answer}")
 
 
-def _readyz(host: str, port: int) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(host, port, timeout=5)
+def _connection(host: str, port: int, certificate: Path | None) -> http.client.HTTPConnection:
+    if certificate is None:
+        return http.client.HTTPConnection(host, port, timeout=5)
+    return http.client.HTTPSConnection(host, port, timeout=5, context=pinned(certificate))
+
+
+def _readyz(connection: http.client.HTTPConnection) -> tuple[int, str]:
     try:
         connection.request("GET", "/readyz")
         response = connection.getresponse()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from socket import socket
 from types import FrameType
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from ferret_cli.stack import broker, parts, ports
 from ferret_cli.stack.child import Child
@@ -19,16 +19,21 @@ from ferret_cli.stack.home import admin_token, announced, locked
 from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
 from ferret_core import demo
+from ferret_core.certificate import CERT, KEY, Certificate
 from ferret_core.private import keep_private
+from ferret_core.protocol.errors import FerretError
 
 WATCH_SECONDS = 0.2
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
+"""What listens on every interface, and an address at which this machine reaches it."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """Where a stack keeps its state, where it listens, how many training workers it has, and what it reads.
 
-    ``roots``: folders of data and models, beside those that are read in any case.
+    ``roots``: folders of data and models, beside those that are read in any case. ``certificate``: the API speaks
+    TLS with it. ``public_url``: the address that clients use, where it is another.
     """
 
     home: Path
@@ -36,16 +41,41 @@ class Plan:
     port: int = 8765
     workers: int = 1
     roots: tuple[Path, ...] = ()
+    certificate: Certificate | None = None
+    public_url: str | None = None
 
     @property
     def reachable_host(self) -> str:
         """An address under which this machine reaches the API: listening everywhere is no address."""
-        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  # nosec B104
+        return EVERYWHERE.get(self.host, self.host)
 
     @property
     def url(self) -> str:
-        host = f"[{self.reachable_host}]" if ":" in self.reachable_host else self.reachable_host
-        return f"http://{host}:{self.port}"
+        """Where this machine reaches the API."""
+        return self._url(self.reachable_host)
+
+    @property
+    def shown_url(self) -> str:
+        """Where people reach it: as :attr:`url`, or where browsers take the certificate."""
+        if self.certificate is None:
+            return self.url
+        if self.host not in EVERYWHERE and self.certificate.covers(self.host):
+            return self._url(self.host)
+        return self.public_url or self._url(self.certificate.host or socket.gethostname())
+
+    def require_certificate(self) -> None:
+        """Raises ``settings.invalid`` if the certificate is for none of the names under which clients come."""
+        if self.certificate is None:
+            return
+        public = urlsplit(self.public_url or "")
+        if public.scheme == "http":
+            reason = "must begin with https://, since the service has a certificate"
+            raise FerretError.of_field("settings.invalid", "FERRET_PUBLIC_URL", self.public_url, reason)
+        hosts = [*([public.hostname] if public.hostname else []), *([] if self.host in EVERYWHERE else [self.host])]
+        self.certificate.require(hosts or [self.certificate.host or socket.gethostname()])
+
+    def _url(self, host: str) -> str:
+        return f"{'https' if self.certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +89,7 @@ class Stack:
     @property
     def address(self) -> str:
         """The one address a person needs; the token stands in the fragment, which browsers never send."""
-        return f"{self.plan.url}/#token={quote(self.token, safe='')}"
+        return f"{self.plan.shown_url}/#token={quote(self.token, safe='')}"
 
     def keep_running(self) -> None:
         """Replaces what crashes or hangs until a signal raises KeyboardInterrupt."""
@@ -72,11 +102,12 @@ class Stack:
 def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
     """Starts everything and waits until it is ready; at the end of the block everything is stopped again.
 
-    Raises ``home.in_use`` or ``port.in_use`` before anything is started or changed.
+    Raises ``home.in_use``, ``port.in_use`` or ``settings.invalid`` before anything is started or changed.
     """
     from ferret_db import intact, migrate
     from ferret_db.settings import ServiceSettings
 
+    plan.require_certificate()
     _listen_for_signals()
     with locked(plan.home), ports.listening(plan.host, plan.port) as listener:
         settings = ServiceSettings.read(home=plan.home)
@@ -87,15 +118,16 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
         try:
             for child in _children(plan, listener):
                 supervisor.start(child)
-            wait_until_ready(plan.reachable_host, plan.port, supervisor.require_running)
-            with announced(plan.home, plan.url):
+            certificate = plan.certificate and plan.certificate.cert_file
+            wait_until_ready(plan.reachable_host, plan.port, supervisor.require_running, certificate)
+            with announced(plan.home, plan.url, certificate):
                 yield Stack(plan, admin_token(plan.home), supervisor)
         finally:
             say("stopping")
             supervisor.stop()
 
 
-def _children(plan: Plan, listener: socket) -> list[Child]:
+def _children(plan: Plan, listener: socket.socket) -> list[Child]:
     """Broker (unless one is configured), API, training workers, aggregation worker: the order of starting."""
     environment = {
         "FERRET_HOME": str(plan.home),
@@ -105,6 +137,8 @@ def _children(plan: Plan, listener: socket) -> list[Child]:
         "FERRET_ROOTS": os.pathsep.join(str(root) for root in _roots(plan)),
         "PYTHONUNBUFFERED": "1",
     }
+    if plan.certificate:
+        environment |= {CERT: str(plan.certificate.cert_file), KEY: str(plan.certificate.key_file)}
     children: list[Child] = []
     if not broker.is_configured():
         own = broker.prepare(plan.home)

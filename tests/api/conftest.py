@@ -36,6 +36,7 @@ from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import contributions, participants
 from ferret_db.tables import Assignment
+from ferret_sdk.pinned import pinned
 
 ADMIN = "an-admin-token-for-the-tests"
 BASE_DIGEST = "ba" * 32
@@ -149,10 +150,11 @@ class Live:
         self.server = Server(self.app, context)
         listener = listen("127.0.0.1", 0)
         self.port = int(listener.getsockname()[1])
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if settings.certificate else 'http'}://127.0.0.1:{self.port}"
         self.thread = threading.Thread(target=self.server.run, args=([listener],))
         self.thread.start()
-        self.admin = httpx.Client(base_url=self.url, headers=bearer(ADMIN), timeout=20)
+        verify = pinned(settings.certificate.cert_file) if settings.certificate else True
+        self.admin = httpx.Client(base_url=self.url, headers=bearer(ADMIN), timeout=20, verify=verify)
         self.admin.get("/healthz").raise_for_status()
         self.site = Site(self.app, self.admin)
 

@@ -51,14 +51,22 @@ class Listener(socket.socket):
                     raise
                 raise BlockingIOError(errno.EAGAIN, "a connection is being closed for this one") from error
             if self._connections.admit(address[0]):
-                return accepted, address
-            self._refuse(accepted)
+                return self.admitted(accepted, address), address
+            self.refuse(accepted)
 
-    def _refuse(self, accepted: socket.socket) -> None:
+    def admitted(self, accepted: socket.socket, address: tuple[Any, ...]) -> socket.socket:
+        """What the event loop gets."""
+        return accepted
+
+    def refuse(self, accepted: socket.socket) -> None:
+        """Closes it, and says why."""
         detail = "every connection that this server may hold is in use; try again"
         with accepted, suppress(OSError):
             accepted.setblocking(False)
             accepted.send(refusal(FerretError("server.busy", detail)))
+        self._say()
+
+    def _say(self) -> None:
         if time.monotonic() - self._said >= SAY_SECONDS:
             self._said = time.monotonic()
             logger.warning(

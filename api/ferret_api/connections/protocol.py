@@ -39,9 +39,10 @@ class DeadlineProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.address = network(transport.get_extra_info("peername")[0])
+        peer = transport.get_extra_info("peername")
+        self.address = network(peer[0])
         self._headers_since = time.monotonic()
-        self._connections.made(self)
+        self._connections.made(self, peer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

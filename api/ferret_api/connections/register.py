@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Protocol
+from typing import Any, Protocol
 
 from ferret_api.connections.limits import Limits
 from ferret_api.network import network
@@ -44,6 +44,7 @@ class Connections:
         self._accepted = Counter[str]()
         self._open: dict[Connection, None] = {}  # whoever did nothing for the longest time comes first
         self._closing: set[Connection] = set()
+        self._handshakes: dict[tuple[Any, ...], Connection] = {}
 
     @property
     def open(self) -> int:
@@ -70,8 +71,22 @@ class Connections:
             self.closed["refused"] += 1
         return admitted
 
-    def made(self, connection: Connection) -> None:
-        """An admitted connection has its protocol."""
+    def begun(self, peer: tuple[Any, ...], handshake: Connection) -> None:
+        """An admitted connection of ``peer``, address and port, has a handshake to make before its protocol."""
+        self._handshakes[peer] = handshake
+        self._open[handshake] = None
+
+    def broken_off(self, peer: tuple[Any, ...], handshake: Connection) -> None:
+        """Its descriptor is free; it is lost unless a protocol has come in its place."""
+        if self._handshakes.get(peer) is handshake:
+            del self._handshakes[peer]
+            self.lost(handshake)
+
+    def made(self, connection: Connection, peer: tuple[Any, ...]) -> None:
+        """An admitted connection of ``peer`` has its protocol."""
+        if handshake := self._handshakes.pop(peer, None):
+            del self._open[handshake]
+            self._closing.discard(handshake)
         self._open[connection] = None
 
     def lost(self, connection: Connection) -> None:
