@@ -118,6 +118,8 @@ def words(progress: Progress) -> str:
     """Progress in one line."""
     number, done, total = progress.round, progress.done, progress.total
     match progress.stage:
+        case Stage.TURN:
+            return "another participant on this machine is fetching the base model; waiting for it"
         case Stage.DOWNLOAD:
             return f"downloading the base model: {f'{size(done)} of ' if done else ''}{size(total)}"
         case Stage.CATCH_UP:

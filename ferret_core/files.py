@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -28,6 +30,11 @@ MAX_DOCUMENT_BYTES = 128 * 2**20
 MAX_RATIO = 200
 """Times its own size that a packed file may unpack to; text rarely goes beyond 20."""
 _ANY_RATIO_BYTES = 16 * 2**20
+
+_READING = reduce(
+    or_, (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")), os.O_RDONLY
+)
+"""As far as the system has them; without the last, Windows would change the ends of lines."""
 
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "a folder"),
@@ -77,7 +84,7 @@ def open_regular(path: str | Path, max_bytes: int = MAX_FILE_BYTES) -> BinaryIO:
     may have come to lie there.
     """
     _require_regular(Path(path).stat(), max_bytes)
-    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    number = os.open(path, _READING)
     try:
         _require_regular(os.fstat(number), max_bytes)
         return os.fdopen(number, "rb")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,9 +18,13 @@ def keep_private(home: Path) -> None:
     """From now on this process and those it starts make files of mode 0600 and folders of mode 0700; what Ferret has
     in ``home`` becomes so too.
 
+    On Windows a user's own folders are closed to others by what they inherit, and files have no such modes.
+
     Below a folder of mode 0700 nobody else reaches anything, so the files of the storage keep their modes. The home
     itself, links and what belongs to another user are left alone.
     """
+    if sys.platform == "win32":
+        return
     os.umask(UMASK)
     for path, mode in _own(home):
         with suppress(FileNotFoundError):

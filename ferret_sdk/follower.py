@@ -11,6 +11,7 @@ from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_sdk.base_model import require_own_files, require_plain
+from ferret_sdk.lock import in_turn
 from ferret_sdk.progress import Progress, Stage, Watcher, log_outages
 from ferret_sdk.retry import PATIENT
 from ferret_sdk.run import Run
@@ -90,10 +91,19 @@ class Follower:
         if self._replica is None:
             self._require(run.experiment.specification(), run.experiment.base_digest)
         # Kept again only if all goes well: whatever raises may leave the weights half moved.
-        replica, self._replica = self._replica or load_base(run, self._folder, self._downloading), None
+        replica, self._replica = self._replica or self._load(run), None
         self._catch_up(replica, run, last)
         yield replica
         self._replica = replica
+
+    def _load(self, run: Run) -> Replica:
+        """The base model, whose files are one participant's at a time: several of a site share them."""
+
+        def wait() -> None:
+            self.watcher(Progress(Stage.TURN))
+
+        with in_turn(self._folder.with_suffix(".lock"), wait):
+            return load_base(run, self._folder, self._downloading)
 
     def _catch_up(self, replica: Replica, run: Run, last: int) -> None:
         from ferret_core.follow import follow

@@ -14,6 +14,7 @@ from ferret_sdk.download import require_empty
 from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.examples import Examples, read_examples
 from ferret_sdk.follower import Follower
+from ferret_sdk.lock import sole
 from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
 from ferret_sdk.places import Places
@@ -30,6 +31,7 @@ from ferret_sdk.usage import Usage
 
 if TYPE_CHECKING:
     from ferret_core.checkpoint import Manifest
+    from ferret_core.datasets._base import Example
 
 
 class Participant:
@@ -59,6 +61,7 @@ class Participant:
             member.url, member.token, insecure_http=insecure_http or settings.insecure_http, ca=ca or settings.ca
         )
         places = Places(home, member.experiment, member.participant)
+        self._lock = places.lock
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
         self._enforcement = Enforcement(of_home(home) if terms is None else terms, Usage(places.usage), member.name)
@@ -116,16 +119,29 @@ class Participant:
         ``examples`` have an instruction, an input and an output: the path of a JSON Lines file, or rows (a list of
         dicts, a generator, a Hugging Face dataset). They are read here, once, and never sent. ``fields`` says what
         they call these, such as ``{"instruction": "question"}``. A contribution that was made before a crash, here or
-        at the server, is sent and not made again. ``on_progress`` is told of
-        every step in between, from this thread. A server that is away is waited for; after ``give_up_after`` seconds
-        without an answer, if given, that raises ``server.unreachable``. Raises ``dataset.invalid`` before anything is
-        asked of the server, ``terms.refused`` and ``terms.spent`` once the site's terms leave nothing to do.
+        at the server, is sent and not made again. ``on_progress`` is told of every step in between, from this thread.
+        A server that is away is waited for; after ``give_up_after`` seconds without an answer, if given, that raises
+        ``server.unreachable``.
+
+        Raises ``dataset.invalid`` before anything is asked of the server, ``participant.in_use`` while another process
+        on this machine runs this participant, and ``terms.refused`` and ``terms.spent`` once the site's terms leave
+        nothing to do.
         """
+        mine = read_examples(examples, fields)
+        with sole(self._lock, self.member.name):
+            return self._run(mine, on_round, on_progress, give_up_after)
+
+    def _run(
+        self,
+        examples: list[Example],
+        on_round: Callable[[RoundReport], None] | None,
+        on_progress: Watcher,
+        give_up_after: float | None,
+    ) -> ExperimentState:
         self._follower.watcher = self._sending.watcher = on_progress
         polling = Polling(self._transport, self.member, on_progress, give_up_after)
         enforcement = self._enforcement
-        mine = read_examples(examples, fields)
-        training = Training(self._follower, self._memory, self._spool, enforcement, mine, on_progress)
+        training = Training(self._follower, self._memory, self._spool, enforcement, examples, on_progress)
         rounds = Rounds(self._transport, self._spool, self._sending, training, enforcement)
         enforcement.wait(on_progress)
         while not (poll := polling.ask()).experiment_state.finished:

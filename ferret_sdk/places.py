@@ -38,6 +38,8 @@ class Places:
         self.upload = inside(home, folder / f"{participant}-upload")
         self.usage = inside(home, folder / f"{participant}-usage.json")
         self.base = inside(home, folder / "base")
+        self.lock = inside(home, folder / f"{participant}.lock")
+        """Held by the process that takes part; a second one on the same memory and spool would lose contributions."""
 
 
 def all_of(home: Path) -> Path:

@@ -14,8 +14,13 @@ log = logging.getLogger(__name__)
 
 
 class Stage(StrEnum):
-    """A participant's work in the order of a round, and the ways of waiting."""
+    """A participant's work in the order of a round, and the ways of waiting.
 
+    ``TURN``: for another participant on this machine that is fetching the base model; ``WAIT``: for the others of a
+    round; ``OUTAGE``: for the server; ``REST``: until the site's own terms let it go on.
+    """
+
+    TURN = "turn"
     DOWNLOAD = "download"
     CATCH_UP = "catch_up"
     TRAIN = "train"

@@ -61,6 +61,7 @@ PROBLEMS: dict[str, Problem] = {
     "host.unknown": Problem("The server does not answer to this name", 421, Exit.FAILURE),
     "auth.forbidden": Problem("This token may not do that", 403, Exit.AUTH),
     "enrolment.invalid": Problem("The enrolment code is unknown, used or expired", 403, Exit.AUTH),
+    "participant.in_use": Problem("This participant is already at work on this machine", 409, Exit.CONFLICT),
     "experiment.not_found": Problem("No such experiment", 404, Exit.NOT_FOUND),
     "stream.refused": Problem("Too many event streams are open", 429, Exit.UNREACHABLE),
     "round.not_found": Problem("No such round", 404, Exit.NOT_FOUND),

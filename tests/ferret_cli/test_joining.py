@@ -13,6 +13,7 @@ from ferret_sdk.progress import Progress, Stage
 @pytest.mark.parametrize(
     ("progress", "text"),
     [
+        (Progress(Stage.TURN), "another participant on this machine is fetching the base model; waiting for it"),
         (Progress(Stage.DOWNLOAD, 0, 3_200_000, 13_000_000), "downloading the base model: 3.2 MB of 13.0 MB"),
         (Progress(Stage.DOWNLOAD, 0, 0, 13_000_000), "downloading the base model: 13.0 MB"),
         (Progress(Stage.WAIT, 4, awaited=Awaited.END), "waiting for the end: the last model is being measured"),

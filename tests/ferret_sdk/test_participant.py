@@ -72,6 +72,43 @@ def test_rows_of_its_own_names_train_the_same_model_as_the_file(api, worker, sub
     assert digests[0] == digests[1]
 
 
+def test_a_place_is_taken_by_one_process_at_a_time(api, worker, submit, examples, home):
+    _, code = submit(simulated=0, rounds=1)
+    site = Participant.enrol(api.url, code, "site-a", home)
+    refused: list[FerretError] = []
+
+    def again(progress: Progress) -> None:
+        if progress.stage == Stage.TRAIN and not refused:
+            with pytest.raises(FerretError, match="site-a already takes part") as raised:
+                Participant.enrol(api.url, code, "site-a", home).run(examples)
+            refused.append(raised.value)
+
+    assert site.run(examples, on_progress=again) == "completed"
+    assert [error.code for error in refused] == ["participant.in_use"]
+
+
+def test_two_participants_of_one_home_share_its_base_model(api, worker, service, toy_spec, examples, home, monkeypatch):
+    """The second waits for the first's download, and then finds the files there."""
+    run = service.submit(toy_spec(participants={"edge": 2}, rounds=1))
+    sites = [Participant.enrol(api.url, service.enrolment(run.id).code, name, home) for name in ("site-a", "site-b")]
+    told: list[Progress] = []
+    fetch = Run.fetch
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        time.sleep(1)
+        return fetch(*arguments, **options)
+
+    monkeypatch.setattr(Run, "fetch", slowly)
+    threads = [threading.Thread(target=site.run, args=[examples, None, told.append]) for site in sites]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert run.refresh().experiment.state == "completed"
+    assert [item.stage for item in told].count(Stage.TURN) == 1
+    assert sum(site.totals.bytes_down for site in sites) < 2 * sum(file.size for file in run.checkpoint(0))
+
+
 def test_whoever_watches_is_told_of_every_stage(api, worker, service, submit, examples, home):
     run, code = submit(rounds=2)
     told: list[Progress] = []

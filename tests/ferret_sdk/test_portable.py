@@ -1,10 +1,12 @@
-"""Participants and researchers also use Windows, which lacks POSIX's own modules."""
+"""Participants and researchers also use Windows, which lacks POSIX's own modules, and constants that POSIX has."""
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ import ferret_sdk
 
 POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
 SDK = [module.name for module in pkgutil.walk_packages(ferret_sdk.__path__, "ferret_sdk.")]
+POSIX_ONLY_IN_OS = ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_DIRECTORY", "O_NOFOLLOW", "getuid", "geteuid")
+"""Of what a participant might use; some of it Windows has from Python 3.13 on."""
 PARTICIPANT = ["ferret_core.participant", "ferret_core.replica", "ferret_core.simulate", "ferret_cli.joining"]
 
 
@@ -26,3 +30,46 @@ for name in {["ferret_sdk", *SDK, *PARTICIPANT, "ferret_cli.main"]}:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert {"ferret_sdk.service", "ferret_sdk.participant"} <= set(SDK)
+
+
+@pytest.mark.heavy
+def test_what_a_participant_keeps_is_read_and_written_without_posix(tmp_path: Path) -> None:
+    """Its data, its place, its upload and its locks, as far as a system without them can be played on this one."""
+    (tmp_path / "data.jsonl").write_bytes(b'{"instruction": "a", "output": "b"}\r\n')
+    program = f"""
+import json, os, sys, warnings
+sys.modules.update(dict.fromkeys({POSIX_ONLY}))
+warnings.simplefilter("ignore")
+import filelock, tempfile, pydantic, numpy
+for name in {POSIX_ONLY_IN_OS}:
+    delattr(os, name)
+from pathlib import Path
+from ferret_cli.joining import begin
+from ferret_sdk import membership
+from ferret_sdk.examples import read_examples
+from ferret_sdk.lock import in_turn, sole
+from ferret_sdk.membership import Membership
+from ferret_sdk.spool import Spool, Upload
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+platform, sys.platform = sys.platform, "win32"
+home = Path({str(tmp_path)!r})
+begin()
+(example,) = read_examples(home / "data.jsonl")
+names = dict(experiment="exp_0123456789abcdef", participant="par_0123456789abcdef", name="clinic", token="t")
+place = membership.save(home, Membership(url="http://127.0.0.1:1", code="0" * 64, **names))
+spool = Spool(home / "spool")
+spool.keep(Upload("asg_1", 1, 1, "key", 1.0, None, digest_bytes(b"blob"), b"blob"))
+sys.platform = platform  # filelock has read it already
+refused = ""
+with sole(home / "place.lock", "clinic"), in_turn(home / "base.lock", lambda: None):
+    try:
+        with sole(home / "place.lock", "clinic"):
+            pass
+    except FerretError as error:
+        refused = error.code
+print(json.dumps([example.output, place.exists(), spool.waiting().blob.decode(), refused]))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == ["b", True, "blob", "participant.in_use"]

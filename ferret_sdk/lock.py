@@ -1,0 +1,61 @@
+"""Locks between the processes of one machine, on every system: the kernel drops them when a process ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ferret_core.protocol.errors import FerretError
+
+OWN_ALONE = 0o600
+BETWEEN_TRIES = 0.2
+"""Seconds."""
+
+
+@contextmanager
+def sole(path: Path, name: str) -> Generator[None]:
+    """Holds the lock at ``path`` for the participant ``name``; ``participant.in_use`` names the process that does."""
+    lock, holder = _lock(path), path.with_suffix(".pid")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise _in_use(name, holder) from error
+    try:
+        # A file beside it, since Windows lets nobody read one that is locked.
+        holder.write_text(f"{os.getpid()}\n")
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+@contextmanager
+def in_turn(path: Path, on_wait: Callable[[], None]) -> Generator[None]:
+    """Holds the lock at ``path``; calls ``on_wait`` once if another process holds it, and waits for that to end."""
+    lock = _lock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        on_wait()
+        lock.acquire(poll_interval=BETWEEN_TRIES)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _lock(path: Path) -> FileLock:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return FileLock(path, mode=OWN_ALONE)
+
+
+def _in_use(name: str, holder: Path) -> FerretError:
+    pid = ""
+    with suppress(OSError, ValueError):
+        pid = f" (process {int(holder.read_text())})"
+    detail = f"{name} already takes part from this machine{pid}: let it go on, or stop it before you start it here"
+    return FerretError("participant.in_use", detail)
