@@ -62,7 +62,7 @@ def take_part(participant: Participant, asked: JoinOptions) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
     say(f"{participant.member.name} takes part in {participant.member.experiment} with {asked.data}")
     try:
-        with _line(asked.json) as (watcher, tell):
+        with watching(asked.json) as (watcher, tell):
             state = _run(participant, asked, watcher, tell)
             if asked.keep_model is not None and state == ExperimentState.COMPLETED:
                 participant.keep_model(asked.keep_model)
@@ -84,7 +84,7 @@ def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: S
 
 
 @contextmanager
-def _line(json: bool) -> Generator[tuple[Watcher, Say]]:
+def watching(json: bool) -> Generator[tuple[Watcher, Say]]:
     """Somebody to watch the participant, and a way to say what stays: on a terminal progress is one line that changes,
     elsewhere a line for each new stage. A changing line would catch what goes to stdout, so JSON has none."""
     console = stderr()

@@ -69,8 +69,12 @@ class Follower:
 
     @contextmanager
     def at_the_end(self) -> Generator[Replica]:
-        """The replica at the experiment's last model; ``ledger.broken`` if the ledger leads to another."""
+        """The replica at the experiment's last model; ``ledger.broken`` if the ledger leads to another, and
+        ``experiment.conflict`` while there is none."""
         run = self._run()
+        if run.experiment.digest is None:
+            detail = f"{run.id} is {run.state.value} and has no model yet; run the command again in a minute"
+            raise FerretError("experiment.conflict", detail)
         with self._after(run, run.experiment.round) as replica:
             if replica.digest != run.experiment.digest:
                 ends = f"the ledger ends after round {replica.round} with {replica.digest}"

@@ -19,6 +19,7 @@ from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
 from ferret_sdk.places import Places
 from ferret_sdk.polling import Polling
+from ferret_sdk.preview import Preview, Previewing
 from ferret_sdk.progress import RoundReport, Totals, Watcher, log_outages
 from ferret_sdk.rounds import Rounds
 from ferret_sdk.schemas import Enrolled
@@ -163,6 +164,18 @@ class Participant:
     def _follow(self, record: LedgerRecord) -> None:
         self._memory.follow(record)
         self._enforcement.follow(record)
+
+    def preview(
+        self, examples: Examples, on_progress: Watcher = log_outages, *, fields: Mapping[str, str] | None = None
+    ) -> Preview:
+        """What a contribution to the next round would send, trained here on the present model; nothing of it is sent.
+
+        No assignment is asked for. Raises as :meth:`run`, and ``experiment.conflict`` while there is no model.
+        """
+        self._follower.watcher = on_progress
+        mine = read_examples(examples, fields)
+        previewing = Previewing(self._transport, self.member, self._follower, self._memory, self._enforcement)
+        return previewing.make(mine, on_progress)
 
     def keep_model(self, folder: Path) -> Manifest:
         """Writes the tuned model as a checkpoint into the new or empty ``folder``, which appears when it is complete.

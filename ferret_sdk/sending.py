@@ -25,13 +25,7 @@ class Sending:
 
     def send(self, upload: Upload) -> RoundReport:
         """Uploads the contribution; it stays in the spool while the server may still take it."""
-        headers = {
-            "Content-Type": "application/octet-stream",
-            "Idempotency-Key": upload.key,
-            "Ferret-Fence": str(upload.fence),
-            "Ferret-Seconds": f"{upload.seconds:.3f}",
-        }
-        path = f"/participant/assignments/{upload.assignment}/contribution"
+        path, headers = address_of(upload), headers_of(upload)
         self.watcher(Progress(Stage.UPLOAD, upload.round, 0, len(upload.blob)))
         try:
             answer = self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
@@ -47,6 +41,21 @@ class Sending:
         self.rounds += 1
         self.seconds += upload.seconds
         return RoundReport(upload.round, len(upload.blob), upload.seconds, upload.loss)
+
+
+def address_of(upload: Upload) -> str:
+    """Where the contribution is sent with PUT."""
+    return f"/participant/assignments/{upload.assignment}/contribution"
+
+
+def headers_of(upload: Upload) -> dict[str, str]:
+    """What goes with the contribution in its request."""
+    return {
+        "Content-Type": "application/octet-stream",
+        "Idempotency-Key": upload.key,
+        "Ferret-Fence": str(upload.fence),
+        "Ferret-Seconds": f"{upload.seconds:.3f}",
+    }
 
 
 def _require_receipt(receipt: Receipt, upload: Upload) -> None:

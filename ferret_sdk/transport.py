@@ -165,6 +165,11 @@ class Transport:
         with self._exchange("GET", path, None, None, dict(headers or {})) as answer:
             yield Stream(answer.status_code, self.traffic.counted(answer.iter_raw()))
 
+    def headers_of(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> dict[str, str]:
+        """All headers of this request as it would be sent; sends nothing."""
+        request = self._client.build_request(method, f"{self.url}{PREFIX}{path}", content=content, headers=headers)
+        return dict(request.headers)
+
     @contextmanager
     def _exchange(
         self, method: str, path: str, query: Mapping[str, Any] | None, content: bytes | None, headers: dict[str, str]

@@ -55,6 +55,14 @@ def join(
             help="This site's own terms, which hold whatever the server asks for; default: FERRET_HOME/site.toml.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Train once on the present model and print what would be sent, part by part. Your code is used and "
+            "your place is kept; no assignment is taken and no contribution is sent.",
+        ),
+    ] = False,
     insecure_http: options.InsecureHttp = False,
     ca: options.Ca = None,
     json: options.Json = False,
@@ -69,6 +77,7 @@ def join(
     from ferret_cli.failure import advising
     from ferret_cli.fields import names_of
     from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
+    from ferret_cli.previewing import show_preview
     from ferret_sdk.download import require_empty
     from ferret_sdk.examples import read_examples
     from ferret_sdk.participant import Participant
@@ -83,5 +92,8 @@ def join(
             require_empty(keep_model, "--keep-model")
         own_name, own_terms = name or socket.gethostname(), None if terms is None else read(terms)
         participant = Participant.enrol(url, code, own_name, insecure_http=insecure_http, ca=ca, terms=own_terms)
+        if dry_run:
+            show_preview(participant, data, fields, json=json)
+            return
         seconds = None if give_up_after is None else give_up_after * 3600
         take_part(participant, JoinOptions(data, fields, keep_model, seconds, json))

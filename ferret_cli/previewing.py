@@ -1,0 +1,23 @@
+"""What ``ferret join --dry-run`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ferret_cli.joining import watching
+from ferret_cli.output import emit, say, size, table
+from ferret_sdk.participant import Participant
+
+
+def show_preview(participant: Participant, data: Path, fields: Mapping[str, str], *, json: bool) -> None:
+    """Trains once and prints every part of the request that would send the contribution; nothing is sent."""
+    with watching(json) as (watcher, _):
+        preview = participant.preview(data, watcher, fields=fields)
+    if json:
+        emit({**preview._asdict(), "parts": [part._asdict() for part in preview.parts]})
+    else:
+        table(("place", "name", "type", "bytes", "value"), preview.parts)
+    body = f"{size(preview.size)}, BLAKE3 {preview.digest}"
+    say(f"this is the whole request: {preview.method} {preview.path}, a body of {body}")
+    say("nothing of it was sent. Your place is kept: the same command without --dry-run takes part")

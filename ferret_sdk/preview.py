@@ -1,0 +1,131 @@
+"""What a contribution would send, part by part: made as for a round, and shown instead of sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ferret_core import federation
+from ferret_core.protocol.digest import canonical_json
+from ferret_core.protocol.errors import cut
+from ferret_sdk.enforcement import Enforcement
+from ferret_sdk.follower import Follower
+from ferret_sdk.membership import Membership
+from ferret_sdk.memory import Memory
+from ferret_sdk.progress import Progress, Stage, Watcher
+from ferret_sdk.schemas import Lease
+from ferret_sdk.sending import address_of, headers_of
+from ferret_sdk.spool import Upload
+from ferret_sdk.transport import PREFIX, Transport
+
+if TYPE_CHECKING:
+    from ferret_core.algorithms._base import Client
+    from ferret_core.datasets._base import Example
+    from ferret_core.replica import Replica
+    from ferret_core.sealed import Sealed
+
+LONGEST_VALUE = 60
+"""Characters of a value that are shown."""
+ASSIGNMENT = "asg_0000000000000000"
+"""Stands for the id that the server gives."""
+SECRET = "your token"  # noqa: S105 # nosec B105
+
+
+class Part(NamedTuple):
+    """One thing that is sent.
+
+    ``place`` is ``header`` for one of HTTP, ``layout``, ``metadata`` or ``array`` for the body. ``type`` is JSON's, or
+    that of an array's entries, ``size`` is in bytes, ``value`` the beginning of the text, or an array's shape.
+    """
+
+    place: str
+    name: str
+    type: str
+    size: int
+    value: str
+
+
+class Preview(NamedTuple):
+    """A request that was not sent. ``size`` and ``digest`` (BLAKE3) are those of its body, and the sizes of the parts
+    of the body sum up to it; ``parts`` begin with the headers."""
+
+    method: str
+    path: str
+    round: int
+    size: int
+    digest: str
+    parts: tuple[Part, ...]
+
+
+class Previewing:
+    """Makes the contribution of ``member`` to the next round, as ``Training`` would, on the model of ``follower``."""
+
+    def __init__(
+        self, transport: Transport, member: Membership, follower: Follower, memory: Memory, enforcement: Enforcement
+    ) -> None:
+        self._transport = transport
+        self._member = member
+        self._follower = follower
+        self._memory = memory
+        self._enforcement = enforcement
+
+    def make(self, examples: list[Example], watcher: Watcher) -> Preview:
+        """Trains on ``examples``; neither spool nor memory nor what was spent of bytes changes."""
+        from ferret_core.participant import contribute
+
+        with self._follower.at_the_end() as replica:
+            client = self._client(replica, examples, watcher)
+            with self._enforcement.training(client.task, replica.spec, replica.shapes, len(client.shard)):
+                sealed, _, cost = contribute(replica, client)
+        self._enforcement.require_size(len(sealed.blob))
+        return self._shown(sealed, client, cost.seconds)
+
+    def _client(self, replica: Replica, examples: list[Example], watcher: Watcher) -> Client:
+        from ferret_core.algorithms._base import Client
+        from ferret_core.datasets._encoding import shard_of
+
+        spec, round_number = replica.spec, min(replica.round + 1, replica.spec.rounds)
+        (task,) = federation.round_tasks(
+            spec, self._member.experiment, round_number, [self._member.name], replica.digest
+        )
+        shard = shard_of(examples, replica.tokenizer, replica.context, spec.prompt.template)
+
+        def stepped(step: int) -> None:
+            self._enforcement.check_step()
+            watcher(Progress(Stage.TRAIN, round_number, step))
+
+        watcher(Progress(Stage.TRAIN, round_number))
+        return Client(task, shard, self._memory.recall(), stepped)
+
+    def _shown(self, sealed: Sealed, client: Client, seconds: float) -> Preview:
+        lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, task=client.task)
+        upload = Upload.of(lease, sealed, seconds)
+        path = address_of(upload)
+        headers = self._transport.headers_of("PUT", path, upload.blob, headers_of(upload))
+        parts = (*map(_header, headers.items()), *_body(sealed))
+        return Preview("PUT", f"{PREFIX}{path}", upload.round, len(upload.blob), upload.digest, parts)
+
+
+def _header(header: tuple[str, str]) -> Part:
+    name, value = header
+    shown = f"Bearer <{SECRET}>" if name.lower() == "authorization" else value
+    return Part("header", name, "text", len(f"{name}: {value}\r\n".encode()), cut(shown, LONGEST_VALUE))
+
+
+def _body(sealed: Sealed) -> list[Part]:
+    arrays = [
+        Part("array", name, str(array.dtype), array.nbytes, " × ".join(map(str, array.shape)))
+        for name, array in sorted(sealed.contribution.arrays.items())
+    ]
+    metadata = [_metadata(name, value) for name, value in sealed.meta.model_dump(mode="json").items()]
+    rest = len(sealed.blob) - sum(part.size for part in (*arrays, *metadata))
+    return [
+        Part("layout", "safetensors", "JSON", rest, "names, types and places of all that follows"),
+        *metadata,
+        *arrays,
+    ]
+
+
+def _metadata(name: str, value: Any) -> Part:
+    text = canonical_json(value).decode()
+    kinds = {str: "text", dict: "object", list: "list", type(None): "null"}
+    return Part("metadata", name, kinds.get(type(value), "number"), len(text.encode()), cut(text, LONGEST_VALUE))
