@@ -31,6 +31,7 @@ NEXT_STEPS = {
     "certificate.invalid": "tell the person who runs the server what is said above",
     "proxy.refused": "show the person who runs your network what is said above",
     "storage.full": "free some space on this machine, and run the same command again",
+    "audit.broken": "keep the file, and compare it with a backup: somebody or something has changed it",
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
     "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
     "terms.spent": "if this site agrees to more, change its terms (site.toml) and run the same command again",

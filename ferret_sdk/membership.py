@@ -56,7 +56,9 @@ def find(home: Path, url: str, code: str) -> Membership | None:
 
 
 def _all(home: Path) -> Iterator[Membership]:
-    for path in sorted(all_of(home).glob("*/*.json")):
+    for path in sorted(all_of(home).glob("exp_*/par_*.json")):
+        if "-" in path.stem:  # another file of a participant
+            continue
         try:
             yield Membership.model_validate_json(path.read_bytes())
         except (OSError, ValidationError):

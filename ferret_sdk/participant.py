@@ -24,6 +24,7 @@ from ferret_sdk.progress import RoundReport, Totals, Watcher, log_outages
 from ferret_sdk.rounds import Rounds
 from ferret_sdk.schemas import Enrolled
 from ferret_sdk.sending import Sending
+from ferret_sdk.sent_log import SentLog
 from ferret_sdk.spool import Spool
 from ferret_sdk.terms import Terms, of_home
 from ferret_sdk.training import Training
@@ -44,7 +45,7 @@ class Participant:
     It asks for work, follows the global model by the ledger, and runs the same code as a simulated client. The server
     is not trusted: nothing it says leads to a file outside ``home``, and an answer that is not as it must be ends the
     participation with ``server.unexpected``. The site's ``terms``, by default those of ``home``'s ``site.toml``, hold
-    whatever the server asks for.
+    whatever the server asks for. Every request is noted in ``home``'s log before it is sent.
     """
 
     def __init__(
@@ -59,7 +60,11 @@ class Participant:
         self.member = member
         settings = ClientSettings()
         self._transport = Transport(
-            member.url, member.token, insecure_http=insecure_http or settings.insecure_http, ca=ca or settings.ca
+            member.url,
+            member.token,
+            insecure_http=insecure_http or settings.insecure_http,
+            ca=ca or settings.ca,
+            on_request=SentLog(home).noting(member.experiment, member.name),
         )
         places = Places(home, member.experiment, member.participant)
         self._lock = places.lock
@@ -98,7 +103,7 @@ class Participant:
         insecure_http, ca = insecure_http or settings.insecure_http, ca or settings.ca
         terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be read
         base = split(url).url
-        transport = Transport(base, insecure_http=insecure_http, ca=ca)
+        transport = Transport(base, insecure_http=insecure_http, ca=ca, on_request=SentLog(home).noting())
         member = membership.find(home, base, code)
         if member is None:
             answer = transport.post("/participants", {"code": code, "name": name}).json()
@@ -175,7 +180,8 @@ class Participant:
         self._follower.watcher = on_progress
         mine = read_examples(examples, fields)
         previewing = Previewing(self._transport, self.member, self._follower, self._memory, self._enforcement)
-        return previewing.make(mine, on_progress)
+        with sole(self._lock, self.member.name):
+            return previewing.make(mine, on_progress)
 
     def keep_model(self, folder: Path) -> Manifest:
         """Writes the tuned model as a checkpoint into the new or empty ``folder``, which appears when it is complete.

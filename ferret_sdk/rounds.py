@@ -11,6 +11,7 @@ from ferret_sdk.progress import RoundReport
 from ferret_sdk.retry import AWAY
 from ferret_sdk.schemas import Lease
 from ferret_sdk.sending import Sending
+from ferret_sdk.sent_log import carrying
 from ferret_sdk.spool import Spool, Upload
 from ferret_sdk.training import Training
 from ferret_sdk.transport import Transport
@@ -92,7 +93,8 @@ class Rounds:
             if error.code in FINAL:
                 self._spool.clear()
             raise
-        return self._sending.send(upload)
+        with carrying(upload.round, upload.digest):
+            return self._sending.send(upload)
 
     def _report(self, lease: Lease, error: FerretError) -> None:
         """Gives the assignment up, unless its contribution is made and only has to be sent again."""

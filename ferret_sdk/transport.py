@@ -6,7 +6,7 @@ import json
 import ssl
 import threading
 import weakref
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -96,6 +96,8 @@ class Transport:
     is known, the one in the file ``certificate`` alone. The environment's proxies
     (:mod:`ferret_sdk.proxies`) are used for other machines. ``certificate.invalid``, ``proxy.refused`` and a web page
     in place of an answer (``server.unexpected``) need somebody's help and are final.
+
+    ``on_request`` is called with every request, each time it is sent, and may raise to keep it from being sent.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Transport:
         insecure_http: bool = False,
         ca: Path | None = None,
         certificate: Path | None = None,
+        on_request: Callable[[httpx.Request], None] | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         if not (insecure_http or is_loopback(self.url) or urlsplit(self.url).scheme == "https"):
@@ -117,6 +120,8 @@ class Transport:
         self._proxy = proxies.of(self.url) if outside else None
         verify = pinned(certificate) if certificate else certificates.context(ca)
         self._client = _client(headers, verify, trust_env=outside)
+        if on_request is not None:
+            self._client.event_hooks = {"request": [on_request]}
         self.traffic = Traffic()
         # The connections end with the last Service, Run or Participant that uses them.
         weakref.finalize(self, self._client.close)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from ferret_cli.commands.site import check
+from ferret_cli.commands.site import check, log
 
 site = typer.Typer(help="A site that takes part: its own data and machine.", no_args_is_help=True)
 site.command("check")(check.check)
+site.command("log")(log.log)

@@ -1,0 +1,196 @@
+"""The site's log: every request that leaves this machine for a server, noted on disk before it is sent.
+
+One line of JSON for each, in a file that only grows. A line carries the hash of the one before, so that none can be
+changed, removed or moved unnoticed. Whoever can write the file can still write it anew, or cut off its end: that shows
+against a head that was kept elsewhere. Of bodies there are size and digest; tokens and codes are not in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+
+import httpx
+from pydantic import AwareDatetime, Field, ValidationError
+
+from ferret_core.durable import flush_folder, room_for
+from ferret_core.failpoints import failpoint
+from ferret_core.protocol.audit import EMPTY, Head
+from ferret_core.protocol.digest import canonical_json, digest_bytes, digest_json
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
+from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.spec import Strict
+from ferret_sdk.lock import in_turn
+from ferret_sdk.places import all_of
+
+LONGEST_LINE = 16 << 10
+"""Bytes; of an address at most half as many are kept."""
+
+
+class SentRequest(Strict):
+    """One request; a repeated one has a line for each time.
+
+    ``size`` and ``digest`` (BLAKE3) are those of its body, 0 and empty without one; ``round`` and ``contribution``
+    belong to what carries a contribution, or a part of it.
+    """
+
+    number: int = Field(ge=1, lt=2**63)
+    time: AwareDatetime
+    experiment: ExperimentId | None
+    participant: ParticipantName | None
+    method: Annotated[str, Field(pattern="^[A-Z]+$", max_length=20)]
+    url: Annotated[str, Field(max_length=LONGEST_LINE // 2)]
+    size: int = Field(ge=0, lt=2**63)
+    digest: Digest | Literal[""]
+    round: int | None = Field(default=None, ge=1, le=MAX_ROUNDS)
+    contribution: Digest | None = None
+    previous: Digest | Literal[""] = Field(description="Hash of the line before; empty for number 1")
+
+    @property
+    def hash(self) -> str:
+        """The BLAKE3 of the canonical JSON of all fields."""
+        return digest_json(self.model_dump(mode="json"))
+
+
+class Carried(NamedTuple):
+    """The contribution that a request carries."""
+
+    round: int
+    digest: str
+
+
+_carried: ContextVar[Carried | None] = ContextVar("carried", default=None)
+
+
+@contextmanager
+def carrying(round_number: int, digest: str) -> Generator[None]:
+    """What this thread sends inside a ``with`` block carries the contribution ``digest`` of the round."""
+    token = _carried.set(Carried(round_number, digest))
+    try:
+        yield
+    finally:
+        _carried.reset(token)
+
+
+class SentLog:
+    """The log of all participants of a ``home``; safe to use from several threads and processes."""
+
+    _threads = Lock()
+
+    def __init__(self, home: Path) -> None:
+        self.path = all_of(home) / "sent.jsonl"
+
+    def noting(self, experiment: str | None = None, participant: str | None = None) -> Callable[[httpx.Request], None]:
+        """What is to be called with each request before it is sent; ``storage.full`` if it cannot be noted."""
+
+        def note(request: httpx.Request) -> None:
+            body, carried = request.read(), _carried.get()
+            self.append(
+                experiment=experiment,
+                participant=participant,
+                method=request.method,
+                url=str(request.url)[: LONGEST_LINE // 2],
+                size=len(body),
+                digest=digest_bytes(body) if body else "",
+                round=carried and carried.round,
+                contribution=carried and carried.digest,
+            )
+
+        return note
+
+    def append(self, **fields: Any) -> None:
+        """Adds a line; it is on disk when this returns, and not there at all if it raises."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._threads, in_turn(self.path.with_suffix(".lock"), lambda: None), room_for(self.path):
+            new = not self.path.exists()
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+            with os.fdopen(descriptor, "r+b", buffering=0) as file:
+                last = _last(file, self.path)
+                sent = SentRequest(number=last.number + 1, time=datetime.now(UTC), previous=last.hash, **fields)
+                _write(file, _line(sent))
+            if new:
+                flush_folder(self.path.parent)
+
+    def read(self) -> Iterator[SentRequest]:
+        """Every request, oldest first; ``audit.broken`` names the first line that is not what was written."""
+        if not self.path.exists():
+            return
+        last = EMPTY
+        with self.path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
+                if not line.endswith(b"\n") and not file.readline(1):
+                    return  # its request was never sent: the process ended while it wrote
+                sent = _parsed(line, number, self.path)
+                if (sent.number, sent.previous) != (number, last.hash):
+                    raise _broken(number, self.path, "does not follow the line before: one was removed or moved")
+                last = Head(number, sent.hash)
+                yield sent
+
+
+def verify(log: SentLog, kept: Head | None = None) -> Head:
+    """The end of the log, if it is what was written, and goes on from the head that was ``kept`` before."""
+    last = EMPTY
+    for sent in log.read():
+        last = Head(sent.number, sent.hash)
+        if kept is not None and last.number == kept.number and last.hash != kept.hash:
+            raise _broken(last.number, log.path, "was replaced: its hash is not the one that was noted")
+    if kept is not None and last.number < kept.number:
+        raise _broken(last.number + 1, log.path, f"is missing, and all after it: number {kept.number} was noted")
+    return last
+
+
+def _line(sent: SentRequest) -> bytes:
+    return canonical_json({**sent.model_dump(mode="json"), "hash": sent.hash}) + b"\n"
+
+
+def _last(file: BinaryIO, path: Path) -> Head:
+    """The end of the log; what a killed process left of a line is cut off."""
+    size = file.seek(0, os.SEEK_END)
+    start = max(0, size - 2 * LONGEST_LINE)
+    file.seek(start)
+    whole, _, torn = file.read(size - start).rpartition(b"\n")
+    if torn:
+        file.truncate(size - len(torn))
+    file.seek(0, os.SEEK_END)
+    if not whole:
+        return EMPTY
+    sent = _parsed(whole.rpartition(b"\n")[2], None, path)
+    return Head(sent.number, sent.hash)
+
+
+def _write(file: BinaryIO, line: bytes) -> None:
+    """All of the line or nothing of it."""
+    before = file.tell()
+    try:
+        written = 0
+        while written < len(line):
+            written += file.write(line[written:])
+            failpoint("sent_log.written")
+        os.fsync(file.fileno())
+    except OSError:
+        file.truncate(before)
+        raise
+
+
+def _parsed(line: bytes, number: int | None, path: Path) -> SentRequest:
+    try:
+        fields = json.loads(line)
+        told = fields.pop("hash")
+        sent = SentRequest.model_validate(fields)
+    except (ValueError, KeyError, AttributeError, TypeError, ValidationError) as error:
+        raise _broken(number, path, "cannot be read") from error
+    if sent.hash != told:
+        raise _broken(number or sent.number, path, "was changed: its hash is not that of what it says")
+    return sent
+
+
+def _broken(number: int | None, path: Path, reason: str) -> FerretError:
+    return FerretError.of_field("audit.broken", str(path), number and f"line {number}", reason)
