@@ -25,6 +25,7 @@ from ferret_cli.commands import (
     tune,
     worker,
 )
+from ferret_cli.commands.audit import audit
 from ferret_cli.commands.experiment import experiment
 from ferret_cli.commands.site import site
 from ferret_cli.commands.storage import storage
@@ -55,6 +56,7 @@ app.command("api")(api.api)
 app.command("worker")(worker.worker)
 app.command("migrate")(migrate.migrate)
 app.add_typer(storage, name="storage")
+app.add_typer(audit, name="audit")
 app.command("backup")(backup.backup)
 app.command("restore")(restore.restore)
 

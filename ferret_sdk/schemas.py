@@ -8,9 +8,9 @@ waited or reserved for are bounded, and names are safe to show.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.errors import FerretError, field_errors
@@ -281,3 +281,23 @@ class Poll(Document):
     retry_after_seconds: float = Field(ge=0, allow_inf_nan=False)
     assignment: Lease | None = None
     waiting: Waiting | None = None
+
+
+class Audited(Document):
+    """An entry of the audit log, as it was answered: whether it is true, its hash says."""
+
+    number: Annotated[int, Field(ge=1, lt=2**63)]
+    time: AwareDatetime
+    actor: Line
+    action: Line
+    subject: Line
+    detail: dict[str, Any]
+    previous: str
+    hash: str
+
+
+class Ended(Document):
+    """Where the audit log ends."""
+
+    number: Annotated[int, Field(ge=0, lt=2**63)]
+    hash: Digest | Literal[""]

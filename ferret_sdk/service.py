@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from ferret_core.protocol.audit import AuditEntry, Head
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.address import ClientSettings, resolve
 from ferret_sdk.pages import items
 from ferret_sdk.run import Run
-from ferret_sdk.schemas import CatalogEntry, EnrolmentCode, Experiment, Info, Page
+from ferret_sdk.schemas import Audited, CatalogEntry, Ended, EnrolmentCode, Experiment, Info, Page
 from ferret_sdk.transport import Transport
 
 Kind = Literal["algorithms", "datasets", "models"]
@@ -53,6 +54,25 @@ class Service:
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         answer = self.transport.post("/experiments", body, headers=headers)
         return Run(self.transport, Experiment.read(answer.json()))
+
+    def audit(
+        self,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        subject: str | None = None,
+        oldest_first: bool = False,
+    ) -> Iterator[AuditEntry]:
+        """What was done, newest first. ``ferret_core.protocol.audit.verify`` checks all entries, oldest first."""
+        order = "oldest" if oldest_first else "newest"
+        wanted = {"actor": actor, "action": action, "subject": subject, "order": order, "limit": 200}
+        for said in items(self.transport, "/audit", Audited, **wanted):
+            yield AuditEntry(*(getattr(said, name) for name in AuditEntry._fields))
+
+    def audit_head(self) -> Head:
+        """Where the audit log ends."""
+        said = Ended.read(self.transport.get("/audit/head"))
+        return Head(said.number, said.hash)
 
     def experiment(self, id: str) -> Run:
         return Run(self.transport, Experiment.read(self.transport.get(f"/experiments/{id}")))

@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from ferret_api import errors, openapi_document
 from ferret_api.admission import Admission
 from ferret_api.artifacts.endpoints import router as artifacts
+from ferret_api.audit.endpoints import router as audit
 from ferret_api.body_limit import BodyLimit
 from ferret_api.catalog.endpoints import router as catalog
 from ferret_api.context import Context
@@ -52,6 +53,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     events,
     catalog,
     participants,
+    audit,
 )
 
 

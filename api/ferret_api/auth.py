@@ -17,7 +17,7 @@ from ferret_api.context import Context, ContextDep
 from ferret_api.same_origin import is_same_origin
 from ferret_api.schemas import ExperimentId
 from ferret_core.protocol.errors import FerretError
-from ferret_db.repositories import participants, sessions
+from ferret_db.repositories import audit, participants, sessions
 
 
 class SessionCookie(SecurityBase):
@@ -53,11 +53,12 @@ class Identity(NamedTuple):
     experiment_id: str
 
 
-def require_admin(request: Request, context: ContextDep, bearer: AdminBearer, session: Session) -> None:
-    """Lets the administrator pass."""
+def require_admin(request: Request, context: ContextDep, bearer: AdminBearer, session: Session) -> str:
+    """Lets the administrator pass, and says under which name the audit log knows who it is."""
     if not _is_admin(request, context, bearer, session):
         _identify(context, bearer)
         raise FerretError("auth.forbidden", "a participant's token gives no access to this; use the admin token")
+    return audit.ADMIN
 
 
 def require_participant(context: ContextDep, bearer: ParticipantBearer) -> Identity:
@@ -83,6 +84,7 @@ def require_reader(
 
 
 AdminOnly = Depends(require_admin)
+Admin = Annotated[str, Depends(require_admin)]
 ReaderOnly = Depends(require_reader)
 Participant = Annotated[Identity, Depends(require_participant)]
 

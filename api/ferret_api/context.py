@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from ferret_api import admin_token
 from ferret_api.admin_token import AdminToken
 from ferret_api.broker import Broker
+from ferret_api.failed_sign_ins import FailedSignIns
 from ferret_api.participants.pace import Pace
 from ferret_api.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
@@ -30,6 +31,7 @@ class Context:
     storage: Storage
     limits: RateLimits
     pace: Pace
+    failed_sign_ins: FailedSignIns = field(default_factory=FailedSignIns)
     uploads: UploadGate = field(default_factory=UploadGate)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 

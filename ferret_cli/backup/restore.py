@@ -8,12 +8,15 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from ferret_cli.backup.manifest import Digesting, Entry, Manifest
+from ferret_cli.backup.manifest import DATABASE, Digesting, Entry, Manifest
 from ferret_cli.backup.survey import Member, invalid, require_equal, survey
 from ferret_cli.stack.home import LOCK_FILE, locked
 from ferret_core.durable import flush_folder, make_folder_durably, replacing
 from ferret_core.failpoints import failpoint
 from ferret_core.protocol.errors import FerretError
+from ferret_db import migrate
+from ferret_db.database import Database
+from ferret_db.repositories import audit
 from ferret_db.settings import ServiceSettings
 
 CHUNK_BYTES = 1 << 20
@@ -33,10 +36,23 @@ def restore(file: Path, home: Path) -> Manifest:
         draft = Path(scratch) / "home"
         draft.mkdir(mode=0o700)
         manifest = _unpack(file, draft)
+        _record(draft, file, manifest)
         failpoint("restore.unpacked")
         _move(draft, home)
     failpoint("restore.moved")
     return manifest
+
+
+def _record(draft: Path, file: Path, manifest: Manifest) -> None:
+    """In the database that is about to become the service's, whose tables may be an earlier version's."""
+    url = f"sqlite:///{draft / DATABASE}"
+    migrate.upgrade(url)
+    database = Database(url)
+    try:
+        with database.begin() as s:
+            audit.record(s, audit.HOST, "backup.restored", file.name, made=manifest.created_at)
+    finally:
+        database.dispose()
 
 
 def _require_embedded(home: Path) -> None:

@@ -17,7 +17,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage, open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.repositories import references
+from ferret_db.repositories import audit, references
 from ferret_db.settings import ServiceSettings
 from ferret_db.snapshot import snapshot
 from ferret_sdk.address import TOKEN_FILE
@@ -39,8 +39,20 @@ def write(settings: ServiceSettings, file: Path) -> Manifest:
         snapshot(settings.database_url, database)
         failpoint("backup.copied")
         named = _named(database)
-        with replacing(file) as stream, tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
-            return _fill(archive, database, settings.home / TOKEN_FILE, storage, named)
+        with replacing(file) as stream:
+            with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+                manifest = _fill(archive, database, settings.home / TOKEN_FILE, storage, named)
+            _record(settings.database_url, file, manifest)  # a backup that nobody knows of gets no name
+        return manifest
+
+
+def _record(url: str, file: Path, manifest: Manifest) -> None:
+    database = Database(url)
+    try:
+        with database.begin() as s:
+            audit.record(s, audit.HOST, "backup.made", file.name, files=len(manifest.files), bytes=manifest.size)
+    finally:
+        database.dispose()
 
 
 def _named(database: Path) -> dict[str, str]:

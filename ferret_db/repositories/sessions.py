@@ -35,9 +35,15 @@ def holds(s: Session, secret: str, issuer: str) -> bool:
     return s.scalars(query).one_or_none() is not None
 
 
-def end(s: Session, secret: str) -> None:
-    """Ends the session; again is once."""
-    s.execute(delete(BrowserSession).where(BrowserSession.secret_hash == _hash(secret)))
+def end(s: Session, secret: str) -> bool:
+    """Ends the session; whether this call did."""
+    ended = delete(BrowserSession).where(BrowserSession.secret_hash == _hash(secret))
+    return s.execute(ended.returning(BrowserSession.secret_hash)).one_or_none() is not None
+
+
+def name_of(secret: str) -> str:
+    """What the session is called where others read it: a part of the hash, which opens nothing."""
+    return f"ses_{_hash(secret)[:16]}"
 
 
 def _hash(secret: str) -> str:

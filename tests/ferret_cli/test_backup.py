@@ -28,7 +28,8 @@ from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, verify
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.repositories import experiments, references
+from ferret_db.repositories import audit, experiments, references
+from ferret_db.repositories.audit import AuditFilter
 from ferret_db.repositories.experiments import ExperimentFilter
 from ferret_db.settings import ServiceSettings
 from ferret_db.snapshot import snapshot
@@ -105,6 +106,33 @@ def test_what_was_backed_up_is_restored(embedded: Embedded, backup: Path, tmp_pa
     migrate.check(restored.settings.database_url)
     restored.start_experiment(b"it goes on")
     restored.database.dispose()
+
+
+def test_backup_and_restore_are_in_the_audit_log_of_the_database_that_they_leave(
+    embedded: Embedded, backup: Path, tmp_path: Path
+) -> None:
+    assert audited(embedded) == [("host", "backup.made", "monday.tar")]
+    restore(backup, tmp_path / "restored")
+    restored = Embedded(tmp_path / "restored")
+    assert audited(restored) == [("host", "backup.restored", "monday.tar")]
+    restored.database.dispose()
+
+
+def test_a_backup_that_cannot_be_told_of_is_not_made(
+    embedded: Embedded, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise FerretError("storage.full", "the log cannot be written")
+
+    monkeypatch.setattr(audit, "record", fail)
+    with pytest.raises(FerretError, match="cannot be written"):
+        write(embedded.settings, file)
+    assert list(file.parent.iterdir()) == []
+
+
+def audited(found: Embedded) -> list[tuple[str, str, str]]:
+    with found.database.read() as s:
+        return [(row.actor, row.action, row.subject) for row in audit.list_page(s, AuditFilter(), 100).items]
 
 
 def test_only_its_owner_may_read_it(backup: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from ferret_api.auth import AdminOnly, ReaderOnly
+from ferret_api.auth import Admin, AdminOnly, ReaderOnly
 from ferret_api.context import ContextDep
 from ferret_api.errors import SUBMIT
 from ferret_api.experiments import service
@@ -37,17 +37,20 @@ def _filter(
     "",
     operation_id=SUBMIT,
     status_code=202,
-    dependencies=[AdminOnly],
     responses={
         202: QUEUED,
         **problems("spec.invalid", "dataset.invalid", "model.invalid", "idempotency.conflict"),
     },
 )
 def submit_experiment(
-    spec: ExperimentSpec, response: Response, context: ContextDep, idempotency_key: IdempotencyKey = None
+    spec: ExperimentSpec,
+    response: Response,
+    actor: Admin,
+    context: ContextDep,
+    idempotency_key: IdempotencyKey = None,
 ) -> Experiment:
     """Stores a queued experiment and answers at once; a worker takes it from there."""
-    experiment = service.submit(context.database, spec, context.settings.roots, idempotency_key)
+    experiment = service.submit(context.database, spec, context.settings.roots, actor, idempotency_key)
     response.headers["Location"] = experiment.links.self
     return experiment
 

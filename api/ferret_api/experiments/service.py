@@ -14,7 +14,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, progress
-from ferret_db.repositories import experiments, metrics, rounds
+from ferret_db.repositories import audit, experiments, metrics, rounds
 from ferret_db.repositories.experiments import ExperimentFilter
 
 _COLUMNS = Experiment.model_fields.keys() - {"stalled", "metrics", "bytes_up", "bytes_down", "links"}
@@ -24,6 +24,7 @@ def submit(
     database: Database,
     spec: ExperimentSpec,
     roots: Sequence[Path],
+    actor: str,
     idempotency_key: str | None,
     cloned_from: str | None = None,
 ) -> Experiment:
@@ -31,8 +32,17 @@ def submit(
     resolved = catalog.resolve(spec)
     require_roots(resolved, roots)
     with database.begin() as s:
-        row, _ = lifecycle.submit(s, resolved, idempotency_key=idempotency_key, cloned_from=cloned_from)
+        row, made = lifecycle.submit(s, resolved, idempotency_key=idempotency_key, cloned_from=cloned_from)
+        if made:
+            _record(s, actor, row, resolved)
         return shown(s, row)
+
+
+def _record(s: Session, actor: str, row: tables.Experiment, spec: ExperimentSpec) -> None:
+    """Who asked for which model to be trained with what."""
+    told = {"name": row.name, "model": spec.model.source, "revision": spec.model.revision}
+    told |= {"dataset": row.dataset, "algorithm": row.algorithm, "rounds": row.rounds, "cloned_from": row.cloned_from}
+    audit.record(s, actor, "experiment.cloned" if row.cloned_from else "experiment.submitted", row.id, **told)
 
 
 def show(database: Database, experiment_id: str) -> Experiment:

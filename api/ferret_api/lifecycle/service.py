@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,24 +13,29 @@ from ferret_api.experiments import service
 from ferret_api.experiments.schemas import Experiment
 from ferret_api.lifecycle.schemas import Extension
 from ferret_api.schemas import Json
+from ferret_core.protocol.audit import AuditAction
 from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.revision import revise
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import experiments
+from ferret_db.repositories import audit, experiments
 
 Move = Callable[[Session, str], tables.Experiment]
 
 
-def move(database: Database, transition: Move, experiment_id: str) -> Experiment:
+def move(database: Database, transition: Move, experiment_id: str, actor: str, action: AuditAction) -> Experiment:
     """The experiment after one of the round engine's transitions; ``experiment.conflict`` if its state forbids it."""
     with database.begin() as s:
-        return service.shown(s, transition(s, experiment_id))
+        before = _standing(experiments.lock(s, experiment_id))
+        after = transition(s, experiment_id)
+        if _standing(after) != before:  # again is no error, and no action either
+            audit.record(s, actor, action, experiment_id, name=after.name)
+        return service.shown(s, after)
 
 
-def extend(database: Database, experiment_id: str, wanted: Extension) -> Experiment:
+def extend(database: Database, experiment_id: str, wanted: Extension, actor: str) -> Experiment:
     """The experiment with more rounds to go; ``experiment.conflict`` unless it has as many as the caller expects."""
     with database.begin() as s:
         experiment = experiments.lock(s, experiment_id)
@@ -39,11 +45,13 @@ def extend(database: Database, experiment_id: str, wanted: Extension) -> Experim
         if expected is not None and experiment.rounds != expected:
             message = f"{experiment_id} has {experiment.rounds} rounds by now; reload it and try again"
             raise FerretError.of_field("experiment.conflict", "expected_rounds", expected, message)
-        return service.shown(s, lifecycle.extend(s, experiment_id, wanted.rounds))
+        extended = lifecycle.extend(s, experiment_id, wanted.rounds)
+        audit.record(s, actor, "experiment.extended", experiment_id, name=extended.name, rounds=extended.rounds)
+        return service.shown(s, extended)
 
 
 def clone(
-    database: Database, experiment_id: str, patch: Json, roots: Sequence[Path], idempotency_key: str | None
+    database: Database, experiment_id: str, patch: Json, roots: Sequence[Path], actor: str, idempotency_key: str | None
 ) -> Experiment:
     """A new experiment with the specification of another, changed by a JSON Merge Patch as ``revise`` describes."""
     with database.read() as s:
@@ -52,10 +60,16 @@ def clone(
         spec = ExperimentSpec.model_validate(revise(stored, patch).document)
     except ValidationError as error:
         raise FerretError.of_fields("spec.invalid", field_errors(error, model=ExperimentSpec)) from error
-    return service.submit(database, spec, roots, idempotency_key, cloned_from=experiment_id)
+    return service.submit(database, spec, roots, actor, idempotency_key, cloned_from=experiment_id)
 
 
-def delete(database: Database, experiment_id: str) -> None:
-    """Forgets a finished experiment with all that belongs to it."""
+def delete(database: Database, experiment_id: str, actor: str) -> None:
+    """Forgets a finished experiment with all that belongs to it; the audit log keeps that it was."""
     with database.begin() as s:
+        name = experiments.lock(s, experiment_id).name
         lifecycle.delete(s, experiment_id)
+        audit.record(s, actor, "experiment.deleted", experiment_id, name=name)
+
+
+def _standing(experiment: tables.Experiment) -> tuple[str, datetime | None]:
+    return experiment.state, experiment.archived_at

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
 
-from ferret_api.auth import AdminOnly
-from ferret_api.context import ContextDep
+from ferret_api.auth import Admin, AdminOnly
+from ferret_api.context import Context, ContextDep
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_api.system import prometheus
@@ -16,7 +16,7 @@ from ferret_core import __version__
 from ferret_core.projection import FORMAT_VERSION as PROJECTION_VERSION
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import FORMAT_VERSION
-from ferret_db.repositories import sessions
+from ferret_db.repositories import audit, sessions
 
 api_router = APIRouter(prefix=PREFIX, tags=["system"])
 root_router = APIRouter(tags=["system"])
@@ -39,10 +39,12 @@ def get_info(context: ContextDep) -> Info:
 def create_session(login: Login, request: Request, response: Response, context: ContextDep) -> None:
     """Signs a browser in: the token becomes the cookie of a new session, which scripts cannot read."""
     if not context.admin.is_token(login.token):
+        _record_failure(request, context)
         raise FerretError("auth.invalid", "this is not the admin token; it is in FERRET_HOME/admin.token on the server")
     seconds = context.settings.session_seconds
     with context.database.begin() as s:
         secret = sessions.begin(s, context.admin.fingerprint, seconds)
+        audit.record(s, audit.ADMIN, "session.opened", sessions.name_of(secret), address=_address(request))
     response.set_cookie(
         context.admin.cookie,
         secret,
@@ -53,12 +55,24 @@ def create_session(login: Login, request: Request, response: Response, context: 
     )
 
 
-@api_router.delete("/session", operation_id="delete_session", status_code=204, dependencies=[AdminOnly])
-def delete_session(request: Request, response: Response, context: ContextDep) -> None:
+def _record_failure(request: Request, context: Context) -> None:
+    address = _address(request)
+    if (unlisted := context.failed_sign_ins.count(address)) is not None:
+        with context.database.begin() as s:
+            audit.record(s, audit.NOBODY, "sign_in.failed", "", address=address, unlisted=unlisted)
+
+
+def _address(request: Request) -> str | None:
+    return request.client.host if request.client else None
+
+
+@api_router.delete("/session", operation_id="delete_session", status_code=204)
+def delete_session(request: Request, response: Response, actor: Admin, context: ContextDep) -> None:
     """Signs the browser out: its session ends, and a copy of the cookie is worth nothing."""
     if session := request.cookies.get(context.admin.cookie):
         with context.database.begin() as s:
-            sessions.end(s, session)
+            if sessions.end(s, session):
+                audit.record(s, actor, "session.closed", sessions.name_of(session), address=_address(request))
         context.limits.forget(session)
     response.delete_cookie(context.admin.cookie, httponly=True, samesite="strict")
 

@@ -4,6 +4,46 @@
  */
 
 export interface paths {
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit
+         * @description Entries with exactly this actor, action and subject, as far as they are given.
+         */
+        get: operations["list_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/head": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Audit Head
+         * @description The number and the hash of the last entry.
+         */
+        get: operations["get_audit_head"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/catalog/{kind}": {
         parameters: {
             query?: never;
@@ -766,6 +806,72 @@ export interface components {
          * @enum {string}
          */
         AssignmentState: "pending" | "leased" | "accepted" | "rejected" | "expired";
+        /**
+         * AuditEntry
+         * @description Something that somebody did. Its hash is the BLAKE3 of the canonical JSON of all other fields.
+         */
+        AuditEntry: {
+            /**
+             * Action
+             * @description What, e.g. `experiment.paused`
+             */
+            action: string;
+            /**
+             * Actor
+             * @description Who: `admin`, `host` for commands on the server's machine, `nobody`, or an id
+             */
+            actor: string;
+            /** Detail */
+            detail: {
+                [key: string]: unknown;
+            };
+            /** Hash */
+            hash: string;
+            /**
+             * Number
+             * @description From 1, without gaps
+             */
+            number: number;
+            /**
+             * Previous
+             * @description Hash of the entry before; empty for number 1
+             */
+            previous: string;
+            /**
+             * Subject
+             * @description To what: the id of an experiment, a session, …; a backup's file
+             */
+            subject: string;
+            /**
+             * Time
+             * Format: date-time
+             * @description In UTC with microseconds, which the hash covers
+             */
+            time: string;
+        };
+        /**
+         * AuditHead
+         * @description Where the log ends. Kept elsewhere, it proves later that nothing before it was changed.
+         */
+        AuditHead: {
+            /** Hash */
+            hash: string;
+            /**
+             * Number
+             * @description Number of the last entry; 0 where there is none
+             */
+            number: number;
+        };
+        /**
+         * AuditPage
+         * @description Entries by number.
+         */
+        AuditPage: {
+            /** Items */
+            items: components["schemas"]["AuditEntry"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
         /**
          * Awaited
          * @description What a participant that has no assignment waits for: others to join before round 1, the next round, the others'
@@ -1552,6 +1658,12 @@ export interface components {
             waiting: components["schemas"]["Waiting"] | null;
         };
         /**
+         * Order
+         * @description By number.
+         * @enum {string}
+         */
+        Order: "newest" | "oldest";
+        /**
          * PartStatus
          * @description Whether one part can be used; ``detail`` says what is wrong and what to do.
          */
@@ -2053,6 +2165,184 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_audit: {
+        parameters: {
+            query?: {
+                actor?: string | null;
+                action?: string | null;
+                subject?: string | null;
+                order?: components["schemas"]["Order"];
+                /** @description Items per page */
+                limit?: number;
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_audit_head: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditHead"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_catalog: {
         parameters: {
             query?: never;

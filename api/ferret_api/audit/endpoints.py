@@ -1,0 +1,43 @@
+"""The audit log: who did what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from ferret_api.audit.schemas import AuditEntry, AuditHead, AuditPage, Order
+from ferret_api.auth import AdminOnly
+from ferret_api.context import ContextDep
+from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.schemas import PREFIX
+from ferret_db.repositories import audit
+from ferret_db.repositories.audit import AuditFilter
+
+router = APIRouter(prefix=f"{PREFIX}/audit", tags=["audit"], dependencies=[AdminOnly])
+
+Wanted = Annotated[str | None, Query(max_length=200)]
+
+
+@router.get("", operation_id="list_audit")
+def list_audit(
+    context: ContextDep,
+    actor: Wanted = None,
+    action: Wanted = None,
+    subject: Wanted = None,
+    order: Order = Order.NEWEST,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+) -> AuditPage:
+    """Entries with exactly this actor, action and subject, as far as they are given."""
+    with context.database.read() as s:
+        wanted = AuditFilter(actor, action, subject)
+        page = audit.list_page(s, wanted, limit, cursor, oldest_first=order == Order.OLDEST)
+        return AuditPage(items=[AuditEntry.model_validate(row) for row in page.items], next_cursor=page.next_cursor)
+
+
+@router.get("/head", operation_id="get_audit_head")
+def get_audit_head(context: ContextDep) -> AuditHead:
+    """The number and the hash of the last entry."""
+    with context.database.read() as s:
+        return AuditHead.model_validate(audit.head(s))
