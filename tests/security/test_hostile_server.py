@@ -101,12 +101,12 @@ ENROLMENTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("lie", ENROLMENTS.values(), ids=ENROLMENTS.keys())
-def test_an_enrolment_that_is_none_leaves_nothing(server, join, home, lie) -> None:
+def test_an_enrolment_that_is_none_leaves_nothing_but_the_log_of_the_request(server, join, home, lie) -> None:
     server.enrolled |= lie
     error = join()
     assert error.code == "server.unexpected"
     assert [found.field for found in error.errors] == [f"enrolled.{next(iter(lie))}"]
-    assert not home.exists()
+    assert {path.name for path in home.rglob("*")} <= {"participants", "sent.jsonl", "sent.lock"}
 
 
 def _set(**members: Any) -> Callable[[HostileServer], None]:
