@@ -67,12 +67,13 @@ chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on Postg
 
 SOURCES := ferret_core ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
-check: lock-check ## format, lint, types, import rules, bandit, committed openapi.json, the lock, documentation site
+check: lock-check ## format, lint, types, import rules, guard, bandit, committed openapi.json, the lock, documentation site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/pyright --project tests
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m scripts.guard
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(SOURCES)
 	$(BIN)/python -m ferret_api.openapi --check
 	$(BIN)/python docs/generator/build.py
