@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import time
+from typing import NamedTuple
 
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.membership import Membership
 from ferret_sdk.progress import Progress, Stage, Watcher
-from ferret_sdk.retry import AWAY, Outage
+from ferret_sdk.retry import ATTEMPTS, AWAY, Outage, retry_after
 from ferret_sdk.schemas import Lease, Poll
-from ferret_sdk.transport import Transport
+from ferret_sdk.transport import Answer, Transport
 
 SHORTEST_PAUSE = 0.01
 LONGEST_PAUSE = 300.0
 """Between two questions for work, whatever the server asks for, in seconds."""
+LONGEST_HOLD = 30
+"""For which the server may keep a question open, in seconds: most proxies end a connection that is silent for 60."""
+TAG = re.compile(r'(W/)?"[\x21\x23-\x7e]{0,200}"')
+
+
+class Known(NamedTuple):
+    """An answer without an assignment, and its entity tag."""
+
+    tag: str
+    poll: Poll
 
 
 class Polling:
@@ -25,15 +37,15 @@ class Polling:
         self._member = member
         self._watcher = watcher
         self._give_up_after = give_up_after
+        self._known: Known | None = None
+        self._hold = LONGEST_HOLD
 
     def ask(self) -> Poll:
         """What there is to do, asked for as long as an outage may take."""
         outage: Outage | None = None
         while True:
             try:
-                poll = Poll.read(self._transport.get("/participant/assignment"))
-                self._require_own(poll.assignment)
-                return poll
+                return self._ask()
             except FerretError as error:
                 if error.code not in AWAY:
                     raise
@@ -46,6 +58,35 @@ class Polling:
         if (waiting := poll.waiting) is not None:
             self._watcher(Progress(Stage.WAIT, waiting.round, waiting.done, waiting.total, waiting.awaited))
         time.sleep(min(max(poll.retry_after_seconds, SHORTEST_PAUSE), LONGEST_PAUSE))
+
+    def _ask(self) -> Poll:
+        """One question, which the server may hold until there is something to say."""
+        if (known := self._known) is not None and self._hold >= 1:
+            try:
+                answer = self._request(known.tag, self._hold, attempts=1)
+                self._hold = min(self._hold + 1, LONGEST_HOLD)
+                return self._read(answer)
+            except FerretError as error:
+                if error.code not in AWAY:
+                    raise
+                # A proxy that ends silent connections, or an outage: the plain question tells which.
+                self._hold //= 2
+        return self._read(self._request(None, 0, attempts=ATTEMPTS))
+
+    def _request(self, tag: str | None, hold: int, attempts: int) -> Answer:
+        headers = {"Prefer": f"wait={hold or LONGEST_HOLD}"} | ({"If-None-Match": tag} if tag else {})
+        return self._transport.request("GET", "/participant/assignment", headers=headers, attempts=attempts)
+
+    def _read(self, answer: Answer) -> Poll:
+        if answer.unchanged and self._known is not None:
+            pause = retry_after(answer.headers, LONGEST_PAUSE)
+            poll = self._known.poll
+            return poll if pause is None else poll.model_copy(update={"retry_after_seconds": pause})
+        poll = Poll.read(answer.json())
+        self._require_own(poll.assignment)
+        tag = answer.headers.get("etag", "")
+        self._known = Known(tag, poll) if poll.assignment is None and TAG.fullmatch(tag) else None
+        return poll
 
     def _require_own(self, lease: Lease | None) -> None:
         """Refuses work of another experiment or participant: ``server.unexpected``."""

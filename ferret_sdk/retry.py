@@ -79,8 +79,9 @@ class Outage:
         time.sleep(pause if self._limit is None else min(pause, max(0.0, self._limit - self.seconds)))
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from a ``Retry-After`` header, a number or a date (RFC 9110 §10.2.3); None without a usable one."""
+def retry_after(headers: Mapping[str, str], longest: float = LONGEST_RETRY_AFTER) -> float | None:
+    """Seconds from a ``Retry-After`` header, a number or a date (RFC 9110 §10.2.3), at most ``longest``; None without a
+    usable one."""
     text = headers.get("retry-after", "").strip()
     if not text:
         return None
@@ -88,4 +89,4 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         seconds = float(text) if text.isdigit() else (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError, OverflowError):  # no number and no date, a date without a zone or out of range
         return None
-    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+    return min(max(seconds, 0.0), longest)

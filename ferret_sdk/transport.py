@@ -25,6 +25,7 @@ from ferret_sdk.retry import ATTEMPTS, Retry, Transient, retry_after
 PREFIX = "/api/v1"
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 RETRIED = frozenset({408, 429, 502, 503, 504})
+NOT_MODIFIED = 304
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
@@ -40,6 +41,9 @@ class Answer:
 
     url: str
     body: bytes
+    headers: Mapping[str, str]
+    unchanged: bool
+    """Nothing but what the request's ``If-None-Match`` names: there is no body (RFC 9110, section 15.4.5)."""
 
     def json(self) -> Any:
         """The body's JSON value; ``server.unexpected`` if it is none."""
@@ -160,7 +164,7 @@ class Transport:
                 with self._exchange(method, path, query, content, headers) as answer:
                     body = _read(answer, at_most)
                     self.traffic.add(len(content or b""), len(body))
-                    return Answer(str(answer.url), body)
+                    return Answer(str(answer.url), body, answer.headers, answer.status_code == NOT_MODIFIED)
             except Transient as failure:
                 retry.wait(failure)
 
@@ -197,6 +201,8 @@ class Transport:
             raise FerretError("server.unexpected", _redirected(answer))
         if answer.status_code == proxies.LOGIN_NEEDED:
             raise proxies.refused(self.url, self._proxy, answer.status_code)
+        if answer.status_code == NOT_MODIFIED and "if-none-match" in answer.request.headers:
+            return
         page = answer.headers.get("content-type", "").startswith("text/html")
         if answer.is_success and not page:
             _refuse_compressed(answer)

@@ -25,6 +25,7 @@ from ferret_api.ledger.endpoints import router as ledger
 from ferret_api.lifecycle.endpoints import router as lifecycle
 from ferret_api.metrics.endpoints import router as metrics
 from ferret_api.middleware import RequestScope
+from ferret_api.participants.boards import Boards
 from ferret_api.participants.endpoints import router as participants
 from ferret_api.recent import Recent
 from ferret_api.rejections.endpoints import router as rejections
@@ -98,7 +99,8 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         app.state.context = opened = context or Context.open(settings)
-        app.state.feeds = Feeds.of(opened)
+        app.state.feeds = feeds = Feeds.of(opened)
+        app.state.boards = Boards.of_process(opened, feeds)
         app.state.readiness = Recent(lambda: readiness.look(opened), READINESS_SECONDS)
         yield
         opened.close()

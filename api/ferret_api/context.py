@@ -12,7 +12,7 @@ from ferret_api import admin_token
 from ferret_api.admin_token import AdminToken
 from ferret_api.broker import Broker
 from ferret_api.failed_sign_ins import FailedSignIns
-from ferret_api.participants.pace import Pace
+from ferret_api.pace import Pace
 from ferret_api.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
 from ferret_api.upload_gate import UploadGate

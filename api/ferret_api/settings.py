@@ -92,6 +92,18 @@ class ApiSettings(ServiceSettings):
         le=300,
         description="Seconds that a participant is told to wait at most, however many there are",
     )
+    hold_seconds: int = Field(
+        default=30,
+        ge=0,
+        le=50,
+        description="Seconds for which a participant's question for work is held at most until there is an answer; "
+        "0: never",
+    )
+    max_held: int = Field(
+        default=0,
+        ge=0,
+        description="Most questions held at a time, the others are answered at once; 0: a quarter of the connections",
+    )
     max_connections: int = Field(
         default=4096,
         ge=1,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, RoundState
-from ferret_db.repositories import assignments, participants, rounds
-from ferret_db.tables import Experiment
+from ferret_db.repositories import assignments, participants
+from ferret_db.tables import Experiment, Round
 
 
 class Waiting(NamedTuple):
@@ -21,11 +21,22 @@ class Waiting(NamedTuple):
     total: int = 0
 
 
-def waiting(s: Session, experiment: Experiment) -> Waiting | None:
-    """None once the experiment is over."""
+def mark(experiment: Experiment, round_: Round | None) -> str:
+    """Of where an experiment and its latest round stand: what its participants do next changes only if this does, or a
+    lease runs out. Every move of either counts its version up."""
+    versions = [experiment.version, *([round_.number, round_.attempt, round_.version] if round_ else [])]
+    return ".".join(map(str, versions))
+
+
+def gives_work(experiment: Experiment, round_: Round | None) -> bool:
+    """Whether the experiment's latest round can be worked on."""
+    return round_ is not None and (experiment.state, round_.state) == (ExperimentState.RUNNING, RoundState.OPEN)
+
+
+def waiting(s: Session, experiment: Experiment, round_: Round | None) -> Waiting | None:
+    """For what, where ``round_`` is the experiment's latest; None once the experiment is over."""
     if experiment.state.finished:
         return None
-    round_ = rounds.latest(s, experiment.id)
     number = experiment.round if round_ is None else round_.number
     if experiment.state == ExperimentState.PAUSED:
         return Waiting(Awaited.RESUMPTION, number)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
-from ferret_db.clock import utcnow
+from ferret_db.clock import now, utcnow
 from ferret_db.repositories._upsert import insert as upsert
 from ferret_db.tables import Assignment, Experiment, Round
 
@@ -78,6 +78,23 @@ def next_for(s: Session, participant_id: str) -> Assignment | None:
         .limit(1)
     )
     return s.scalars(query, execution_options=_FRESH).one_or_none()
+
+
+def unfinished_participants(s: Session, round_id: str) -> frozenset[str]:
+    """Ids of the real participants that have something to do in the round, or are at it."""
+    query = select(Assignment.participant_id).where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
+    return frozenset(found for found in s.scalars(query) if found is not None)
+
+
+def seconds_leased(s: Session, round_id: str, participant_id: str) -> float | None:
+    """For how long the participant's lease in the round holds yet; None without one."""
+    query = select(Assignment.lease_until).where(
+        Assignment.round_id == round_id,
+        Assignment.participant_id == participant_id,
+        Assignment.state == AssignmentState.LEASED,
+    )
+    until = s.scalars(query).one_or_none()
+    return None if until is None else (until - now(s)).total_seconds()
 
 
 def extend(s: Session, assignment_id: str, fence: int, until: datetime) -> bool:

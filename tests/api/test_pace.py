@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ferret_api.participants import pace
-from ferret_api.participants.pace import Pace
+from ferret_api import pace
+from ferret_api.pace import Pace
 from ferret_core.protocol.states import Awaited
 from ferret_db.engine.waiting import Waiting
 from ferret_db.tables import Participant
@@ -27,7 +27,8 @@ def pauses(site: Any, enrolled: int, waiting: Waiting | None = SOON, **settings:
         s.add_all(rows)
     chosen = Pace(site.context.settings.model_copy(update=settings))
     with site.database.read() as s:
-        return [chosen.seconds(s, waiting) for _ in range(1000)]
+        chosen.count(s)
+    return [chosen.seconds(waiting) for _ in range(1000)]
 
 
 def test_a_few_ask_every_two_seconds_and_not_all_at_one_moment(site: Any) -> None:
@@ -65,10 +66,13 @@ def test_newcomers_are_counted_after_a_while(site: Any, monkeypatch: pytest.Monk
     site.submit(participants={"edge": 2})
     chosen = Pace(site.context.settings.model_copy(update={"polls_per_second": 1.0}))
     with site.database.read() as s:
-        assert chosen.seconds(s, SOON) <= 3
+        chosen.count(s)
+    assert chosen.seconds(SOON) <= 3
     pauses(site, 100)
     with site.database.read() as s:
-        assert chosen.seconds(s, SOON) >= 50
+        chosen.count(s)
+    assert chosen.seconds(SOON) >= 50
+    assert chosen.seconds_before_hold() >= 50
 
 
 @pytest.mark.parametrize(

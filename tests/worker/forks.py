@@ -24,7 +24,7 @@ from conftest import Service
 from ferret_api.admin_token import AdminToken
 from ferret_api.app import create_app
 from ferret_api.context import Context
-from ferret_api.participants.pace import Pace
+from ferret_api.pace import Pace
 from ferret_api.rate_limits import RateLimits
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
 import anyio.to_thread
 from fastapi import Depends, Request
@@ -19,6 +19,8 @@ from ferret_api.events.page import Look, look
 from ferret_core.protocol.errors import FerretError
 from ferret_db import descriptors
 from ferret_db.database import Database
+
+R = TypeVar("R")
 
 READERS = 4
 """Threads that read for streams at a time: the others stay free for requests."""
@@ -93,7 +95,11 @@ class Feeds:
     async def look(self, experiment_id: str, after: int) -> Look:
         """One look at the database."""
         self.looks += 1
-        return await anyio.to_thread.run_sync(look, self._database, experiment_id, after, limiter=self._readers)
+        return await self.read(lambda: look(self._database, experiment_id, after))
+
+    async def read(self, reading: Callable[[], R]) -> R:
+        """Runs ``reading`` in one of the threads that read for all who follow something."""
+        return await anyio.to_thread.run_sync(reading, limiter=self._readers)
 
     @contextmanager
     def subscription(self, experiment_id: str, newest: int) -> Generator[Subscription]:

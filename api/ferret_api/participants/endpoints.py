@@ -12,6 +12,8 @@ from ferret_api import hosts
 from ferret_api.auth import AdminOnly, Participant
 from ferret_api.context import ContextDep
 from ferret_api.participants import body, service, upload
+from ferret_api.participants.boards import BoardsDep
+from ferret_api.participants.poll import Poll, Question
 from ferret_api.participants.schemas import (
     AssignmentFailure,
     Enrolled,
@@ -23,8 +25,10 @@ from ferret_api.participants.schemas import (
     NextAssignment,
     Receipt,
 )
+from ferret_api.participants.tag import Tag, wait_seconds
 from ferret_api.problems import problems
 from ferret_api.schemas import BINARY, MAX_INTEGER, OCTETS, PREFIX, ExperimentId, IdempotencyKey
+from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_SECONDS
 from ferret_db.tables import Assignment
@@ -59,13 +63,51 @@ def enrol(wanted: NewParticipant, context: ContextDep) -> Enrolled:
     return service.enrol(context.database, wanted)
 
 
-@router.get("/participant/assignment", operation_id="next_assignment")
-def next_assignment(participant: Participant, context: ContextDep, response: Response) -> NextAssignment:
-    """Leases the participant's assignment in the open round, if there is one; if not, it says when to ask again."""
-    found = service.next_assignment(context, participant)
-    if found.assignment is None:
-        response.headers["Retry-After"] = str(math.ceil(found.retry_after_seconds))
-    return found
+IfNoneMatch = Annotated[
+    str,
+    Header(alias="If-None-Match", max_length=500, description="The `ETag` of the last answer without an assignment"),
+]
+Prefer = Annotated[
+    str,
+    Header(
+        max_length=500, description="`wait=N`: hold the answer until there is news, for N seconds at most (RFC 7240)"
+    ),
+]
+
+
+@router.get(
+    "/participant/assignment",
+    operation_id="next_assignment",
+    response_model=NextAssignment,
+    responses={304: {"description": "Nothing has changed since the answer with the tag in `If-None-Match`"}},
+)
+async def next_assignment(
+    participant: Participant,
+    context: ContextDep,
+    boards: BoardsDep,
+    request: Request,
+    response: Response,
+    if_none_match: IfNoneMatch = "",
+    prefer: Prefer = "",
+) -> NextAssignment | Response:
+    """Leases the participant's assignment in the open round, if there is one; if not, it says when to ask again.
+
+    An answer without an assignment has an `ETag`. The next question can name it in `If-None-Match` and say
+    `Prefer: wait=N`: it is held until something changes for this participant, at most for N seconds or the server's
+    own limit. `Preference-Applied: wait=N` says that the next such question will be held.
+    """
+    asked = Question(Tag.read(if_none_match), wait_seconds(prefer))
+    found = await Poll(context, boards, participant, asked).answer()
+    request.scope[HELD] = found.held
+    if found.body is not None and found.body.assignment is not None:
+        return found.body
+    headers = {"ETag": str(found.tag), "Retry-After": str(math.ceil(found.pause)), "Cache-Control": "private, no-cache"}
+    if found.wait:
+        headers["Preference-Applied"] = f"wait={found.wait}"
+    if found.body is None:
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    return found.body
 
 
 @router.post(

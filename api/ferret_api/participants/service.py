@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy.orm import Session
 
 from ferret_api.auth import Identity
@@ -17,14 +19,19 @@ from ferret_api.participants.schemas import (
     NextAssignment,
     Waiting,
 )
+from ferret_api.participants.tag import Tag
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
 from ferret_db.engine import assignments as leases
-from ferret_db.engine.waiting import waiting
-from ferret_db.repositories import assignments, experiments, participants
+from ferret_db.engine.waiting import Waiting as Waited
+from ferret_db.engine.waiting import gives_work, mark, waiting
+from ferret_db.repositories import assignments, experiments, participants, rounds
 from ferret_db.tables import Assignment
+
+LOOK_AGAIN_SECONDS = 1.0
+"""After a lease that somebody else took at the same moment, with the participant's own token."""
 
 
 def create_enrolment(database: Database, experiment_id: str, wanted: NewEnrolment, address: str) -> Enrolment:
@@ -42,19 +49,42 @@ def enrol(database: Database, wanted: NewParticipant) -> Enrolled:
     return Enrolled(participant=row.id, name=row.name, experiment=row.experiment_id, token=token)
 
 
-def next_assignment(context: Context, participant: Identity) -> NextAssignment:
-    """What the participant does next. Most polls find nothing, so only those that find something write."""
+class Found(NamedTuple):
+    """What a participant does next, as the database has it. ``rest``: the seconds for which its work is with an earlier
+    lease of its own, or just gone to one; None if there is none."""
+
+    tag: Tag
+    state: ExperimentState
+    lease: Lease | None
+    waiting: Waited | None
+    rest: float | None
+
+    def body(self, pause: float) -> NextAssignment:
+        """As the participant is told, which is to ask again after ``pause`` seconds."""
+        return NextAssignment(
+            experiment_state=self.state,
+            retry_after_seconds=pause,
+            assignment=self.lease,
+            waiting=self.waiting and Waiting.model_validate(self.waiting._asdict()),
+        )
+
+
+def ask(context: Context, participant: Identity) -> Found:
+    """What the participant does next. Most questions find nothing, so only those that find something write."""
     with context.database.read() as s:
         experiment = experiments.get(s, participant.experiment_id)
-        state = experiment.state
-        due = assignments.next_for(s, participant.id) if state == ExperimentState.RUNNING else None
-        awaited = None if due else waiting(s, experiment)
-        pause = context.pace.seconds(s, awaited)
-    return NextAssignment(
-        experiment_state=state,
-        retry_after_seconds=pause,
-        assignment=_lease(context, participant, due.id) if due else None,
-        waiting=awaited and Waiting.model_validate(awaited._asdict()),
+        round_ = rounds.latest(s, experiment.id)
+        works = gives_work(experiment, round_)
+        due = assignments.next_for(s, participant.id) if works else None
+        awaited = None if due else waiting(s, experiment, round_)
+        leased = assignments.seconds_leased(s, round_.id, participant.id) if round_ and works and not due else None
+        context.pace.count(s)
+    return Found(
+        tag=Tag(experiment.event_seq, mark(experiment, round_)),
+        state=experiment.state,
+        lease=_lease(context, participant, due.id) if due else None,
+        waiting=awaited,
+        rest=LOOK_AGAIN_SECONDS if due else leased,
     )
 
 

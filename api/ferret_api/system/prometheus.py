@@ -21,6 +21,8 @@ from ferret_db.repositories import experiments, gauges
 Label = TypeVar("Label", bound=str)
 METHODS = {"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"}
 OTHER = "other"
+HELD = "ferret.held_seconds"
+"""Member of a scope: for how long the answer was held back on purpose."""
 
 
 class RequestFigures:
@@ -40,7 +42,8 @@ class RequestFigures:
 
 
 class RequestMeter:
-    """Measures every request until its answer begins: streams stay open for as long as they like. Pure ASGI."""
+    """Measures every request until its answer begins: streams stay open for as long as they like. What was held back on
+    purpose does not count. Pure ASGI."""
 
     def __init__(self, app: ASGIApp, figures: RequestFigures) -> None:
         self.app = app
@@ -56,7 +59,8 @@ class RequestMeter:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", OTHER)
                 method = scope["method"] if scope["method"] in METHODS else OTHER
-                self.figures.answered(method, route, message["status"], time.perf_counter() - start)
+                seconds = time.perf_counter() - start - scope.get(HELD, 0.0)
+                self.figures.answered(method, route, message["status"], seconds)
             await send(message)
 
         await self.app(scope, receive, send_measured)

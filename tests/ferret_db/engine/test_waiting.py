@@ -9,14 +9,15 @@ import pytest
 from ferret_core.protocol.states import Awaited
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.engine.waiting import Waiting, waiting
-from ferret_db.repositories import experiments, participants
+from ferret_db.engine.waiting import Waiting, mark, waiting
+from ferret_db.repositories import experiments, participants, rounds
 from ferret_db.tables import Experiment
 
 
 def told(database: Database, experiment: Experiment) -> Waiting | None:
     with database.read() as s:
-        return waiting(s, experiments.get(s, experiment.id))
+        found = experiments.get(s, experiment.id)
+        return waiting(s, found, rounds.latest(s, found.id))
 
 
 def test_it_waits_for_others_to_join(database: Database, lab: Any) -> None:
@@ -59,3 +60,40 @@ def test_a_pause_is_waited_for_and_an_end_is_not(database: Database, lab: Any, a
     with database.begin() as s:
         getattr(lifecycle, act)(s, experiment.id)
     assert told(database, experiment) == (Waiting(Awaited.RESUMPTION, 1) if act == "pause" else None)
+
+
+def test_the_mark_changes_with_every_step_and_with_nothing_else(database: Database, lab: Any) -> None:
+    seen = list[str]()
+
+    def look() -> str:
+        with database.read() as s:
+            found = experiments.get(s, experiment.id)
+            return mark(found, rounds.latest(s, found.id))
+
+    def step(number: int, act: Any) -> None:
+        act()
+        seen.append(look())
+        assert len(set(seen)) == number
+
+    experiment = lab.submit(rounds=2)
+    step(1, lambda: None)
+    with database.begin() as s:
+        participants.create_enrolment(s, experiment.id, 60)
+    step(1, lambda: None)
+    experiment = lab.start(rounds=2)
+    step(2, lambda: None)
+    round_ = lab.open(experiment)
+    step(3, lambda: None)
+    first, *others = lab.assignments(round_)
+    step(3, lambda: lab.deliver(first))
+    with database.begin() as s:
+        lifecycle.pause(s, experiment.id)
+    step(4, lambda: None)
+    with database.begin() as s:
+        lifecycle.resume(s, experiment.id)
+    step(5, lambda: None)
+    for assignment in others:
+        lab.deliver(assignment)
+    step(6, lambda: None)
+    lab.commit(round_)
+    step(7, lambda: None)

@@ -548,6 +548,10 @@ export interface paths {
         /**
          * Next Assignment
          * @description Leases the participant's assignment in the open round, if there is one; if not, it says when to ask again.
+         *
+         *     An answer without an assignment has an `ETag`. The next question can name it in `If-None-Match` and say
+         *     `Prefer: wait=N`: it is held until something changes for this participant, at most for N seconds or the server's
+         *     own limit. `Preference-Applied: wait=N` says that the next such question will be held.
          */
         get: operations["next_assignment"];
         put?: never;
@@ -5191,7 +5195,12 @@ export interface operations {
     next_assignment: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of the last answer without an assignment */
+                "If-None-Match"?: string;
+                /** @description `wait=N`: hold the answer until there is news, for N seconds at most (RFC 7240) */
+                prefer?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5205,6 +5214,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["NextAssignment"];
                 };
+            };
+            /** @description Nothing has changed since the answer with the tag in `If-None-Match` */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /**
              * @description `auth.missing`: A token is needed.
@@ -5229,6 +5245,15 @@ export interface operations {
             };
             /** @description `host.unknown`: The server does not answer to this name. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

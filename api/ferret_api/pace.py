@@ -20,6 +20,8 @@ PATIENCE = 4.0
 """How many times as long is waited for what is not near."""
 SPREAD = 0.5
 """Pauses lie between 1 - SPREAD and 1 + SPREAD times their mean."""
+HASTE = 0.1
+"""The part of the shortest pause after which a question may come that will be held."""
 COUNT_SECONDS = 5.0
 """How old the number of participants may be."""
 
@@ -29,26 +31,36 @@ class Pace:
 
     def __init__(self, settings: ApiSettings) -> None:
         self._shortest = settings.poll_seconds
-        self._longest = settings.longest_poll_seconds
+        self._longest = settings.longest_poll_seconds / (1 + SPREAD)
         self._per_second = settings.polls_per_second
         self._enrolled = 0
         self._count_again_at = -math.inf
 
-    def seconds(self, s: Session, waiting: Waiting | None) -> float:
+    def count(self, s: Session) -> None:
+        """Counts the participants, unless it was done a moment ago."""
+        if (now := time.monotonic()) >= self._count_again_at:
+            self._count_again_at = now + COUNT_SECONDS  # first, so that other threads do not count too
+            self._enrolled = participants.count_active(s)
+
+    def seconds(self, waiting: Waiting | None) -> float:
         """How long a participant that waits for ``waiting`` should pause.
 
         On average ``FERRET_POLL_SECONDS``, or what keeps all participants together at ``FERRET_POLLS_PER_SECOND``;
         :data:`PATIENCE` times the latter while no round is about to open. At most ``FERRET_LONGEST_POLL_SECONDS``.
         """
-        turn = self._count(s) / self._per_second
-        mean = max(self._shortest, turn if is_near(waiting) else PATIENCE * turn)
-        return min(mean, self._longest / (1 + SPREAD)) * random.uniform(1 - SPREAD, 1 + SPREAD)
+        return self._jittered(self._shortest, self._turn if is_near(waiting) else PATIENCE * self._turn)
 
-    def _count(self, s: Session) -> int:
-        if (now := time.monotonic()) >= self._count_again_at:
-            self._count_again_at = now + COUNT_SECONDS  # first, so that other threads do not count too
-            self._enrolled = participants.count_active(s)
-        return self._enrolled
+    def seconds_before_hold(self) -> float:
+        """How long one should pause whose next question will be held: all are told of a change at one moment."""
+        return self._jittered(HASTE * self._shortest, self._turn)
+
+    @property
+    def _turn(self) -> float:
+        """In which every participant can ask once."""
+        return self._enrolled / self._per_second
+
+    def _jittered(self, shortest: float, seconds: float) -> float:
+        return min(max(shortest, seconds), self._longest) * random.uniform(1 - SPREAD, 1 + SPREAD)
 
 
 def is_near(waiting: Waiting | None) -> bool:

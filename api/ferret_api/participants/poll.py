@@ -1,0 +1,127 @@
+"""The answer to a participant that asks for work, held back where there is nothing to say yet.
+
+A question without a tag is answered from the database. One with the tag of an earlier answer is answered from memory,
+unless there may be work: nothing has changed (304), or this is how far the others are.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from fastapi.concurrency import run_in_threadpool
+
+from ferret_api.auth import Identity
+from ferret_api.context import Context
+from ferret_api.participants import service
+from ferret_api.participants.board import Board
+from ferret_api.participants.boards import Boards
+from ferret_api.participants.schemas import NextAssignment, Waiting
+from ferret_api.participants.tag import Tag
+from ferret_db.engine.waiting import Waiting as Awaiting
+
+WHOLE = 0.9
+"""The part of its time for which a question was held to the end, whatever the clocks say."""
+
+
+class Question(NamedTuple):
+    """``tag`` is that of the answer the participant has; it would wait ``wait`` seconds for another."""
+
+    tag: Tag | None
+    wait: int
+
+
+class Answer(NamedTuple):
+    """``body`` is None where nothing has changed. ``wait``: how long the next question will be held; 0: not at all.
+    ``held`` are the seconds that this one was."""
+
+    body: NextAssignment | None
+    tag: Tag
+    pause: float
+    wait: int
+    held: float = 0.0
+
+
+class Poll:
+    """One question of one participant."""
+
+    def __init__(self, context: Context, boards: Boards, participant: Identity, asked: Question) -> None:
+        self._context = context
+        self._boards = boards
+        self._participant = participant
+        self._asked = asked
+        self._wait = min(asked.wait, context.settings.hold_seconds)
+        self._held = 0.0
+
+    async def answer(self) -> Answer:
+        """Raises what :func:`ferret_api.participants.service.ask` does."""
+        tag = self._asked.tag
+        if tag is None:
+            return self._found(await self._ask())
+        return await self._from_board(await self._boards.no_older(self._participant.experiment_id, tag.seq), tag)
+
+    async def _from_board(self, board: Board, tag: Tag) -> Answer:
+        until = time.monotonic() + self._wait
+        while True:
+            if board.may_have_work(self._participant.id):
+                found = await self._ask()
+                if found.lease is not None or found.tag.mark != tag.mark:
+                    return self._found(found)
+                board.rests(self._participant.id, found.tag.mark, found.rest)
+                if board.stage.tag.mark != found.tag.mark:  # it goes on at this moment
+                    return self._found(found)
+            elif self._is_news(board, tag):
+                return self._told(board)
+            elif not await self._hold(board, until - time.monotonic()):
+                return self._told(board) if board.stage.tag.seq != tag.seq else self._unchanged(board)
+
+    def _is_news(self, board: Board, tag: Tag) -> bool:
+        """Whether it is worth an answer now."""
+        if board.stage.tag.mark != tag.mark:
+            return True
+        return board.stage.tag.seq != tag.seq and (board.few or not self._wait)
+
+    async def _hold(self, board: Board, seconds: float) -> bool:
+        """Whether it is worth looking again."""
+        if seconds <= 0 or board.ended or not self._boards.room:
+            return False
+        begin = time.monotonic()
+        try:
+            return await board.hold(self._participant.id, seconds)
+        finally:
+            self._held += time.monotonic() - begin
+
+    async def _ask(self) -> service.Found:
+        return await run_in_threadpool(service.ask, self._context, self._participant)
+
+    def _found(self, found: service.Found) -> Answer:
+        return self._answer(found.body(self._pause(found.waiting)), found.tag)
+
+    def _told(self, board: Board) -> Answer:
+        stage = board.stage
+        body = NextAssignment(
+            experiment_state=stage.state,
+            retry_after_seconds=self._pause(stage.waiting),
+            assignment=None,
+            waiting=stage.waiting and Waiting.model_validate(stage.waiting._asdict()),
+        )
+        return self._answer(body, stage.tag)
+
+    def _unchanged(self, board: Board) -> Answer:
+        # One whose place a newer question has taken does not take it back at once.
+        whole = self._held >= WHOLE * self._wait > 0
+        pause = 0.0 if whole else self._context.pace.seconds(board.stage.waiting)
+        return Answer(None, board.stage.tag, pause, self._holds, self._held)
+
+    def _answer(self, body: NextAssignment, tag: Tag) -> Answer:
+        return Answer(body, tag, body.retry_after_seconds, self._holds, self._held)
+
+    def _pause(self, waiting: Awaiting | None) -> float:
+        # Without a tag nothing says that the participant, and what lies between, passes tags on.
+        if self._asked.tag is not None and self._holds:
+            return self._context.pace.seconds_before_hold()
+        return self._context.pace.seconds(waiting)
+
+    @property
+    def _holds(self) -> int:
+        return self._wait if self._boards.room else 0

@@ -1,0 +1,38 @@
+"""Where an experiment stands, as far as its participants are concerned, in one look at the database."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ferret_api.pace import Pace
+from ferret_api.participants.tag import Tag
+from ferret_core.protocol.states import ExperimentState
+from ferret_db.database import Database
+from ferret_db.engine.waiting import Waiting, gives_work, mark, waiting
+from ferret_db.repositories import assignments, experiments, rounds
+
+
+class Stage(NamedTuple):
+    """``due`` are the ids of participants that may have work: all of whom the open round wanted something when its mark
+    was new, which within a mark never become more."""
+
+    tag: Tag
+    state: ExperimentState
+    waiting: Waiting | None
+    due: frozenset[str]
+
+
+def look(database: Database, pace: Pace, experiment_id: str, before: Stage | None) -> Stage:
+    """The stage now; ``before`` spares reading who is due again. Raises ``experiment.not_found``."""
+    with database.read() as s:
+        experiment = experiments.get(s, experiment_id)
+        round_ = rounds.latest(s, experiment_id)
+        tag = Tag(experiment.event_seq, mark(experiment, round_))
+        if before is not None and before.tag.mark == tag.mark:
+            due = before.due
+        elif round_ is not None and gives_work(experiment, round_):
+            due = assignments.unfinished_participants(s, round_.id)
+        else:
+            due = frozenset[str]()
+        pace.count(s)
+        return Stage(tag, experiment.state, waiting(s, experiment, round_), due)

@@ -1,0 +1,96 @@
+"""Asking for work: questions that the server holds, and what lies between that cuts them off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ferret_sdk import polling
+from ferret_sdk.membership import Membership
+from ferret_sdk.polling import LONGEST_HOLD, Polling
+from ferret_sdk.schemas import Poll
+from ferret_sdk.transport import Transport
+
+WAITING = {"awaited": "participants", "round": 0, "done": 1, "total": 2}
+IDLE = {"experiment_state": "running", "retry_after_seconds": 0.02, "assignment": None, "waiting": WAITING}
+TAG = 'W/"3/1.2"'
+
+
+def idle(exchange: Any) -> None:
+    exchange.json(IDLE, ETag=TAG)
+
+
+def unchanged(exchange: Any) -> None:
+    exchange.send(304, b"", ETag=TAG, Retry_After="7")
+
+
+def cut_off(exchange: Any) -> None:
+    exchange.drop()
+
+
+@pytest.fixture
+def asking(server: Any) -> Polling:
+    member = Membership(
+        url=server.url,
+        experiment="exp_0123456789abcdef",
+        participant="par_0123456789abcdef",
+        name="site-a",
+        token="token",
+        code="00" * 32,
+    )
+    return Polling(Transport(server.url, "token"), member, lambda progress: None, None)
+
+
+def sent(server: Any, name: str) -> list[str | None]:
+    return [request.headers.get(name) for request in server.requests]
+
+
+def test_a_known_answer_is_asked_for_again_by_its_tag_and_held(server: Any, asking: Polling) -> None:
+    server.script(idle, unchanged)
+    first = asking.ask()
+    again = asking.ask()
+    assert sent(server, "if-none-match") == [None, TAG]
+    assert sent(server, "prefer") == [f"wait={LONGEST_HOLD}"] * 2
+    assert first == Poll.read(IDLE)
+    assert again == first.model_copy(update={"retry_after_seconds": 7.0})
+
+
+def test_a_server_that_knows_no_tags_is_asked_as_ever(server: Any, asking: Polling) -> None:
+    server.script(lambda exchange: exchange.json(IDLE))
+    for _ in range(3):
+        assert asking.ask().waiting == Poll.read(IDLE).waiting
+    assert sent(server, "if-none-match") == [None] * 3
+
+
+@pytest.mark.parametrize("tag", ["", "no quotes", '"' + "x" * 300 + '"'])
+def test_a_tag_that_is_none_is_not_sent_back(server: Any, asking: Polling, tag: str) -> None:
+    server.script(lambda exchange: exchange.json(IDLE, ETag=tag))
+    asking.ask()
+    asking.ask()
+    assert sent(server, "if-none-match") == [None] * 2
+
+
+def test_a_proxy_that_ends_silent_connections_gets_shorter_questions(server: Any, asking: Polling) -> None:
+    server.script(idle, cut_off, idle, unchanged, unchanged)
+    for _ in range(4):
+        assert asking.ask().waiting == Poll.read(IDLE).waiting
+    assert sent(server, "if-none-match") == [None, TAG, None, TAG, TAG]
+    half = LONGEST_HOLD // 2
+    assert sent(server, "prefer")[3:] == [f"wait={half}", f"wait={half + 1}"], "longer again, while it goes well"
+
+
+def test_a_pause_is_as_long_as_the_server_asks_and_bounded(
+    server: Any, asking: Polling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = list[float]()
+    monkeypatch.setattr(polling.time, "sleep", slept.append)
+    server.script(
+        lambda exchange: exchange.json({**IDLE, "retry_after_seconds": 120.5}, ETag=TAG),
+        lambda exchange: exchange.send(304, b"", Retry_After="200"),
+        lambda exchange: exchange.send(304, b"", Retry_After="0"),
+        lambda exchange: exchange.send(304, b"", Retry_After="100000"),
+    )
+    for _ in range(4):
+        asking.wait(asking.ask())
+    assert slept == [120.5, 200, polling.SHORTEST_PAUSE, polling.LONGEST_PAUSE]
