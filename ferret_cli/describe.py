@@ -10,7 +10,7 @@ from ferret_cli.output import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
-    from ferret_sdk.schemas import Experiment, Rejection, Round, Summary
+    from ferret_sdk.schemas import Experiment, ParticipantInfo, Rejection, Round, Summary
 
 Row = tuple[Any, ...]
 
@@ -67,6 +67,19 @@ def cost_rows(rounds: Sequence[Round]) -> Iterator[Row]:
 def rejection_rows(rejections: Iterable[Rejection]) -> Iterator[Row]:
     for refused in rejections:
         yield refused.round, refused.participant, refused.count, refused.code, refused.detail
+
+
+def participant_rows(participants: Iterable[ParticipantInfo]) -> Iterator[Row]:
+    for found in participants:
+        revoked = found.revoked_at and f"{found.revoked_at:%Y-%m-%d %H:%M}"
+        yield (
+            found.name,
+            "revoked" if revoked else "active",
+            f"{found.created_at:%Y-%m-%d %H:%M}",
+            f"{found.seen_at:%Y-%m-%d %H:%M}",
+            revoked,
+            found.revoked_for,
+        )
 
 
 def label_rows(rounds: Sequence[Round]) -> Iterator[Row]:

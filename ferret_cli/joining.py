@@ -27,6 +27,7 @@ NEXT_STEPS = {
     "server.unexpected": "check the address; if it is right, tell the person who runs the server",
     "enrolment.invalid": "ask the person who invited you for a new code",
     "dataset.invalid": "correct your file, or say with --field what it calls instruction, input and output",
+    "participant.revoked": "nothing more is sent from here; ask the person who invited you",
     "experiment.conflict": "the experiment is over; ask the person who invited you",
     "certificate.invalid": "tell the person who runs the server what is said above",
     "proxy.refused": "show the person who runs your network what is said above",

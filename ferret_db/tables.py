@@ -353,7 +353,7 @@ class Service(Base, kw_only=True):
 
 
 class Participant(Base, kw_only=True):
-    """A real participant and the BLAKE3 hash of its token."""
+    """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``."""
 
     __tablename__ = "participants"
     __table_args__ = (UniqueConstraint("experiment_id", "name"),)
@@ -362,6 +362,8 @@ class Participant(Base, kw_only=True):
     experiment_id: Mapped[ExperimentId]
     name: Mapped[str]
     token_hash: Mapped[str] = mapped_column(unique=True)
+    revoked_at: Mapped[datetime | None] = mapped_column(default=None)
+    revoked_for: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     seen_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 

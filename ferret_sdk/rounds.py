@@ -23,7 +23,7 @@ OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
 # The server rebuilds a damaged file: the same assignment comes again when its lease has run out.
 DAMAGED = frozenset({"storage.corrupt", "storage.missing"})
 # What holds for every round to come.
-FINAL = frozenset({"server.unexpected", "terms.refused", "terms.spent"})
+FINAL = frozenset({"participant.revoked", "server.unexpected", "terms.refused", "terms.spent"})
 MOST_DAMAGED = 5
 """Assignments in a row that end with a damaged file before it is no longer believed that the server rebuilds it."""
 
@@ -65,7 +65,7 @@ class Rounds:
             with Heartbeat(self._transport, lease) as heartbeat:
                 return self._contribute(lease, made, heartbeat)
         except FerretError as error:
-            if error.code not in OVERTAKEN | AWAY | DAMAGED:
+            if error.code not in OVERTAKEN | AWAY | DAMAGED and error.code != "participant.revoked":
                 self._report(lease, error)
             self._damaged = self._damaged + 1 if error.code in DAMAGED else 0
             if error.code in FINAL or self._damaged == MOST_DAMAGED:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
@@ -26,6 +27,7 @@ from ferret_sdk.schemas import (
     LedgerItem,
     Metrics,
     Page,
+    ParticipantInfo,
     Point,
     Rejection,
     Round,
@@ -116,6 +118,16 @@ class Run:
     def rejections(self, round: int | None = None) -> Iterator[Rejection]:
         """The uploads that were refused, by round, participant and reason."""
         return items(self._transport, f"{self._path}/rejections", Rejection, round=round)
+
+    def participants(self) -> Iterator[ParticipantInfo]:
+        """The real participants by name, the revoked ones too."""
+        return items(self._transport, f"{self._path}/participants", ParticipantInfo)
+
+    def revoke(self, name: str, reason: str | None = None) -> ParticipantInfo:
+        """Removes a participant: its token is refused from now on, it is told the ``reason``, and rounds go on without
+        it. What was accepted from it stays in the ledger. Raises ``participant.not_found``."""
+        path = f"{self._path}/participants/{quote(name, safe='')}:revoke"
+        return ParticipantInfo.read(self._transport.post(path, {"reason": reason}, repeatable=True).json())
 
     def pause(self) -> Run:
         """Pauses, even within a round; accepted contributions are kept. Pausing a paused experiment changes nothing."""

@@ -241,6 +241,17 @@ class EnrolmentCode(Document):
     command: Line
 
 
+class ParticipantInfo(Document):
+    """A real participant of an experiment; revoked ones have ``revoked_at``."""
+
+    id: ParticipantId
+    name: ParticipantName
+    created_at: datetime
+    seen_at: datetime
+    revoked_at: datetime | None = None
+    revoked_for: Words | None = None
+
+
 class Enrolled(Document):
     """A participant's place in an experiment, and the token that proves it."""
 

@@ -17,6 +17,7 @@ from ferret_api.context import Context, ContextDep
 from ferret_api.same_origin import is_same_origin
 from ferret_api.schemas import ExperimentId
 from ferret_core.protocol.errors import FerretError
+from ferret_db import tables
 from ferret_db.repositories import audit, participants, sessions
 
 
@@ -123,6 +124,18 @@ def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> 
                 "auth.invalid",
                 "this server does not know the token; use the one in FERRET_HOME/admin.token on the server",
             )
+    if found.revoked_at is not None:
+        context.limits.forget(bearer.credentials)
+        raise _revoked(found)
     context.limits.recognise(bearer.credentials)
     context.limits.admit_participant(found.id)
     return Identity(found.id, found.name, found.experiment_id)
+
+
+def _revoked(participant: tables.Participant) -> FerretError:
+    reason = f": {participant.revoked_for}" if participant.revoked_for else ""
+    return FerretError(
+        "participant.revoked",
+        f"{participant.name} was removed from {participant.experiment_id}{reason}; what was accepted from it stays in "
+        "the ledger, and nothing more is taken",
+    )

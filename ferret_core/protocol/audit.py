@@ -36,6 +36,7 @@ AuditAction = Literal[
     "experiment.deleted",
     "enrolment.created",
     "participant.enrolled",
+    "participant.revoked",
     "session.opened",
     "session.closed",
     "sign_in.failed",

@@ -62,6 +62,8 @@ PROBLEMS: dict[str, Problem] = {
     "auth.forbidden": Problem("This token may not do that", 403, Exit.AUTH),
     "enrolment.invalid": Problem("The enrolment code is unknown, used or expired", 403, Exit.AUTH),
     "participant.in_use": Problem("This participant is already at work on this machine", 409, Exit.CONFLICT),
+    "participant.revoked": Problem("The participant was removed from the experiment", 403, Exit.AUTH),
+    "participant.not_found": Problem("No such participant", 404, Exit.NOT_FOUND),
     "experiment.not_found": Problem("No such experiment", 404, Exit.NOT_FOUND),
     "stream.refused": Problem("Too many event streams are open", 429, Exit.UNREACHABLE),
     "round.not_found": Problem("No such round", 404, Exit.NOT_FOUND),

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import PROBLEMS
-from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_core.protocol.tasks import Queue
 from ferret_db import clock
 from ferret_db.engine.tasks import TRANSIENT
+from ferret_db.engine.waiting import required
 from ferret_db.repositories import assignments, participants, rounds, service, task_runs, workers
-from ferret_db.repositories.experiments import spec_of
 from ferret_db.repositories.workers import GONE_SECONDS
 from ferret_db.tables import Experiment
 
@@ -68,16 +68,26 @@ def _no_training_worker(s: Session, experiment: Experiment) -> Stall | None:
 
 
 def _participants_missing(s: Session, experiment: Experiment) -> Stall | None:
-    wanted = spec_of(experiment).participants.edge
-    if not wanted or experiment.started_at is None or rounds.latest(s, experiment.id) is not None:
+    wanted = required(s, experiment)
+    if not wanted or experiment.started_at is None or _is_under_way(s, experiment):
         return None
-    joined = participants.of_experiment(s, experiment.id)
-    if len(joined) >= wanted:
+    joined = participants.count(s, experiment.id)
+    if joined >= wanted:
         return None
-    so_far = f"{len(joined)} of {wanted} real participants have joined; round 1 starts when all have"
+    first = rounds.latest(s, experiment.id) is None
+    when = "round 1 starts when all have" if first else "the others were revoked, and a round needs somebody"
+    so_far = f"{joined} of {wanted} real participants have joined; {when}"
     detail = f"{so_far}; invite the others with ferret experiment enrol {experiment.id}"
-    since = max([experiment.started_at, *(participant.created_at for participant in joined)])
+    ever = participants.ever_of_experiment(s, experiment.id)
+    since = max([experiment.started_at, *(site.revoked_at or site.created_at for site in ever)])
     return Stall("participants.missing", detail, since)
+
+
+def _is_under_way(s: Session, experiment: Experiment) -> bool:
+    """Whether a round goes on, or none is left to open."""
+    return experiment.round == experiment.rounds or bool(
+        rounds.in_states(s, experiment.id, RoundState.OPENING, RoundState.OPEN, RoundState.FROZEN)
+    )
 
 
 def _held_up(s: Session, experiment: Experiment) -> Stall | None:

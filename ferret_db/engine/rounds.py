@@ -98,6 +98,19 @@ def open_announced(s: Session, round_id: str, participants: int, deadline_second
     opened = swap(s, round_, RoundState.OPEN, opened_at=clock.utcnow(), deadline_at=deadline_at, population=None)
     if opened is not None:
         _opened(s, opened, deadline_seconds, participants)
+        give_up_revoked(s, experiment, opened)
+
+
+def give_up_revoked(s: Session, experiment: Experiment, round_: Round) -> None:
+    """Ends what revoked participants have yet to do in the open round, which closes if nothing else is waited for.
+
+    What has been accepted from them stays. The experiment is locked.
+    """
+    error = FerretError("participant.revoked", "the participant was removed from the experiment")
+    for name in assignments.reject_revoked(s, round_.id, error.summary()):
+        data = {"participant": name, "kind": ParticipantKind.EDGE, "code": error.code, "detail": error.detail}
+        events.add(s, experiment.id, "contribution.rejected", round=round_.number, data=data)
+    close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id))
 
 
 def freeze_if_due(s: Session, round_id: str) -> bool:

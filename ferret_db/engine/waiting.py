@@ -7,7 +7,8 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, RoundState
-from ferret_db.repositories import assignments, participants
+from ferret_db.repositories import assignments, participants, rounds
+from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Experiment, Round
 
 
@@ -57,6 +58,15 @@ def waiting(s: Session, experiment: Experiment, round_: Round | None) -> Waiting
             return Waiting(Awaited.MODEL, number)
         case _:
             return _next(experiment)
+
+
+def required(s: Session, experiment: Experiment) -> int:
+    """How many real participants must have joined for a round to open: for the first all, later one at least where no
+    client is simulated, since some may have been revoked."""
+    wanted = spec_of(experiment).participants
+    if rounds.latest(s, experiment.id) is None:
+        return wanted.edge
+    return 0 if wanted.simulated else 1
 
 
 def _next(experiment: Experiment) -> Waiting:

@@ -13,7 +13,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_db.clock import now, utcnow
 from ferret_db.repositories._upsert import insert as upsert
-from ferret_db.tables import Assignment, Experiment, Round
+from ferret_db.tables import Assignment, Experiment, Participant, Round
 
 _FRESH: dict[str, Any] = {"populate_existing": True}
 _UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
@@ -169,6 +169,26 @@ def refuse(s: Session, round_id: str, refused: Mapping[str, dict[str, Any]]) -> 
             .values(state=AssignmentState.REJECTED, version=Assignment.version + 1, error=error),
             execution_options=_UNSYNCHRONISED,
         )
+
+
+def reject_revoked(s: Session, round_id: str, error: dict[str, Any]) -> list[str]:
+    """Rejects the unfinished assignments of the round that revoked participants have; the participants' names."""
+    revoked = select(Participant.id).where(Participant.revoked_at.is_not(None))
+    rejected = s.execute(
+        update(Assignment)
+        .where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
+        .where(Assignment.participant_id.in_(revoked))
+        .values(
+            state=AssignmentState.REJECTED,
+            version=Assignment.version + 1,
+            fence=Assignment.fence + 1,
+            lease_until=None,
+            error=error,
+        )
+        .returning(Assignment.participant),
+        execution_options=_UNSYNCHRONISED,
+    )
+    return sorted(rejected.scalars())
 
 
 def sitting_out(s: Session, experiment_id: str, number: int, attempt: int) -> set[str]:

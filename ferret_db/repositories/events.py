@@ -19,6 +19,7 @@ EventType = Literal[
     "experiment.failed",
     "experiment.cancelled",
     "participant.joined",
+    "participant.revoked",
     "round.opened",
     "round.frozen",
     "round.committed",

@@ -15,6 +15,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import TaskName
 from ferret_db import clock
+from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import events, experiments, outbox
 from ferret_db.tables import Enrolment, Experiment, Participant
 
@@ -63,16 +64,50 @@ def by_token(s: Session, token: str) -> Participant | None:
     return s.scalars(select(Participant).where(Participant.token_hash == _hash(token))).one_or_none()
 
 
+def named(s: Session, experiment_id: str, name: str) -> Participant:
+    """The experiment's participant with that name, revoked or not, or ``participant.not_found``."""
+    query = select(Participant).where(Participant.experiment_id == experiment_id, Participant.name == name)
+    found = s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if found is None:
+        message = f"is no participant of {experiment_id}; ferret experiment participants lists them"
+        raise FerretError.of_field("participant.not_found", "name", name, message)
+    return found
+
+
 def of_experiment(s: Session, experiment_id: str) -> list[Participant]:
-    """The enrolled participants by name."""
+    """The participants that may take part, by name: those enrolled and not revoked."""
+    query = select(Participant).where(*_taking_part(experiment_id)).order_by(Participant.name)
+    return list(s.scalars(query))
+
+
+def ever_of_experiment(s: Session, experiment_id: str) -> list[Participant]:
+    """All that ever enrolled, by name: the revoked ones too."""
     query = select(Participant).where(Participant.experiment_id == experiment_id).order_by(Participant.name)
     return list(s.scalars(query))
 
 
 def count(s: Session, experiment_id: str) -> int:
-    """How many have enrolled."""
-    query = select(func.count()).select_from(Participant).where(Participant.experiment_id == experiment_id)
-    return s.scalars(query).one()
+    """How many may take part."""
+    return s.scalars(select(func.count()).select_from(Participant).where(*_taking_part(experiment_id))).one()
+
+
+def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = None) -> Page[Participant]:
+    """All that ever enrolled, by name."""
+    query = select(Participant).where(Participant.experiment_id == experiment_id)
+    rows = list(s.scalars(seek(query, [Participant.name], cursor, limit)))
+    return page(rows, limit, lambda row: (row.name,))
+
+
+def revoke(s: Session, participant: Participant, reason: str | None) -> bool:
+    """Refuses the participant's token from now on; whether this call did."""
+    revoked = s.execute(
+        update(Participant)
+        .where(Participant.id == participant.id, Participant.revoked_at.is_(None))
+        .values(revoked_at=clock.utcnow(), revoked_for=reason)
+        .returning(Participant.id),
+        execution_options={"synchronize_session": False},
+    )
+    return revoked.one_or_none() is not None
 
 
 def count_active(s: Session) -> int:
@@ -94,6 +129,10 @@ def check_code(s: Session, code: str) -> None:
     """Raises ``enrolment.invalid`` as :func:`enrol` would, without taking the code."""
     if s.scalars(select(Enrolment.id).where(*_good(code))).one_or_none() is None:
         raise _no_code()
+
+
+def _taking_part(experiment_id: str) -> tuple[ColumnElement[bool], ...]:
+    return Participant.experiment_id == experiment_id, Participant.revoked_at.is_(None)
 
 
 def _use(s: Session, code: str) -> str:

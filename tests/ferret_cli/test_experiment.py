@@ -137,6 +137,29 @@ def test_a_participant_that_is_stopped_keeps_its_place(ferret, served, toy_file,
     ferret("experiment", "cancel", id)
 
 
+def test_a_participant_is_removed_by_command(ferret, served, toy_file, toy_data, participant_environment):
+    id = ferret("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
+    code = document(ferret("experiment", "enrol", id, "--json"))["code"]
+    command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--name", "clinic"]
+    environment = participant_environment(code)
+    with subprocess.Popen(
+        [*command, "--data", str(toy_data[0])], env=environment, stderr=subprocess.PIPE, text=True
+    ) as participant:
+        assert participant.stderr is not None
+        next(line for line in participant.stderr if "1 of 2 have joined" in line)
+        assert "active" in ferret("experiment", "participants", id).stdout
+        revoked = ferret("experiment", "revoke", id, "clinic", "--reason", "left the study")
+        assert "goes on without it" in revoked.stderr
+        told = participant.stderr.read()
+    assert participant.returncode == 4
+    assert "The participant was removed from the experiment" in told
+    assert "left the study" in told
+    listed = ferret("experiment", "participants", id).stdout
+    assert re.search(r"clinic +revoked .* left the study", listed)
+    assert ferret("experiment", "revoke", id, "nobody").returncode == 3
+    ferret("experiment", "cancel", id)
+
+
 def test_a_failed_experiment_fails_the_command(ferret, toy_file):
     done = ferret("submit", toy_file, "--set", "model.source=/nowhere", "--watch", "--json")
     assert done.returncode == 1

@@ -389,6 +389,23 @@ def test_a_paused_experiment_is_waited_for(api, worker, submit, examples, home):
     assert told.index("experiment.paused") < told.index("experiment.resumed") < told.index("experiment.completed")
 
 
+def test_a_revoked_participant_ends_and_the_experiment_goes_on(api, worker, submit, examples, home):
+    run, code = submit(rounds=3)
+
+    def revoke(report: RoundReport) -> None:
+        if report.round == 1:
+            run.revoke("site-a", "left the study")
+
+    with pytest.raises(FerretError, match="left the study") as raised:
+        Participant.enrol(api.url, code, "site-a", home).run(examples, on_round=revoke)
+    assert raised.value.code == "participant.revoked"
+    assert run.wait(timeout=60).state == "completed"
+    (site,) = run.participants()
+    assert (site.name, site.revoked_at is None) == ("site-a", False)
+    accepted = [item.round for item in run.contributions() if item.participant == "site-a" and item.state == "accepted"]
+    assert accepted == [1]
+
+
 def test_the_token_is_private_and_a_code_works_once(api, submit, home, tmp_path):
     run, code = submit()
     Participant.enrol(api.url, code, "site-a", home)

@@ -18,6 +18,7 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.tasks import TRANSIENT
+from ferret_db.engine.waiting import required
 from ferret_db.repositories import assignments, experiments, ledger, metrics, participants, rounds
 from ferret_db.tables import Experiment
 from ferret_worker import checkpoints
@@ -51,7 +52,7 @@ def open_announced(database: Database, experiment_id: str) -> None:
         if not opening or experiment.state != ExperimentState.RUNNING:
             return
         (round_,) = opening
-        joined = {site.name: site.id for site in participants.of_experiment(s, experiment_id)}
+        joined = {site.name: site.id for site in participants.ever_of_experiment(s, experiment_id)}
         there = assignments.participants(s, round_.id)
         sitting_out = assignments.sitting_out(s, experiment_id, round_.number, round_.attempt)
     failpoint("coordinate.announced")
@@ -108,13 +109,13 @@ def advance(s: Session, experiment_id: str) -> None:
 def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     """The next attempt at the round, by those drawn from simulated clients and the real participants that have joined.
 
-    Waits while some of these are missing.
+    The first waits until all have joined; later ones do without those that were revoked, but not without anybody.
     """
     spec = experiments.spec_of(experiment)
     joined = {site.name: site.id for site in participants.of_experiment(s, experiment.id)}
-    if len(joined) < spec.participants.edge:
-        return
     population = spec.participants.simulated + len(joined)
+    if len(joined) < required(s, experiment):
+        return
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
     needed, asked = federation.sample_size(spec, population), federation.asked_size(spec, population)
     deadline = spec.round.deadline_seconds

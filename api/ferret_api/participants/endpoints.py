@@ -9,9 +9,10 @@ from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from ferret_api import hosts
-from ferret_api.auth import AdminOnly, Participant
+from ferret_api.auth import Admin, AdminOnly, Participant
 from ferret_api.context import ContextDep
-from ferret_api.participants import body, service, upload
+from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.participants import body, schemas, service, upload
 from ferret_api.participants.boards import BoardsDep
 from ferret_api.participants.poll import Poll, Question
 from ferret_api.participants.schemas import (
@@ -23,7 +24,9 @@ from ferret_api.participants.schemas import (
     NewEnrolment,
     NewParticipant,
     NextAssignment,
+    ParticipantPage,
     Receipt,
+    Revocation,
 )
 from ferret_api.participants.tag import Tag, wait_seconds
 from ferret_api.problems import problems
@@ -35,6 +38,7 @@ from ferret_db.tables import Assignment
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
+Name = Annotated[str, Path(max_length=64, description="Name of the participant")]
 AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignment")]
 
 
@@ -42,14 +46,41 @@ AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignm
     "/experiments/{experiment_id}/enrolments",
     operation_id="create_enrolment",
     status_code=201,
-    dependencies=[AdminOnly],
     responses=problems("experiment.not_found", "experiment.conflict"),
 )
 def create_enrolment(
-    experiment_id: ExperimentId, wanted: NewEnrolment, request: Request, context: ContextDep
+    experiment_id: ExperimentId, wanted: NewEnrolment, actor: Admin, request: Request, context: ContextDep
 ) -> Enrolment:
     """A code with which one participant joins the experiment."""
-    return service.create_enrolment(context.database, experiment_id, wanted, hosts.address(context.settings, request))
+    address = hosts.address(context.settings, request)
+    return service.create_enrolment(context.database, experiment_id, wanted, address, actor)
+
+
+@router.get(
+    "/experiments/{experiment_id}/participants",
+    operation_id="list_participants",
+    dependencies=[AdminOnly],
+    responses=problems("experiment.not_found"),
+)
+def list_participants(
+    experiment_id: ExperimentId, context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None
+) -> ParticipantPage:
+    """The real participants by name, the revoked ones too."""
+    return service.list_participants(context.database, experiment_id, limit, cursor)
+
+
+@router.post(
+    "/experiments/{experiment_id}/participants/{name}:revoke",
+    operation_id="revoke_participant",
+    responses=problems("experiment.not_found", "participant.not_found"),
+)
+def revoke_participant(
+    experiment_id: ExperimentId, name: Name, wanted: Revocation, actor: Admin, context: ContextDep
+) -> schemas.Participant:
+    """Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
+
+    What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
+    return service.revoke(context.database, experiment_id, name, wanted.reason, actor)
 
 
 @router.post(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from ferret_api.schemas import MAX_INTEGER, Command, Resource
+from ferret_api.schemas import MAX_INTEGER, Command, Page, Resource
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.ids import ParticipantName
 from ferret_core.protocol.spec import RoundTask
@@ -53,6 +53,27 @@ class Enrolled(Resource):
     name: str
     experiment: str = Field(description="Id of the experiment")
     token: str
+
+
+class Participant(Resource):
+    """A real participant of an experiment."""
+
+    id: str
+    name: str
+    created_at: datetime = Field(description="When it enrolled")
+    seen_at: datetime = Field(description="When it last took work")
+    revoked_at: datetime | None = Field(description="Since when its token is refused")
+    revoked_for: str | None = Field(description="Why, as the administrator said")
+
+
+class ParticipantPage(Page[Participant]):
+    """Participants by name."""
+
+
+class Revocation(Command):
+    """Why a participant is removed. The participant is told."""
+
+    reason: Words | None = Field(default=None, min_length=1, max_length=500)
 
 
 class Lease(Resource):

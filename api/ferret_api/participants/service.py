@@ -17,6 +17,8 @@ from ferret_api.participants.schemas import (
     NewEnrolment,
     NewParticipant,
     NextAssignment,
+    Participant,
+    ParticipantPage,
     Waiting,
 )
 from ferret_api.participants.tag import Tag
@@ -25,18 +27,22 @@ from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
 from ferret_db.engine import assignments as leases
+from ferret_db.engine import revocation
 from ferret_db.engine.waiting import Waiting as Waited
 from ferret_db.engine.waiting import gives_work, mark, waiting
-from ferret_db.repositories import assignments, experiments, participants, rounds
+from ferret_db.repositories import assignments, audit, experiments, participants, rounds
 from ferret_db.tables import Assignment
 
 LOOK_AGAIN_SECONDS = 1.0
 """After a lease that somebody else took at the same moment, with the participant's own token."""
 
 
-def create_enrolment(database: Database, experiment_id: str, wanted: NewEnrolment, address: str) -> Enrolment:
+def create_enrolment(
+    database: Database, experiment_id: str, wanted: NewEnrolment, address: str, actor: str
+) -> Enrolment:
     with database.begin() as s:
         row, code = participants.create_enrolment(s, experiment_id, wanted.expires_seconds)
+        audit.record(s, actor, "enrolment.created", row.id, experiment=experiment_id)
     command = f"ferret join {address} --code {code} --data FILE.jsonl"
     return Enrolment(code=code, expires_at=row.expires_at, command=command)
 
@@ -46,7 +52,22 @@ def enrol(database: Database, wanted: NewParticipant) -> Enrolled:
         participants.check_code(s, wanted.code)
     with database.begin() as s:
         row, token = participants.enrol(s, wanted.code, wanted.name)
+        audit.record(s, row.id, "participant.enrolled", row.id, experiment=row.experiment_id, name=row.name)
     return Enrolled(participant=row.id, name=row.name, experiment=row.experiment_id, token=token)
+
+
+def list_participants(database: Database, experiment_id: str, limit: int, cursor: str | None) -> ParticipantPage:
+    with database.read() as s:
+        experiments.get(s, experiment_id)
+        page = participants.list_page(s, experiment_id, limit, cursor)
+        return ParticipantPage(
+            items=[Participant.model_validate(row) for row in page.items], next_cursor=page.next_cursor
+        )
+
+
+def revoke(database: Database, experiment_id: str, name: str, reason: str | None, actor: str) -> Participant:
+    with database.begin() as s:
+        return Participant.model_validate(revocation.revoke(s, actor, experiment_id, name, reason))
 
 
 class Found(NamedTuple):

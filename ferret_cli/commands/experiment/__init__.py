@@ -13,9 +13,11 @@ from ferret_cli.commands.experiment import (
     export,
     extend,
     list,
+    participants,
     pause,
     replay,
     resume,
+    revoke,
     show,
     verify,
     watch,
@@ -37,3 +39,5 @@ experiment.command("export")(export.export)
 experiment.command("verify")(verify.verify)
 experiment.command("replay")(replay.replay)
 experiment.command("enrol")(enrol.enrol)
+experiment.command("participants")(participants.participants)
+experiment.command("revoke")(revoke.revoke)

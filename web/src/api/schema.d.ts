@@ -295,6 +295,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/participants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Participants
+         * @description The real participants by name, the revoked ones too.
+         */
+        get: operations["list_participants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}/participants/{name}:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke Participant
+         * @description Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
+         *
+         *     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error.
+         */
+        post: operations["revoke_participant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/rejections": {
         parameters: {
             query?: never;
@@ -1678,11 +1720,53 @@ export interface components {
             ready: boolean;
         };
         /**
+         * Participant
+         * @description A real participant of an experiment.
+         */
+        Participant: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it enrolled
+             */
+            created_at: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Revoked At
+             * @description Since when its token is refused
+             */
+            revoked_at: string | null;
+            /**
+             * Revoked For
+             * @description Why, as the administrator said
+             */
+            revoked_for: string | null;
+            /**
+             * Seen At
+             * Format: date-time
+             * @description When it last took work
+             */
+            seen_at: string;
+        };
+        /**
          * ParticipantKind
          * @description Who trains: a simulated client on one of our workers, or a real participant at the edge.
          * @enum {string}
          */
         ParticipantKind: "simulated" | "edge";
+        /**
+         * ParticipantPage
+         * @description Participants by name.
+         */
+        ParticipantPage: {
+            /** Items */
+            items: components["schemas"]["Participant"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
         /**
          * ParticipantsSpec
          * @description Who takes part: simulated clients over one dataset, real participants at the edge, or both.
@@ -1847,6 +1931,14 @@ export interface components {
             items: components["schemas"]["Rejection"][];
             /** Next Cursor */
             next_cursor: string | null;
+        };
+        /**
+         * Revocation
+         * @description Why a participant is removed. The participant is told.
+         */
+        Revocation: {
+            /** Reason */
+            reason?: string | null;
         };
         /**
          * RobustSpec
@@ -3817,6 +3909,231 @@ export interface operations {
             };
             /** @description `experiment.not_found`: No such experiment. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_participants: {
+        parameters: {
+            query?: {
+                /** @description Items per page */
+                limit?: number;
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ParticipantPage"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_participant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Name of the participant */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Revocation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Participant"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `participant.not_found`: No such participant.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,21 @@
+"""``ferret experiment participants ID``"""
+
+from __future__ import annotations
+
+from ferret_cli import options
+
+
+def participants(
+    id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+) -> None:
+    """List the real participants of an experiment: when they joined, when they last took work, who was revoked."""
+    from ferret_cli.choose import experiment
+    from ferret_cli.describe import participant_rows
+    from ferret_cli.output import emit, table
+    from ferret_sdk.service import Service
+
+    found = list(experiment(Service(url, insecure_http=insecure_http), id).participants())
+    if json:
+        emit({"items": [participant.model_dump(mode="json") for participant in found]})
+        return
+    table(["name", "state", "joined", "last work", "revoked", "reason"], participant_rows(found))

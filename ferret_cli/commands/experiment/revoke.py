@@ -1,0 +1,33 @@
+"""``ferret experiment revoke ID NAME``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+
+def revoke(
+    id: options.Id,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the participant.")],
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", help="Why: the participant is shown this; at most 500 characters."),
+    ] = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Remove a participant: its token is refused from now on, and rounds go on without it. What was accepted from it
+    stays in the ledger."""
+    from ferret_cli.choose import experiment
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service import Service
+
+    run = experiment(Service(url, insecure_http=insecure_http), id)
+    revoked = run.revoke(name, reason)
+    say(f"{revoked.name} is revoked since {revoked.revoked_at:%Y-%m-%d %H:%M} UTC; {run.id} goes on without it")
+    if json:
+        emit(revoked)
