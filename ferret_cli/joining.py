@@ -20,6 +20,7 @@ from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.protocol.words import shown, shown_lines
 from ferret_sdk.address import ClientSettings
 from ferret_sdk.participant import Participant
+from ferret_sdk.privacy import Budget
 from ferret_sdk.progress import Progress, RoundReport, Stage, Totals, Watcher
 
 NEXT_STEPS = {
@@ -63,6 +64,8 @@ def begin() -> None:
 def take_part(participant: Participant, asked: JoinOptions) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
     say(f"{participant.member.name} takes part in {participant.member.experiment} with {asked.data}")
+    if (budget := participant.budget) is not None:
+        say(f"privacy: {budget_in_words(budget)}")
     try:
         with watching(asked.json) as (watcher, tell):
             state = _run(participant, asked, watcher, tell)
@@ -143,6 +146,14 @@ def words(progress: Progress) -> str:
 def _clock(seconds: float) -> str:
     """The local time in ``seconds`` from now, to the minute."""
     return f"{datetime.now() + timedelta(seconds=seconds + 30):%a %H:%M}"
+
+
+def budget_in_words(budget: Budget) -> str:
+    """What is spent of a site's privacy budget and what is left of it."""
+    terms, spent = budget.privacy, budget.epsilon(budget.spent())
+    return (
+        f"ε = {spent:.2f} of {terms.epsilon:g} is spent at δ = {terms.delta:g}; {budget.left()} more contributions fit"
+    )
 
 
 def _waiting(progress: Progress) -> str:

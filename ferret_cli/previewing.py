@@ -20,4 +20,6 @@ def show_preview(participant: Participant, data: Path, fields: Mapping[str, str]
         table(("place", "name", "type", "bytes", "value"), preview.parts)
     body = f"{size(preview.size)}, BLAKE3 {preview.digest}"
     say(f"this is the whole request: {preview.method} {preview.path}, a body of {body}")
+    if preview.norm is not None:
+        say(f"the vector had L2 norm {preview.norm:.4g} before it was clipped and noised; that stays here")
     say("nothing of it was sent. Your place is kept: the same command without --dry-run takes part")

@@ -35,6 +35,10 @@ class Discretion(NamedTuple):
     def reported(self, metrics: Mapping[str, float]) -> dict[str, float]:
         return {name: value for name, value in metrics.items() if self.metrics is None or name in self.metrics}
 
+    def timed(self, seconds: float) -> float:
+        """The seconds of training that are reported; none where the number of examples is withheld."""
+        return seconds if self.examples else 0.0
+
     def counted(self, examples: int) -> int:
         return examples if self.examples else UNSAID
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime, time, timedelta
+from pathlib import Path
 from time import monotonic, sleep
 
 from ferret_core import catalog, federation
 from ferret_core.cost import resident_memory
+from ferret_core.discretion import Discretion
 from ferret_core.ledger import LedgerRecord
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
 from ferret_sdk import quiet
+from ferret_sdk.privacy import Budget, require_blind
 from ferret_sdk.progress import Progress, Stage, Watcher
 from ferret_sdk.terms import Terms
 from ferret_sdk.usage import Usage
@@ -34,10 +37,11 @@ LEAST_COPIES = 3
 
 
 class Enforcement:
-    """The ``terms`` of a participant ``name``, and what it has spent of them so far."""
+    """The ``terms`` of a participant ``name``, and what it, or its ``home``, has spent of them so far."""
 
-    def __init__(self, terms: Terms, usage: Usage, name: str) -> None:
+    def __init__(self, terms: Terms, usage: Usage, name: str, home: Path) -> None:
         self.terms = terms
+        self.budget = None if terms.privacy is None else Budget(home, terms.privacy)
         self.usage = usage
         self._name = name
         self._clock = Stopwatch(usage)
@@ -64,6 +68,8 @@ class Enforcement:
             for model in allow.models
         ):
             raise _refused("model.source", _named(spec.model, base_digest), "this site does not allow this model")
+        if self.budget is not None:
+            require_blind(spec)
         self._spec = spec
 
     @contextmanager
@@ -79,12 +85,24 @@ class Enforcement:
         self._require_company(task, spec)
         self._require_memory(4 * LEAST_COPIES * count(shapes))
         self.require_size(config.size(shapes).arrays)
+        if self.budget is not None:
+            require_blind(spec)
+            self.budget.require()
         self._clock.start()
         try:
             self.check_step()
             yield
         finally:
             self._clock.stop()
+
+    def discretion(self) -> Discretion:
+        """What one contribution withholds."""
+        return Discretion() if self.budget is None else self.budget.discretion()
+
+    def spend(self, discretion: Discretion) -> None:
+        """Before a contribution made with ``discretion`` is kept to be sent: raises ``terms.spent``."""
+        if self.budget is not None:
+            self.budget.spend(discretion)
 
     def check_step(self) -> None:
         """Before each local step: raises ``terms.paused`` or ``terms.spent``, and ``terms.refused`` for its memory."""
@@ -96,9 +114,19 @@ class Enforcement:
             raise FerretError("terms.paused", "quiet hours of this site have begun, or its hours for today are over")
         self._require_memory(resident_memory() or 0)
 
-    def require_sending(self, size: int) -> None:
+    def told(self, error: FerretError) -> str:
+        """What the server is told of a failure: under a privacy budget nothing that could follow from the data."""
+        own = self.budget is None or error.code.startswith("terms.")
+        return error.detail if own else error.problem.title
+
+    def require_sending(self, size: int, *, private: bool) -> None:
         """Before a contribution of ``size`` bytes is sent, which is counted then: raises ``terms.paused``,
-        ``terms.refused`` or ``terms.spent``."""
+        ``terms.refused``, ``terms.spent``, and ``terms.round_refused`` for one that was made before the site had a
+        privacy budget."""
+        if self.budget is not None and not private:
+            raise FerretError(
+                "terms.round_refused", "this contribution was made without the noise that the site now adds"
+            )
         if quiet.ends(self.terms.allow.quiet_hours, quiet.now()) is not None:
             raise FerretError("terms.paused", "quiet hours of this site have begun: the contribution is sent later")
         self.require_size(size)

@@ -20,6 +20,7 @@ from ferret_sdk.memory import Memory
 from ferret_sdk.places import Places
 from ferret_sdk.polling import Polling
 from ferret_sdk.preview import Preview, Previewing
+from ferret_sdk.privacy import Budget, require_accounting
 from ferret_sdk.progress import RoundReport, Totals, Watcher, log_outages
 from ferret_sdk.rounds import Rounds
 from ferret_sdk.schemas import Enrolled
@@ -70,7 +71,8 @@ class Participant:
         self._lock = places.lock
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
-        self._enforcement = Enforcement(of_home(home) if terms is None else terms, Usage(places.usage), member.name)
+        terms = of_home(home) if terms is None else terms
+        self._enforcement = Enforcement(terms, Usage(places.usage), member.name, home)
         self._follower = Follower(
             self._transport,
             member.experiment,
@@ -101,7 +103,9 @@ class Participant:
         settings = ClientSettings()
         home = (home or settings.home).expanduser()
         insecure_http, ca = insecure_http or settings.insecure_http, ca or settings.ca
-        terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be read
+        terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be kept
+        if terms.privacy is not None:
+            require_accounting()
         base = split(url).url
         transport = Transport(base, insecure_http=insecure_http, ca=ca, on_request=SentLog(home).noting())
         member = membership.find(home, base, code)
@@ -165,6 +169,11 @@ class Participant:
         """What taking part has come to so far."""
         traffic = self._transport.traffic
         return Totals(self._sending.rounds, traffic.up, traffic.down, self._sending.seconds)
+
+    @property
+    def budget(self) -> Budget | None:
+        """The site's privacy budget, if its terms have one."""
+        return self._enforcement.budget
 
     def _follow(self, record: LedgerRecord) -> None:
         self._memory.follow(record)

@@ -46,7 +46,8 @@ class Part(NamedTuple):
 
 class Preview(NamedTuple):
     """A request that was not sent. ``size`` and ``digest`` (BLAKE3) are those of its body, and the sizes of the parts
-    of the body sum up to it; ``parts`` begin with the headers."""
+    of the body sum up to it; ``parts`` begin with the headers. ``norm`` is that of the vector before it was clipped,
+    where a privacy budget has it clipped; it stays here."""
 
     method: str
     path: str
@@ -54,6 +55,7 @@ class Preview(NamedTuple):
     size: int
     digest: str
     parts: tuple[Part, ...]
+    norm: float | None = None
 
 
 class Previewing:
@@ -69,7 +71,7 @@ class Previewing:
         self._enforcement = enforcement
 
     def make(self, examples: list[Example], watcher: Watcher) -> Preview:
-        """Trains on ``examples``; neither spool nor memory nor what was spent of bytes changes."""
+        """Trains on ``examples``; neither spool nor memory nor what was spent of bytes and privacy changes."""
         from ferret_core.participant import contribute
 
         with self._follower.at_the_end() as replica:
@@ -77,7 +79,7 @@ class Previewing:
             with self._enforcement.training(client.task, replica.spec, replica.shapes, len(client.shard)):
                 sealed, _, cost = contribute(replica, client)
         self._enforcement.require_size(len(sealed.blob))
-        return self._shown(sealed, client, cost.seconds)
+        return self._shown(sealed, client, client.discretion.timed(cost.seconds))
 
     def _client(self, replica: Replica, examples: list[Example], watcher: Watcher) -> Client:
         from ferret_core.algorithms._base import Client
@@ -94,7 +96,7 @@ class Previewing:
             watcher(Progress(Stage.TRAIN, round_number, step))
 
         watcher(Progress(Stage.TRAIN, round_number))
-        return Client(task, shard, self._memory.recall(), stepped)
+        return Client(task, shard, self._memory.recall(), stepped, self._enforcement.discretion())
 
     def _shown(self, sealed: Sealed, client: Client, seconds: float) -> Preview:
         lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, task=client.task)
@@ -102,7 +104,8 @@ class Previewing:
         path = address_of(upload)
         headers = self._transport.headers_of("PUT", path, upload.blob, headers_of(upload))
         parts = (*map(_header, headers.items()), *_body(sealed))
-        return Preview("PUT", f"{PREFIX}{path}", upload.round, len(upload.blob), upload.digest, parts)
+        norm = getattr(client.discretion.protect, "norm", None)
+        return Preview("PUT", f"{PREFIX}{path}", upload.round, len(upload.blob), upload.digest, parts, norm)
 
 
 def _header(header: tuple[str, str]) -> Part:

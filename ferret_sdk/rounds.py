@@ -72,7 +72,8 @@ class Rounds:
                 raise
             return RoundReport(lease.task.round, error=error)
         except Exception as error:
-            self._report(lease, FerretError("internal", f"{type(error).__name__}: {error}"))
+            # Its message may quote the site's data, and stays here.
+            self._report(lease, FerretError("internal", f"{type(error).__name__} at the participant"))
             raise
 
     def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport:
@@ -86,11 +87,11 @@ class Rounds:
         return self._send(self._training.make(lease, heartbeat))
 
     def _send(self, upload: Upload) -> RoundReport:
-        """Sends what the site's terms allow; what they will never allow is forgotten."""
+        """Sends what the site's terms allow; what they do not only put off is forgotten."""
         try:
-            self._enforcement.require_sending(len(upload.blob))
+            self._enforcement.require_sending(len(upload.blob), private=upload.private)
         except FerretError as error:
-            if error.code in FINAL:
+            if error.code in FINAL | {"terms.round_refused"}:
                 self._spool.clear()
             raise
         with carrying(upload.round, upload.digest):
@@ -100,7 +101,7 @@ class Rounds:
         """Gives the assignment up, unless its contribution is made and only has to be sent again."""
         if self._spool.waiting() is not None:
             return
-        body = {"fence": lease.fence, "code": error.code, "detail": error.detail[:2000]}
+        body = {"fence": lease.fence, "code": error.code, "detail": self._enforcement.told(error)[:2000]}
         try:
             self._transport.post(f"/participant/assignments/{lease.id}/failure", body, repeatable=True)
         except FerretError as refused:

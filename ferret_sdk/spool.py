@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 class Upload(NamedTuple):
     """A contribution with all that its request takes; ``seconds`` and ``loss`` are those of the local update.
 
-    ``fence`` is None once the lease is lost: the upload waits until the same assignment is leased again.
+    ``fence`` is None once the lease is lost: the upload waits until the same assignment is leased again. ``private``:
+    it was made under a privacy budget.
     """
 
     assignment: str
@@ -34,12 +35,13 @@ class Upload(NamedTuple):
     loss: float | None
     digest: str
     blob: bytes
+    private: bool = False
 
     @classmethod
-    def of(cls, lease: Lease, sealed: Sealed, seconds: float) -> Upload:
+    def of(cls, lease: Lease, sealed: Sealed, seconds: float, *, private: bool = False) -> Upload:
         """A new upload, under a key of its own."""
         loss, key = sealed.meta.metrics.get("train_loss"), secrets.token_hex(16)
-        return cls(lease.id, lease.fence, lease.task.round, key, seconds, loss, sealed.digest, sealed.blob)
+        return cls(lease.id, lease.fence, lease.task.round, key, seconds, loss, sealed.digest, sealed.blob, private)
 
 
 class Spool:

@@ -17,6 +17,12 @@
     memory_gb = 32
     bytes_per_round = 20000
 
+    [privacy]
+    clip = 0.5
+    noise_multiplier = 2.0
+    epsilon = 8.0
+    delta = 1e-6
+
 :mod:`ferret_sdk.enforcement` holds a participant to them.
 """
 
@@ -30,7 +36,7 @@ from pydantic import Field, ValidationError
 
 from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.ids import Digest
-from ferret_core.protocol.limits import MAX_BYTES, MAX_STEPS, Label, Revision, Source
+from ferret_core.protocol.limits import MAX_BYTES, MAX_REAL, MAX_STEPS, Label, Revision, Source
 from ferret_core.protocol.spec import Strict
 from ferret_sdk.quiet import QuietHours
 
@@ -76,11 +82,26 @@ class Limits(Strict):
     bytes: int | None = Field(default=None, ge=1, le=MAX_BYTES, description="Bytes of all contributions together")
 
 
+class Privacy(Strict):
+    """Clipping and Gaussian noise of what leaves, and the budget for it: differential privacy of all of the site's
+    data, in all its experiments together. :mod:`ferret_sdk.privacy` derives ε."""
+
+    clip: float = Field(
+        gt=0, le=MAX_REAL, description="Largest L2 norm of the vector that a contribution is made of; longer is cut"
+    )
+    noise_multiplier: float = Field(
+        gt=0, le=1e6, description="Standard deviation of the noise on each entry, in units of clip"
+    )
+    epsilon: float = Field(gt=0, le=1e4, description="Budget: no contribution is made that would exceed it")
+    delta: float = Field(gt=0, lt=1, description="The δ that goes with it; well below 1 / number of people")
+
+
 class Terms(Strict):
     """The whole file; without one nothing is restricted."""
 
     allow: Allow = Allow()
     limits: Limits = Limits()
+    privacy: Privacy | None = None
 
 
 def read(path: Path) -> Terms:

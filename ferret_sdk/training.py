@@ -47,15 +47,18 @@ class Training:
 
         with self._follower.at(lease.task) as replica:
             shard = self._tokenised(replica)
-            client = Client(lease.task, shard, self._memory.recall(), self._stepping(replica, lease, heartbeat))
+            discretion, on_step = self._enforcement.discretion(), self._stepping(replica, lease, heartbeat)
+            client = Client(lease.task, shard, self._memory.recall(), on_step, discretion)
             with self._enforcement.training(lease.task, replica.spec, replica.shapes, len(shard)):
                 sealed, kept, cost = contribute(replica, client)
             self._enforcement.require_size(len(sealed.blob))
             heartbeat.check()
+            self._enforcement.spend(discretion)
         failpoint("participant.trained")
         self._memory.keep(sealed.digest, kept)
         failpoint("participant.kept")
-        upload = Upload.of(lease, sealed, cost.seconds)
+        private = self._enforcement.budget is not None
+        upload = Upload.of(lease, sealed, discretion.timed(cost.seconds), private=private)
         self._spool.keep(upload)
         failpoint("participant.spooled")
         return upload

@@ -52,7 +52,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
 @pytest.fixture
 def held(tmp_path: Path):
     def make(**tables: Any) -> Enforcement:
-        return Enforcement(terms_of(**tables), Usage(tmp_path / "usage.json"), "site-a")
+        return Enforcement(terms_of(**tables), Usage(tmp_path / "usage.json"), "site-a", tmp_path)
 
     return make
 
@@ -163,7 +163,7 @@ def test_quiet_hours_are_waited_for_and_interrupt_training(held, spec, clock) ->
             site.check_step()
     assert raised.value.code == "terms.paused"
     with pytest.raises(FerretError) as raised:
-        site.require_sending(100)
+        site.require_sending(100, private=False)
     assert (raised.value.code, site.usage.read().bytes) == ("terms.paused", 0)
 
 
@@ -178,7 +178,7 @@ def test_the_hours_of_a_day_begin_anew_at_midnight(held, clock) -> None:
 def test_what_was_spent_is_not_forgotten_with_a_damaged_file(held, tmp_path) -> None:
     (tmp_path / "usage.json").write_text("{")
     with pytest.raises(FerretError) as raised:
-        held().require_sending(10)
+        held().require_sending(10, private=False)
     assert (raised.value.code, str(tmp_path / "usage.json") in raised.value.detail) == ("terms.invalid", True)
 
 

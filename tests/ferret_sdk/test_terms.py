@@ -20,6 +20,7 @@ def test_the_documented_file_is_valid_and_has_every_term(tmp_path: Path) -> None
     read = terms.of_home(tmp_path)
     assert set(read.allow.model_dump(exclude_defaults=True)) == set(terms.Allow.model_fields)
     assert set(read.limits.model_dump(exclude_defaults=True)) == set(terms.Limits.model_fields)
+    assert read.privacy is not None
 
 
 def test_without_a_file_nothing_is_restricted(tmp_path: Path) -> None:

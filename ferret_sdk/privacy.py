@@ -1,0 +1,152 @@
+"""A site's privacy budget: what its noised contributions tell of its data, in all its experiments together.
+
+Each contribution is one Gaussian mechanism (Dwork and Roth 2014, appendix A). Its vector is clipped to L2 norm S and
+gets noise of standard deviation σ = z·S. Two datasets that have nothing in common give clipped vectors that are at most
+2S apart, so for the replacement of *all* of the site's data it is μ-GDP with μ = 2S/σ = 2/z (Dong, Roth and Su,
+"Gaussian Differential Privacy", 2022, theorem 2.7). The model of a round follows from contributions before it, which
+adaptive composition allows: μ² = Σ (2/zᵢ)² (there, corollary 3.3), also where z is changed on the way (Smith and
+Thakurta, "Fully Adaptive Composition for Gaussian Differential Privacy", 2022). ε at δ is then that of one Gaussian
+mechanism (Balle and Wang 2018, theorem 8), computed by dp-accounting.
+
+What was spent is on disk before a contribution can be sent: a process that is killed has spent at most too much. A
+contribution that is sent again has the same bytes and costs nothing; one that is made again costs again.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from ferret_core.discretion import Discretion, Gaussian
+from ferret_core.durable import write_durably
+from ferret_core.projection.allocation import FIXED
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec, Strict
+from ferret_sdk.lock import in_turn
+from ferret_sdk.places import all_of
+from ferret_sdk.terms import Privacy
+
+SENSITIVITY = 2.0
+"""Of a clipped vector, in units of its bound, when any dataset may be replaced by any other."""
+
+
+class Released(Strict):
+    """How many contributions were made with noise of ``noise_multiplier`` times the clipping norm."""
+
+    noise_multiplier: float = Field(gt=0)
+    count: int = Field(ge=1)
+
+
+class Spending(Strict):
+    """All contributions of a home, under whatever terms they were made."""
+
+    released: tuple[Released, ...] = ()
+
+    @property
+    def mu(self) -> float:
+        """μ of their composition; 0 for none."""
+        return math.sqrt(sum(made.count * (SENSITIVITY / made.noise_multiplier) ** 2 for made in self.released))
+
+    def and_one(self, noise_multiplier: float) -> Spending:
+        last = self.released[-1] if self.released else None
+        if last is None or last.noise_multiplier != noise_multiplier:
+            return Spending(released=(*self.released, Released(noise_multiplier=noise_multiplier, count=1)))
+        more = Released(noise_multiplier=noise_multiplier, count=last.count + 1)
+        return Spending(released=(*self.released[:-1], more))
+
+
+class Budget:
+    """The budget of ``home`` under the terms ``privacy``; safe to use from several processes."""
+
+    def __init__(self, home: Path, privacy: Privacy) -> None:
+        self.privacy = privacy
+        self._path = all_of(home) / "privacy.json"
+
+    def discretion(self) -> Discretion:
+        """For one contribution: the vector is clipped and noised, and nothing else that depends on the data is said."""
+        noise = Gaussian(self.privacy.clip, self.privacy.noise_multiplier)
+        return Discretion(metrics=frozenset(), examples=False, protect=noise)
+
+    def spent(self) -> Spending:
+        """What was spent so far; ``terms.invalid`` for a file that cannot be read, since it would begin anew."""
+        if not self._path.exists():
+            return Spending()
+        try:
+            return Spending.model_validate_json(self._path.read_bytes())
+        except ValidationError as error:
+            detail = f"{self._path} cannot be read, and says what was spent of the privacy budget: restore it"
+            raise FerretError("terms.invalid", detail) from error
+
+    def epsilon(self, spending: Spending) -> float:
+        """ε of what was spent, at the terms' δ."""
+        return epsilon_of(spending.mu, self.privacy.delta)
+
+    def left(self) -> int:
+        """How many more contributions fit into the budget."""
+        spent, each = self.spent().mu ** 2, (SENSITIVITY / self.privacy.noise_multiplier) ** 2
+        fits, beyond = -1, 1
+        while self._within(spent + beyond * each):
+            fits, beyond = beyond, 2 * beyond
+        while beyond - fits > 1:
+            middle = (fits + beyond) // 2
+            fits, beyond = (middle, beyond) if self._within(spent + middle * each) else (fits, middle)
+        return max(fits, 0)
+
+    def require(self) -> None:
+        """Before training: raises ``terms.spent`` unless one more contribution fits."""
+        self._require(self.spent())
+
+    def spend(self, discretion: Discretion) -> None:
+        """Notes one contribution that ``discretion`` protected, durably, before it is kept to be sent.
+
+        Raises ``terms.spent``, and ``terms.refused`` where an algorithm has not passed exactly one vector through it.
+        """
+        assert isinstance(discretion.protect, Gaussian)
+        if discretion.protect.uses != 1:
+            message = "vectors were noised, and one is what the budget counts: this algorithm cannot be used with it"
+            raise FerretError.of_field("terms.refused", "privacy", discretion.protect.uses, message)
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with in_turn(self._path.with_suffix(".lock"), lambda: None):
+            spent = self.spent()
+            self._require(spent)
+            write_durably(self._path, spent.and_one(self.privacy.noise_multiplier).model_dump_json().encode())
+
+    def _require(self, spent: Spending) -> None:
+        after = self.epsilon(spent.and_one(self.privacy.noise_multiplier))
+        if after > self.privacy.epsilon:
+            message = f"would be the site's ε after another contribution, its budget is {self.privacy.epsilon:g}"
+            raise FerretError.of_field("terms.spent", "epsilon", round(after, 4), message)
+
+    def _within(self, squared: float) -> bool:
+        return epsilon_of(math.sqrt(squared), self.privacy.delta) <= self.privacy.epsilon
+
+
+def epsilon_of(mu: float, delta: float) -> float:
+    """ε at ``delta`` of what is ``mu``-GDP; ``setup.missing`` without dp-accounting."""
+    require_accounting()
+    import dp_accounting
+
+    return float(dp_accounting.get_epsilon_gaussian(1 / mu, delta)) if mu else 0.0
+
+
+def require_accounting() -> None:
+    """Raises ``setup.missing`` without the package that computes ε."""
+    if find_spec("dp_accounting") is None:
+        detail = "a privacy budget needs dp-accounting: pip install 'ferret-participant[train,privacy]'"
+        raise FerretError("setup.missing", detail)
+
+
+def require_blind(spec: ExperimentSpec) -> None:
+    """Raises ``terms.refused`` for an allocation that follows the unprotected update: K_l would tell of it."""
+    if spec.algorithm.name != "ferret":
+        return
+    from ferret_core.algorithms.configs.ferret import Config
+    from ferret_core.catalog import algorithm_config
+
+    config = algorithm_config(spec.algorithm)
+    if isinstance(config, Config) and config.allocation not in FIXED:
+        message = f"follows the update before it is noised; this site's privacy budget allows {' and '.join(FIXED)}"
+        raise FerretError.of_field("terms.refused", "algorithm.allocation", config.allocation, message)
