@@ -41,6 +41,7 @@ class SessionCookie(SecurityBase):
 _admin = HTTPBearer(scheme_name="admin", description="The admin token", auto_error=False)
 _participant = HTTPBearer(scheme_name="participant", description="A participant's token", auto_error=False)
 
+Bearer = HTTPAuthorizationCredentials | None
 AdminBearer = Annotated[HTTPAuthorizationCredentials | None, Security(_admin)]
 ParticipantBearer = Annotated[HTTPAuthorizationCredentials | None, Security(_participant)]
 Session = Annotated[str | None, Security(SessionCookie())]

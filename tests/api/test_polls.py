@@ -10,12 +10,14 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from ferret_api.participants import board, boards, service
 from ferret_api.participants.tag import Tag, wait_seconds
 from ferret_api.settings import ApiSettings
-from ferret_db.engine import lifecycle
-from ferret_db.tables import Assignment
+from ferret_db.engine import lifecycle, revocation
+from ferret_db.repositories import participants
+from ferret_db.tables import Assignment, Participant
 
 pytestmark = pytest.mark.heavy
 
@@ -135,6 +137,51 @@ def test_unchanged_is_told_without_a_look_at_the_state_of_the_experiment(
     for _ in range(20):
         assert place.ask().status_code == 304
     assert not asked
+
+
+def test_who_asks_is_recognised_from_memory(live: Any, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.ask()
+    place.ask()
+    looked = list[str]()
+    monkeypatch.setattr(participants, "by_token", lambda s, token: looked.append(token))
+    for _ in range(20):
+        assert place.ask().status_code == 304
+    assert not looked
+
+
+def test_who_is_removed_is_recognised_no_more(
+    live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor
+) -> None:
+    place.ask()
+    tag = place.tag
+    answer = held_until(pool, live, lambda: place.ask(wait=20))
+    live.admin.post(f"/api/v1/experiments/{experiment}/participants/site-a:revoke", json={}).raise_for_status()
+    refused = place.ask(tag=tag)
+    assert (refused.status_code, refused.json()["code"]) == (403, "participant.revoked")
+    assert answer.result(10).json()["code"] == "participant.revoked"
+
+
+def test_who_is_removed_by_another_process_is_recognised_no_more(
+    live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor
+) -> None:
+    place.ask()
+    answer = held_until(pool, live, lambda: place.ask(wait=20))
+    with live.site.database.begin() as s:
+        revocation.revoke(s, "admin", experiment, "site-a")
+    assert answer.result(10).json()["code"] == "participant.revoked"
+
+
+def test_who_is_recognised_from_memory_is_given_no_work_without_a_look(
+    live: Any, experiment: str, place: Place
+) -> None:
+    place.ask()
+    place.ask()
+    tag = place.tag
+    live.site.open_round(experiment, edge=["site-a"])
+    with live.site.database.begin() as s:
+        s.execute(update(Participant).values(token_hash="another"))
+    assert place.ask(tag="").status_code == 401
+    assert place.ask(wait=5, tag=tag).status_code == 401
 
 
 def test_an_old_client_is_answered_as_ever(place: Place) -> None:

@@ -15,9 +15,10 @@ MOST = 100
 
 
 class Page(NamedTuple):
-    """Server-sent events by their numbers; without any it is a sign of life."""
+    """Server-sent events by their numbers, and their types; without any it is a sign of life."""
 
     events: tuple[tuple[int, bytes], ...] = ()
+    types: frozenset[str] = frozenset()
 
     @property
     def full(self) -> bool:
@@ -46,7 +47,8 @@ def look(database: Database, experiment_id: str, after: int) -> Look:
     with database.read() as s:
         experiment = experiments.get(s, experiment_id)
         found = events.after(s, experiment_id, after, MOST)
-        page = Page(tuple((row.seq, _encoded(Event.model_validate(row))) for row in found))
+        encoded = tuple((row.seq, _encoded(Event.model_validate(row))) for row in found)
+        page = Page(encoded, frozenset(row.type for row in found))
         newest = experiment.event_seq
         return Look(page, newest, experiment.state.finished and page.last(after) >= newest)
 

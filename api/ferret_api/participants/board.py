@@ -25,6 +25,8 @@ class Board:
         """Nobody keeps the stage up to date any more."""
         self.asked_at = time.monotonic()
         self.renewing = asyncio.Lock()
+        self.members = 0
+        """Counts up when a participant was removed: nobody is recognised from memory whom it has not seen since."""
         self._per_second = per_second
         self._resting: dict[str, float] = {}
         self._held: dict[str, asyncio.Future[bool]] = {}
@@ -76,6 +78,11 @@ class Board:
             self._wake()
         elif stage.tag.seq != before.tag.seq and self.few:
             self._wake()
+
+    def removed(self) -> None:
+        """A participant was removed from the experiment: whoever is held is looked at anew."""
+        self.members += 1
+        self._wake()
 
     def end(self) -> None:
         """Answers all at once."""

@@ -10,16 +10,18 @@ import asyncio
 import contextvars
 import logging
 import time
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from fastapi import Depends, Request
 from sqlalchemy.exc import OperationalError
 
+from ferret_api.auth import Identity
 from ferret_api.connections.limits import Limits
 from ferret_api.context import Context
 from ferret_api.events.feeds import Feeds
 from ferret_api.participants.board import Board
 from ferret_api.participants.stage import Stage, look
+from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_db import descriptors
 
@@ -28,6 +30,17 @@ logger = logging.getLogger(__name__)
 KEPT_SECONDS = 60.0
 """A board is kept for so long after the last question."""
 RETRY_SECONDS = 1.0
+REMEMBERED = 200_000
+"""Participants that are recognised from memory."""
+REMOVED = "participant.revoked"
+
+
+class Known(NamedTuple):
+    """Whose token it was when the board's ``members`` were so many changes old."""
+
+    identity: Identity
+    board: Board
+    members: int
 
 
 class Boards:
@@ -39,6 +52,9 @@ class Boards:
         self._feeds = feeds
         self._opened: dict[str, asyncio.Task[Board]] = {}
         self._following: set[asyncio.Task[None]] = set()
+        self.changes = 0
+        """Counts up whenever something may have been missed about who takes part."""
+        self._known: dict[str, Known] = {}
 
     @classmethod
     def of_process(cls, context: Context, feeds: Feeds) -> Self:
@@ -56,6 +72,28 @@ class Boards:
         """Whether one more can be held."""
         return self.held < self.most
 
+    def recall(self, token: str) -> Identity | None:
+        """Whose token it is, if that was found out since a participant was last removed from its experiment."""
+        known = self._known.get(digest_bytes(token.encode()))
+        if known is None or known.board.ended or known.board.members != known.members:
+            return None
+        return known.identity
+
+    def remember(self, token: str, identity: Identity, board: Board, changes: int) -> None:
+        """The token was found to be ``identity``'s in a look that began when :attr:`changes` was ``changes``."""
+        if changes != self.changes or board.ended:
+            return
+        self._known[digest_bytes(token.encode())] = Known(identity, board, board.members)
+        if len(self._known) > REMEMBERED:
+            self._known.pop(next(iter(self._known)))
+
+    def removed(self, experiment_id: str) -> None:
+        """A participant of the experiment was removed."""
+        self.changes += 1
+        opened = self._opened.get(experiment_id)
+        if opened is not None and _is_open(opened):
+            opened.result().removed()
+
     async def of(self, experiment_id: str) -> Board:
         """The experiment's board; raises ``experiment.not_found``."""
         opened = self._opened.get(experiment_id)
@@ -70,13 +108,15 @@ class Boards:
     async def no_older(self, experiment_id: str, seq: int) -> Board:
         """The same, once it knows of the experiment's event number ``seq``."""
         board = await self.of(experiment_id)
-        async with board.renewing:
-            if board.stage.tag.seq < seq:  # another process was quicker to hear of it
-                board.update(await self._look(experiment_id, board.stage))
+        if board.stage.tag.seq < seq:  # another process was quicker to hear of it
+            async with board.renewing:
+                if board.stage.tag.seq < seq:
+                    board.update(await self._look(experiment_id, board.stage))
         return board
 
     async def _open(self, experiment_id: str) -> Board:
         board = Board(await self._look(experiment_id, None), self._context.settings.polls_per_second)
+        self.changes += 1
         if board.stage.state.finished:
             board.ended = True
             return board
@@ -95,6 +135,8 @@ class Boards:
                 if live.start > board.stage.tag.seq:
                     await self._renew(experiment_id, board)
                 async for page in live.pages():
+                    if REMOVED in page.types:
+                        self.removed(experiment_id)
                     if page.events:
                         await self._renew(experiment_id, board)
                     if not board.held and time.monotonic() - board.asked_at > KEPT_SECONDS:

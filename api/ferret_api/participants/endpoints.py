@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
+from anyio import from_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from ferret_api import hosts
-from ferret_api.auth import Admin, AdminOnly, Participant
+from ferret_api.auth import Admin, AdminOnly, Participant, ParticipantBearer
 from ferret_api.context import ContextDep
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.participants import body, schemas, service, upload
@@ -75,12 +76,19 @@ def list_participants(
     responses=problems("experiment.not_found", "participant.not_found"),
 )
 def revoke_participant(
-    experiment_id: ExperimentId, name: Name, wanted: Revocation, actor: Admin, context: ContextDep
+    experiment_id: ExperimentId,
+    name: Name,
+    wanted: Revocation,
+    actor: Admin,
+    context: ContextDep,
+    boards: BoardsDep,
 ) -> schemas.Participant:
     """Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
 
     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
-    return service.revoke(context.database, experiment_id, name, wanted.reason, actor)
+    revoked = service.revoke(context.database, experiment_id, name, wanted.reason, actor)
+    from_thread.run_sync(boards.removed, experiment_id)
+    return revoked
 
 
 @router.post(
@@ -113,7 +121,7 @@ Prefer = Annotated[
     responses={304: {"description": "Nothing has changed since the answer with the tag in `If-None-Match`"}},
 )
 async def next_assignment(
-    participant: Participant,
+    bearer: ParticipantBearer,
     context: ContextDep,
     boards: BoardsDep,
     request: Request,
@@ -128,7 +136,7 @@ async def next_assignment(
     own limit. `Preference-Applied: wait=N` says that the next such question will be held.
     """
     asked = Question(Tag.read(if_none_match), wait_seconds(prefer))
-    found = await Poll(context, boards, participant, asked).answer()
+    found = await Poll(context, boards, bearer, asked).answer()
     request.scope[HELD] = found.held
     if found.body is not None and found.body.assignment is not None:
         return found.body

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.auth import Identity
+from ferret_api.auth import Bearer, Identity, require_participant
 from ferret_api.context import Context
 from ferret_api.participants import service
 from ferret_api.participants.board import Board
@@ -45,34 +45,43 @@ class Answer(NamedTuple):
 class Poll:
     """One question of one participant."""
 
-    def __init__(self, context: Context, boards: Boards, participant: Identity, asked: Question) -> None:
+    def __init__(self, context: Context, boards: Boards, bearer: Bearer, asked: Question) -> None:
         self._context = context
         self._boards = boards
-        self._participant = participant
+        self._bearer = bearer
         self._asked = asked
         self._wait = min(asked.wait, context.settings.hold_seconds)
         self._held = 0.0
 
     async def answer(self) -> Answer:
-        """Raises what :func:`ferret_api.participants.service.ask` does."""
-        tag = self._asked.tag
-        if tag is None:
+        """Raises what ``require_participant`` and :func:`ferret_api.participants.service.ask` do."""
+        if (tag := self._asked.tag) is None:
             return self._found(await self._ask())
-        return await self._from_board(await self._boards.no_older(self._participant.experiment_id, tag.seq), tag)
+        participant, changes = self._recalled(), self._boards.changes
+        if participant is not None:
+            self._context.limits.admit_participant(participant.id)
+            board = await self._boards.no_older(participant.experiment_id, tag.seq)
+        else:
+            participant = await run_in_threadpool(require_participant, self._context, self._bearer)
+            board = await self._boards.no_older(participant.experiment_id, tag.seq)
+            self._remember(participant, board, changes)
+        return await self._from_board(board, participant, tag)
 
-    async def _from_board(self, board: Board, tag: Tag) -> Answer:
-        until = time.monotonic() + self._wait
+    async def _from_board(self, board: Board, participant: Identity, tag: Tag) -> Answer:
+        until, members = time.monotonic() + self._wait, board.members
         while True:
-            if board.may_have_work(self._participant.id):
+            if board.may_have_work(participant.id) or board.members != members:
+                members, changes = board.members, self._boards.changes
                 found = await self._ask()
                 if found.lease is not None or found.tag.mark != tag.mark:
                     return self._found(found)
-                board.rests(self._participant.id, found.tag.mark, found.rest)
+                self._remember(participant, board, changes)
+                board.rests(participant.id, found.tag.mark, found.rest)
                 if board.stage.tag.mark != found.tag.mark:  # it goes on at this moment
                     return self._found(found)
             elif self._is_news(board, tag):
                 return self._told(board)
-            elif not await self._hold(board, until - time.monotonic()):
+            elif not await self._hold(board, participant, until - time.monotonic()):
                 return self._told(board) if board.stage.tag.seq != tag.seq else self._unchanged(board)
 
     def _is_news(self, board: Board, tag: Tag) -> bool:
@@ -81,18 +90,29 @@ class Poll:
             return True
         return board.stage.tag.seq != tag.seq and (board.few or not self._wait)
 
-    async def _hold(self, board: Board, seconds: float) -> bool:
+    async def _hold(self, board: Board, participant: Identity, seconds: float) -> bool:
         """Whether it is worth looking again."""
         if seconds <= 0 or board.ended or not self._boards.room:
             return False
         begin = time.monotonic()
         try:
-            return await board.hold(self._participant.id, seconds)
+            return await board.hold(participant.id, seconds)
         finally:
             self._held += time.monotonic() - begin
 
+    def _recalled(self) -> Identity | None:
+        return None if self._bearer is None else self._boards.recall(self._bearer.credentials)
+
+    def _remember(self, participant: Identity, board: Board, changes: int) -> None:
+        if self._bearer is not None:
+            self._boards.remember(self._bearer.credentials, participant, board, changes)
+
     async def _ask(self) -> service.Found:
-        return await run_in_threadpool(service.ask, self._context, self._participant)
+        return await run_in_threadpool(self._ask_database)
+
+    def _ask_database(self) -> service.Found:
+        """Who is removed may be recognised from memory for a moment, and is given no work."""
+        return service.ask(self._context, require_participant(self._context, self._bearer))
 
     def _found(self, found: service.Found) -> Answer:
         return self._answer(found.body(self._pause(found.waiting)), found.tag)
