@@ -90,7 +90,8 @@ def _aliases(tree: ast.AST) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for name in node.names:
-                yield (name.asname, name.name) if name.asname else (name.name.partition(".")[0],) * 2
+                first = name.name.partition(".")[0]
+                yield (name.asname, name.name) if name.asname else (first, first)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for name in node.names:
                 yield name.asname or name.name, f"{node.module}.{name.name}"

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ferret_api.errors import problem
-from ferret_api.hosts import is_own
+from ferret_api.security_headers import security_headers
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 from ferret_db import logs
@@ -20,11 +20,6 @@ logger = logging.getLogger(__name__)
 
 REQUEST_ID = "X-Request-ID"
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
-_SECURITY_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 class RequestScope:
@@ -52,7 +47,7 @@ class RequestScope:
                 started = True
                 headers = MutableHeaders(scope=message)
                 headers[REQUEST_ID] = request_id
-                for name, value in (_SECURITY_HEADERS | self._transport_security(request)).items():
+                for name, value in security_headers(request, self.hsts_seconds).items():
                     headers.setdefault(name, value)
             await send(message)
 
@@ -64,13 +59,6 @@ class RequestScope:
                 raise  # half an answer is out: only a broken connection tells the client
             error = FerretError("internal", f"the server's log has details under the request id {request_id}")
             await problem(request, error)(request.scope, receive, send_with_headers)
-
-    def _transport_security(self, request: Request) -> dict[str, str]:
-        """HSTS (RFC 6797). It is for a name with all its ports, so never for this machine's own."""
-        host = request.url.hostname or ""
-        if request.url.scheme != "https" or not self.hsts_seconds or is_own(host):
-            return {}
-        return {"Strict-Transport-Security": f"max-age={self.hsts_seconds}"}
 
 
 def _request_id(request: Request) -> str:

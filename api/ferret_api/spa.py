@@ -9,6 +9,8 @@ from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ferret_api.security_headers import PAGE_POLICY
+
 STATIC = Path(__file__).with_name("static")
 INDEX = "index.html"
 ASSETS = "assets"
@@ -37,6 +39,7 @@ class SinglePageApp:
         # Client-side routes have no file extension, and are no assets.
         response = await self.files.get_response(path if kept or Path(path).suffix else INDEX, scope)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
+        response.headers["Content-Security-Policy"] = PAGE_POLICY
         await response(scope, receive, send)
 
 

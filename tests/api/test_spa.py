@@ -53,16 +53,6 @@ def test_what_is_no_page_is_a_problem_even_for_a_browser(built: Any, path: str) 
     assert (answer.status_code, answer.json()["code"]) == (404, "route.not_found")
 
 
-def test_pages_only_run_what_this_server_sends(built: Any) -> None:
-    for path in ("/", "/api/v1/info"):
-        headers = built.get(path).headers
-        policy = headers["Content-Security-Policy"]
-        assert "default-src 'self'" in policy
-        assert "unsafe" not in policy
-        assert headers["X-Content-Type-Options"] == "nosniff"
-        assert headers["Referrer-Policy"] == "no-referrer"
-
-
 def test_without_a_build_the_root_says_how_to_make_one(site: Any, tmp_path: Path) -> None:
     site.app.router.default = dashboard(tmp_path / "nothing")
     answer = site.client().get("/")

@@ -12,6 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ferret_api.connections.refusal import refusal
 from ferret_api.connections.register import Connections
 from ferret_api.network import network
+from ferret_api.security_headers import ALWAYS
 from ferret_core.protocol.errors import FerretError
 
 HEADERS, BODY, READER = "header_timeout", "body_timeout", "reader_timeout"
@@ -62,6 +63,14 @@ class DeadlineProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         self._connections.active(self)
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """To what is no HTTP; an application never sees it, and adds no headers."""
+        headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **ALWAYS}
+        for event in (h11.Response(status_code=400, headers=[*headers.items()]), h11.Data(msg.encode())):
+            self.transport.write(self.conn.send(event))
+        self.transport.write(self.conn.send(h11.EndOfMessage()))
+        self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -6,6 +6,7 @@ import json
 import secrets
 from http import HTTPStatus
 
+from ferret_api.security_headers import ALWAYS
 from ferret_core.protocol.errors import FerretError
 
 RETRY_SECONDS = 5
@@ -27,5 +28,6 @@ def refusal(error: FerretError) -> bytes:
         f"Content-Length: {len(body)}",
         f"Retry-After: {RETRY_SECONDS}",
         "Connection: close",
+        *(f"{name}: {value}" for name, value in ALWAYS.items()),
     ]
     return "\r\n".join([*head, "", ""]).encode() + body
