@@ -30,6 +30,10 @@ lock-check: setup ## fail where requirements*.txt and the pyproject.toml files d
 demo: setup ## run the whole service with a small experiment; ARGS="--once --json" runs to the end
 	$(BIN)/ferret demo $(ARGS)
 
+.PHONY: edge-demo
+edge-demo: setup ## five sites over TLS: one is killed, one late, one divergent, one revoked; all others agree
+	$(BIN)/ferret bench edge --bounds --json $(ARGS)
+
 .PHONY: serve
 serve: setup ## run the service in this folder's .ferret
 	$(BIN)/ferret serve --home .ferret $(ARGS)

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -31,11 +31,21 @@ class Stack(NamedTuple):
 
 
 @contextmanager
-def serving(home: Path, database_url: str, settings: Mapping[str, str] = MappingProxyType({})) -> Generator[Stack]:
-    """Broker, API, one training worker and the aggregation worker; ``server.not_ready`` if they do not start."""
+def serving(
+    home: Path,
+    database_url: str,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    options: Sequence[str] = (),
+    ca: Path | None = None,
+) -> Generator[Stack]:
+    """Broker, API, one training worker and the aggregation worker; ``server.not_ready`` if they do not start.
+
+    ``options`` are those of ``ferret serve``, ``ca`` the authority of its certificate.
+    """
     home.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
     command = [sys.executable, "-P", "-m", "ferret_cli", "serve", "--home", str(home), "--port", str(free_port())]
+    command += options
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen(
             command,
@@ -56,7 +66,7 @@ def serving(home: Path, database_url: str, settings: Mapping[str, str] = Mapping
         url, _, token = process.stdout.readline().strip().partition("/#token=")
         if not url:
             raise FerretError("server.not_ready", f"ferret serve said: {(home / 'serve.log').read_text().strip()}")
-        yield Stack(Service(url, token), process.pid)
+        yield Stack(Service(url, token, ca=ca), process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         try:

@@ -1,0 +1,36 @@
+"""``ferret join`` of a site whose model diverges in round 3, as by a fault of its memory.
+
+One weight changes after the ledger was followed, and the site takes the model that it then has for the round's. So it
+sends a contribution to another base model than the server's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferret_cli.main import main
+from ferret_core import participant
+
+ROUND = 3
+
+
+def diverge() -> None:
+    """From now on, and once."""
+    contribute = participant.contribute
+    healthy = True
+
+    def contribute_divergent(replica: Any, client: Any) -> Any:
+        nonlocal healthy
+        if healthy and client.task.round == ROUND:
+            healthy = False
+            next(replica.model.parameters()).data.view(-1)[0] += 1
+            replica.settle()
+            client = client._replace(task=client.task.model_copy(update={"base_digest": replica.digest}))
+        return contribute(replica, client)
+
+    participant.contribute = contribute_divergent
+
+
+if __name__ == "__main__":
+    diverge()
+    main()

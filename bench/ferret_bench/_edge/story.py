@@ -1,0 +1,74 @@
+"""Five sites of one experiment, four of which have trouble on the way."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+from typing import Any
+
+from ferret_bench._base import Say
+from ferret_bench._edge.relay import Bytes
+from ferret_bench._edge.site import Site
+from ferret_bench._edge.waiting import Deadline, await_round
+from ferret_bench._edge.world import World
+
+ROUNDS = 10
+KILLED_AFTER = "participant.spooled:3"
+"""The third contribution is made and kept, and nothing of it is sent."""
+REVOKED_AFTER = 3
+"""Rounds; round 4 is under way by then, and the site that joins instead takes part from round 5 on."""
+DIVERGENT = ("-m", "ferret_bench._edge.divergent", "join")
+
+
+def play(world: World, say: Say, deadline: Deadline) -> dict[str, Any]:
+    """Runs it to the end; raises the experiment's error, and ``experiment.timeout`` past the deadline."""
+    begin = time.perf_counter()
+    run = world.submit("five sites", ROUNDS, participants={"edge": 4})
+    steady, killed, revoked = (world.site(run, name) for name in ("steady", "killed", "revoked"))
+    diverging = world.site(run, "divergent", DIVERGENT)
+    for site in (steady, diverging, revoked):
+        site.start()
+    killed.start(FERRET_FAILPOINT=KILLED_AFTER)
+    killed_status = killed.wait(deadline.left())
+    say(f"killed ended with {killed_status} in round {run.refresh().experiment.round + 1}, and is started again")
+    killed.start()
+    await_round(run, REVOKED_AFTER, deadline)
+    run.revoke(revoked.name)
+    late = world.site(run, "late")
+    say(f"revoked is revoked after round {run.refresh().experiment.round}, and late joins")
+    late.start()
+    run.wait(deadline.left())
+    staying = [steady, killed, late, diverging]
+    statuses = {site.name: site.wait(deadline.left()) for site in [*staying, revoked]}
+    found = [_found(site, statuses[site.name]) for site in [*staying, revoked]]
+    return {
+        "state": run.refresh().state.value,
+        "rounds": run.experiment.round,
+        "digest": run.experiment.digest,
+        "agree": all(site.digest == run.experiment.digest for site in staying),
+        "refused": sorted({f"{refused.participant}: {refused.code}" for refused in run.rejections()}),
+        "killed": killed_status,
+        "sites": found,
+        "seconds": time.perf_counter() - begin,
+    }
+
+
+def _found(site: Site, status: int) -> dict[str, Any]:
+    """What became of a site; its rounds are those that follow another of its own."""
+    rounds = [bytes for _, bytes in site.rounds] or [Bytes()]
+    joining = site.sent[0].at if site.sent else Bytes()
+    return {
+        "site": site.name,
+        "status": status,
+        "rounds": [sent.round for sent in site.sent],
+        "up": _spread([bytes.up for bytes in rounds]),
+        "down": _spread([bytes.down for bytes in rounds]),
+        "joining": joining._asdict(),
+        "total": site.relay.bytes._asdict(),
+        "digest": site.digest,
+        "last_words": site.said[-1].text if site.said else None,
+    }
+
+
+def _spread(values: list[int]) -> dict[str, float]:
+    return {"median": median(values), "max": max(values)}

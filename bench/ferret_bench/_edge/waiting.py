@@ -1,0 +1,35 @@
+"""Waiting for what happens in a run, but not for ever."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple, Self
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.run import Run
+
+LOOK_SECONDS = 0.2
+
+
+class Deadline(NamedTuple):
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Self:
+        return cls(time.monotonic() + seconds)
+
+    def left(self) -> float:
+        """Seconds; ``experiment.timeout`` if there are none."""
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise FerretError("experiment.timeout", "there is no time left: raise --max-seconds")
+        return left
+
+
+def await_round(run: Run, number: int, deadline: Deadline) -> None:
+    """Until round ``number`` is committed; raises the error of a run that ends before."""
+    while run.refresh().experiment.round < number:
+        if run.state.finished:
+            run.require_completed()
+        deadline.left()
+        time.sleep(LOOK_SECONDS)

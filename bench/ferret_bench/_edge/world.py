@@ -1,0 +1,81 @@
+"""What the sites of one run share: a server over TLS, the demo's model, and examples for each of them."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from ferret_bench._control.stack import serving
+from ferret_bench._edge import certificate
+from ferret_bench._edge.relay import Relay
+from ferret_bench._edge.site import JOIN, Place, Site
+from ferret_core import demo
+from ferret_core.demo import tasks
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_sdk.run import Run
+from ferret_sdk.service import Service
+
+LOOPBACK = "127.0.0.1"
+EXAMPLES = 100
+"""Of each site."""
+LOCAL = {"optimizer": "adam", "learning_rate": 1e-3, "steps": 4, "batch_size": 8}
+
+
+class World(NamedTuple):
+    """A running service, and what makes sites of it; ``held`` ends relays and sites with the block."""
+
+    service: Service
+    place: Place
+    folder: Path
+    held: ExitStack
+
+    def submit(self, name: str, rounds: int, **changes: Any) -> Run:
+        """An experiment with Ferret's defaults on the demo's tasks; ``changes`` are members of its specification."""
+        given = {
+            "name": name,
+            "seed": 7,
+            "rounds": rounds,
+            "model": {"source": str(demo.model_path())},
+            "dataset": {"name": "jsonl", "train": self._data("train"), "test": self._data("test")},
+            "algorithm": {"name": "ferret", "local": LOCAL},
+            "evaluation": {"every": rounds, "examples": 32, "generate": 0},
+            "checkpoint": {"every": rounds},
+        }
+        return self.service.submit(ExperimentSpec.model_validate(given | changes))
+
+    def site(self, run: Run, name: str, program: Sequence[str] = JOIN) -> Site:
+        """Enrolled, but not started: it has a code for ``run``."""
+        folder = self.folder / f"{run.id}-{name}"
+        folder.mkdir()
+        data = folder / "examples.jsonl"
+        data.write_bytes(b"".join(random.Random(name).sample(self._rows(), EXAMPLES)))
+        relay = self.held.enter_context(Relay(self.place.host, (LOOPBACK, urlsplit(self.service.url).port or 0)))
+        site = Site(name, folder, self.place, relay, self.service.enrolment(run.id).code, data, program)
+        self.held.callback(site.end)
+        return site
+
+    def _rows(self) -> list[bytes]:
+        return Path(self._data("edge")).read_bytes().splitlines(keepends=True)
+
+    def _data(self, part: str) -> str:
+        return str(self.folder / f"{part}.jsonl")
+
+
+@contextmanager
+def inhabited(place: Place) -> Generator[World]:
+    """``ferret serve`` with a certificate for ``place``, for the length of a ``with`` block."""
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="ferret-bench-")))
+        tasks.write(folder)
+        files = certificate.issue(folder, [place.host, LOOPBACK])
+        options = ("--tls-cert", str(files.chain), "--tls-key", str(files.key))
+        trusting = place._replace(settings={**place.settings, "FERRET_CA": str(files.authority)})
+        stack = held.enter_context(
+            serving(folder / "home", f"sqlite:///{folder}/ferret.db", options=options, ca=files.authority)
+        )
+        yield World(stack.service, trusting, folder, held)

@@ -1,0 +1,125 @@
+"""Sites at the edge: five participant processes of one experiment over TLS, with trouble on the way.
+
+Each site has a folder, an environment and a key of its own, and a relay to the server that counts its bytes. One is
+killed and comes back, one joins at round 5 in the place of one that is revoked, and one sends what it computed from
+another model. The document holds ``machine``, ``bounds``, and for each of ``ways`` (``direct``; ``lossy``: 300 ms and
+10 % loss each way; ``proxied``: through an HTTP proxy)
+
+    missing                   why it was not taken, else null, and then
+    state, rounds, digest     of the experiment in the end
+    agree                     whether every site that stayed rebuilt that model from the ledger
+    refused                   participants and the codes with which their uploads were refused
+    sites                     of each: exit status, its rounds, median and most of the bytes up and down of its rounds
+                              after the first, bytes until its first contribution was accepted, and all bytes
+
+and ``catch_up``: bytes and seconds of a site that missed 100 rounds. Bytes are TCP's payload, TLS and HTTP included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, final
+
+from ferret_bench._base import Document, Say, Table
+from ferret_bench._edge import catch_up, story, ways
+from ferret_bench._edge.waiting import Deadline
+from ferret_bench._edge.world import inhabited
+from ferret_bench.measure import bound
+from ferret_bench.measure.bound import Bound, against
+from ferret_bench.measure.machine import machine
+
+BOUNDS = {
+    "completed": Bound(">=", 1),
+    "agree": Bound(">=", 1),
+    "bytes_up": Bound("<=", 12_000),
+    "bytes_down": Bound("<=", 60_000),
+}
+MISSED, QUICK_MISSED = 100, 3
+COLUMNS = (
+    "site",
+    "status",
+    "rounds",
+    "up",
+    "most up",
+    "down",
+    "most down",
+    "joining up",
+    "joining down",
+    "total up",
+    "total down",
+)
+
+
+@final
+class Benchmark:
+    """``ferret bench edge``; with ``--bounds`` the direct way alone."""
+
+    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
+        begin, deadline = perf_counter(), Deadline.after(max_seconds)
+        taken = {way: _played(way, say, deadline) for way in (["direct"] if bounds or quick else ways.WAYS)}
+        missed = None if bounds else _caught_up(QUICK_MISSED if quick else MISSED, say, deadline)
+        return {
+            "benchmark": "edge",
+            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
+            "machine": machine(),
+            "ways": taken,
+            "catch_up": missed,
+            "bounds": against(BOUNDS, _bounded([found for found in taken.values() if "missing" not in found])),
+            "seconds": perf_counter() - begin,
+        }
+
+    def tables(self, document: Mapping[str, Any]) -> list[Table]:
+        return [
+            *(_table(way, found) for way, found in document["ways"].items()),
+            *([_catch_up_table(document["catch_up"])] if document["catch_up"] else []),
+            bound.table(document),
+        ]
+
+
+def _played(way: str, say: Say, deadline: Deadline) -> dict[str, Any]:
+    if reason := ways.missing(way):
+        return {"missing": reason}
+    say(f"{way}: five sites")
+    with ways.WAYS[way]() as place, inhabited(place) as world:
+        return story.play(world, say, deadline)
+
+
+def _caught_up(missed: int, say: Say, deadline: Deadline) -> dict[str, Any]:
+    say(f"a site that is away for {missed} rounds")
+    with ways.direct() as place, inhabited(place) as world:
+        return catch_up.measure(world, missed, say, deadline)
+
+
+def _bounded(found: list[dict[str, Any]]) -> dict[str, float | None]:
+    """The worst of all sites and ways; medians, because a round that was begun again is no usual one."""
+    sites = [site for way in found for site in way["sites"]]
+    return {
+        "completed": min(float(way["state"] == "completed") for way in found),
+        "agree": min(float(way["agree"]) for way in found),
+        "bytes_up": max(site["up"]["median"] for site in sites),
+        "bytes_down": max(site["down"]["median"] for site in sites),
+    }
+
+
+def _table(way: str, found: Mapping[str, Any]) -> Table:
+    if "missing" in found:
+        return Table(f"{way}: not taken", ["reason"], [[found["missing"]]])
+    title = f"{way}: {found['state']} after {found['rounds']} rounds in {found['seconds']:.0f} s"
+    rows = [
+        [
+            site["site"],
+            site["status"],
+            len(site["rounds"]),
+            *(site[direction][rank] for direction in ("up", "down") for rank in ("median", "max")),
+            *(site[part][direction] for part in ("joining", "total") for direction in ("up", "down")),
+        ]
+        for site in found["sites"]
+    ]
+    return Table(f"{title}; bytes of a round, until the first contribution, and in all", COLUMNS, rows)
+
+
+def _catch_up_table(found: Mapping[str, Any]) -> Table:
+    columns = ["rounds missed", "bytes up", "bytes down", "seconds", "of these to follow the ledger"]
+    row = [found["missed"], *found["bytes"].values(), f"{found['seconds']:.1f}", f"{found['following']:.1f}"]
+    return Table("a site that was away, from its start to its next contribution", columns, [row])
