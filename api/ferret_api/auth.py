@@ -97,6 +97,7 @@ def _is_admin(
     if bearer is not None:
         if found := context.admin.is_token(bearer.credentials):
             context.limits.recognise(bearer.credentials)
+            context.limits.admit_user(bearer.credentials)
         return found
     return session is not None and _is_signed_in(request, context, session)
 
@@ -112,6 +113,7 @@ def _is_signed_in(request: Request, context: Context, session: str) -> bool:
             "dashboard of this service; a proxy in front must pass the Host on, or be FERRET_PUBLIC_URL",
         )
     context.limits.recognise(session)
+    context.limits.admit_user(session)
     return True
 
 

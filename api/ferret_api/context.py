@@ -51,6 +51,7 @@ class Context:
     def close(self) -> None:
         self.database.dispose()
         self.broker.close()
+        self.limits.close()
 
 
 def _context(request: Request) -> Context:

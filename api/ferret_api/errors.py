@@ -44,7 +44,7 @@ def problem(request: Request, error: FerretError, headers: Mapping[str, str] | N
         "request_id": request.state.request_id,
     }
     status = error.problem.status
-    wait = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else {}
+    wait = error.headers if isinstance(error, TooMany) else {}
     return Response(
         json.dumps(document, allow_nan=False),
         status_code=status,

@@ -77,6 +77,9 @@ class ApiSettings(ServiceSettings):
     participant_requests_per_minute: int = Field(
         default=6_000, ge=1, description="Requests of one participant within a minute"
     )
+    user_requests_per_minute: int = Field(
+        default=60_000, ge=1, description="Requests with the admin token, or in one session, within a minute"
+    )
     poll_seconds: float = Field(
         default=2, gt=0, description="Seconds on average between two questions of an idle participant, if there are few"
     )

@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
+from ferret_api.counts import Counts
 from ferret_api.network import network
-from ferret_api.rate_limits import Counts, RateLimits
+from ferret_api.rate_limits import RateLimits
 from ferret_api.recent import Recent
 from ferret_api.too_many import TooMany
 from tests.api.conftest import bearer, open_site
@@ -43,6 +44,9 @@ def test_a_flood_of_strangers_is_told_to_wait(strict: Any) -> None:
     answer = flood.get("/healthz")
     assert answer.json()["code"] == "request.too_many"
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
+    wait = answer.headers["Retry-After"]
+    assert answer.headers["RateLimit-Policy"] == '"strangers";q=20;w=60'
+    assert answer.headers["RateLimit"] == f'"strangers";r=0;t={wait}'
     assert len(answer.content) < 1_000
     assert at(strict, "192.0.2.2").get("/healthz").status_code == 200
 

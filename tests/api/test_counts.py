@@ -1,0 +1,142 @@
+"""Counts of several processes together: what one has counted, the others know a moment later."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from ferret_api import counts
+from ferret_api.counts import SharedCounts, redis_url
+from ferret_api.rate_limits import RateLimits
+from ferret_api.settings import ApiSettings
+from ferret_api.too_many import TooMany
+from ferret_cli.stack import broker as embedded
+from tests.api.conftest import NO_BROKER, open_site
+from tests.api.test_broker import Redis
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory, need: Any) -> Iterator[str]:
+    need(embedded.find_program() is not None, "a broker: apt-get install redis-server")
+    server = Redis(tmp_path_factory.mktemp("redis"))
+    yield server.url
+    server.stop()
+    server.close()
+
+
+@pytest.fixture
+def pair(broker: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[SharedCounts, SharedCounts]]:
+    """Two processes' counts, which share when they are told to."""
+    monkeypatch.setattr(counts, "SHARE_SECONDS", 600.0)
+    prefix = f"test:{secrets.token_hex(8)}:"
+    found = SharedCounts(broker, prefix), SharedCounts(broker, prefix)
+    yield found
+    for one in found:
+        one.close()
+
+
+def test_what_one_counts_the_other_knows(pair: tuple[SharedCounts, SharedCounts]) -> None:
+    here, there = pair
+    for _ in range(3):
+        here.incr("key", 60)
+    assert there.incr("key", 60) == 1
+    here.share()
+    there.share()
+    assert there.get("key") == 4
+    here.incr("key", 60)
+    here.share()
+    assert (here.get("key"), there.get("key")) == (5, 4)
+    assert there.incr("key", 60) == 5
+    there.share()
+    assert there.get("key") == 6
+    assert 50 < there.get_expiry("key") - time.monotonic() <= 60
+
+
+def test_a_window_ends_for_all_at_one_moment(pair: tuple[SharedCounts, SharedCounts]) -> None:
+    here, there = pair
+    here.incr("key", 1)
+    here.share()
+    time.sleep(0.6)
+    there.incr("key", 1)
+    there.share()
+    assert there.get("key") == 2
+    time.sleep(0.6)
+    assert there.get("key") == here.get("key") == 0
+    assert there.incr("key", 1) == 1
+
+
+def test_counts_outlive_a_restart(pair: tuple[SharedCounts, SharedCounts]) -> None:
+    here, after = pair
+    for _ in range(7):
+        here.incr("key", 60)
+    here.share()
+    after.incr("key", 60)
+    after.share()
+    assert after.get("key") == 8
+
+
+def test_without_redis_a_process_counts_alone_and_adds_it_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broker: Any
+) -> None:
+    monkeypatch.setattr(counts, "SHARE_SECONDS", 0.01)
+    prefix = f"test:{secrets.token_hex(8)}:"
+    alone = SharedCounts(NO_BROKER, prefix)
+    with caplog.at_level(logging.WARNING):
+        assert [alone.incr("key", 60) for _ in range(3)] == [1, 2, 3]
+        deadline = time.monotonic() + 10
+        while not caplog.records:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(0.1)
+    alone.close()
+    assert [record.message[:45] for record in caplog.records] == ["requests are counted in this process alone, R"]
+    alone._redis = redis.Redis.from_url(broker, protocol=2)
+    alone.share()
+    assert alone._redis.get(f"{prefix}key") == b"3"
+    alone._redis.close()
+
+
+def test_processes_share_one_limit(make_settings: Any, broker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "SHARE_SECONDS", 0.01)
+    settings = make_settings(broker_url=broker, participant_requests_per_minute=10)
+    first, second = RateLimits(settings), RateLimits(settings)
+    participant = f"par_{secrets.token_hex(8)}"
+    for _ in range(10):
+        first.admit_participant(participant)
+    second.admit_participant(participant)
+    time.sleep(0.5)
+    with pytest.raises(TooMany):
+        second.admit_participant(participant)
+    first.close()
+    second.close()
+
+
+def test_an_administrator_is_counted_by_token(make_settings: Any) -> None:
+    with open_site(make_settings(user_requests_per_minute=5)) as site:
+        answers = [site.admin.get("/api/v1/info") for _ in range(6)]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429]
+    assert answers[-1].headers["RateLimit-Policy"] == '"users";q=5;w=60'
+
+
+def test_without_a_broker_of_its_own_a_process_counts_in_memory() -> None:
+    assert not isinstance(RateLimits(ApiSettings())._counts, SharedCounts)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis://:secret@host:1/2", "redis://:secret@host:1/2"),
+        ("redis+socket:///run/redis.sock?virtual_host=3", "unix:///run/redis.sock?db=3"),
+        ("redis+socket://:secret@/run/redis.sock", "unix://:secret@/run/redis.sock?db=0"),
+    ],
+)
+def test_the_url_of_a_broker_is_one_of_redis(url: str, expected: str) -> None:
+    assert redis_url(url) == expected
