@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from ferret_cli.output import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
-    from ferret_sdk.schemas import Experiment, ParticipantInfo, Rejection, Round, Summary
+    from ferret_sdk.schemas import CodeInfo, Experiment, ParticipantInfo, Rejection, Round, Summary
 
 Row = tuple[Any, ...]
 
@@ -80,6 +81,26 @@ def participant_rows(participants: Iterable[ParticipantInfo]) -> Iterator[Row]:
             revoked,
             found.revoked_for,
         )
+
+
+def code_rows(codes: Iterable[CodeInfo], now: datetime) -> Iterator[Row]:
+    for found in codes:
+        yield (
+            found.id,
+            _code_state(found, now),
+            f"{found.created_at:%Y-%m-%d %H:%M}",
+            f"{found.expires_at:%Y-%m-%d %H:%M}",
+            found.used_by,
+            found.refused or None,
+        )
+
+
+def _code_state(code: CodeInfo, now: datetime) -> str:
+    if code.used_at:
+        return "used"
+    if code.revoked_at:
+        return "revoked"
+    return "open" if code.expires_at > now else "expired"
 
 
 def label_rows(rounds: Sequence[Round]) -> Iterator[Row]:

@@ -21,6 +21,7 @@ NEXT_STEPS: dict[str, str] = {
     "auth.invalid": "set FERRET_TOKEN to the token in the server's FERRET_HOME/admin.token",
     "enrolment.invalid": "ask the person who runs the experiment for a new code",
     "experiment.not_found": "list the experiments: ferret experiment list",
+    "enrolment.not_found": "list them: ferret experiment codes ID",
     "participant.not_found": "list them: ferret experiment participants ID",
     "experiment.conflict": "see its state: ferret experiment show ID",
     "extension.refused": "run a copy with more rounds: ferret experiment clone ID --set rounds=N",

@@ -28,6 +28,7 @@ NEXT_STEPS = {
     "server.unexpected": "check the address; if it is right, tell the person who runs the server",
     "enrolment.invalid": "ask the person who invited you for a new code",
     "dataset.invalid": "correct your file, or say with --field what it calls instruction, input and output",
+    "enrolment.used": "tell the person who invited you, and ask for a new code",
     "participant.revoked": "nothing more is sent from here; ask the person who invited you",
     "experiment.conflict": "the experiment is over; ask the person who invited you",
     "certificate.invalid": "tell the person who runs the server what is said above",

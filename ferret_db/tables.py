@@ -369,15 +369,20 @@ class Participant(Base, kw_only=True):
 
 
 class Enrolment(Base, kw_only=True):
-    """A single-use code, kept as its BLAKE3 hash."""
+    """A single-use code, kept as its BLAKE3 hash. ``used_by`` names the participant that it became, and ``refused`` is
+    how often it was shown again after that."""
 
     __tablename__ = "enrolments"
+    __table_args__ = (Index(None, "experiment_id", "created_at", "id"),)
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("enr"))
     experiment_id: Mapped[ExperimentId]
     code_hash: Mapped[str] = mapped_column(unique=True)
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None] = mapped_column(default=None)
+    used_by: Mapped[str | None] = mapped_column(default=None)
+    revoked_at: Mapped[datetime | None] = mapped_column(default=None)
+    refused: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 

@@ -20,6 +20,7 @@ from ferret_sdk.problems import recorded
 from ferret_sdk.retry import ATTEMPTS, PATIENT
 from ferret_sdk.schemas import (
     Artifact,
+    CodeInfo,
     ContributionInfo,
     Event,
     Experiment,
@@ -122,6 +123,15 @@ class Run:
     def participants(self) -> Iterator[ParticipantInfo]:
         """The real participants by name, the revoked ones too."""
         return items(self._transport, f"{self._path}/participants", ParticipantInfo)
+
+    def codes(self) -> Iterator[CodeInfo]:
+        """What became of the experiment's enrolment codes, the newest first."""
+        return items(self._transport, f"{self._path}/enrolments", CodeInfo)
+
+    def revoke_code(self, id: str) -> CodeInfo:
+        """Makes an unused code useless; a used one stays as it is. Raises ``enrolment.not_found``."""
+        path = f"{self._path}/enrolments/{quote(id, safe='')}:revoke"
+        return CodeInfo.read(self._transport.post(path, repeatable=True).json())
 
     def revoke(self, name: str, reason: str | None = None) -> ParticipantInfo:
         """Removes a participant: its token is refused from now on, it is told the ``reason``, and rounds go on without

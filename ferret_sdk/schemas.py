@@ -14,7 +14,15 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.errors import FerretError, field_errors
-from ferret_core.protocol.ids import ArtifactId, AssignmentId, Digest, ExperimentId, ParticipantId, ParticipantName
+from ferret_core.protocol.ids import (
+    ArtifactId,
+    AssignmentId,
+    Digest,
+    EnrolmentId,
+    ExperimentId,
+    ParticipantId,
+    ParticipantName,
+)
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
 from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, ParticipantKind, RoundState
@@ -234,11 +242,24 @@ class Info(Document):
 
 
 class EnrolmentCode(Document):
-    """A one-time code, and the command that a participant runs with it."""
+    """A one-time code, and the command that a participant runs, which then asks for it."""
 
+    id: EnrolmentId
     code: Line
     expires_at: datetime
     command: Line
+
+
+class CodeInfo(Document):
+    """What became of a one-time code; ``refused`` is how often it was shown again after it was used."""
+
+    id: EnrolmentId
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = None
+    used_by: Line | None = None
+    revoked_at: datetime | None = None
+    refused: int = Field(ge=0, lt=2**63)
 
 
 class ParticipantInfo(Document):

@@ -17,6 +17,7 @@ from ferret_api.body_limit import BodyLimit
 from ferret_api.catalog.endpoints import router as catalog
 from ferret_api.context import Context
 from ferret_api.contributions.endpoints import router as contributions
+from ferret_api.enrolments.endpoints import router as enrolments
 from ferret_api.events.endpoints import router as events
 from ferret_api.events.feeds import Feeds
 from ferret_api.experiments.endpoints import router as experiments
@@ -53,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     ledger,
     events,
     catalog,
+    enrolments,
     participants,
     audit,
 )

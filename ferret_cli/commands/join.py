@@ -21,11 +21,18 @@ def join(
         ),
     ],
     code: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--code", envvar="FERRET_CODE", help="Your enrolment code; use the same one again after a restart."
+            "--code",
+            envvar="FERRET_CODE",
+            help="Your enrolment code, the same one again after a restart; asked for where it is not given. Others on "
+            "this machine can read a command line: use --code-file or the variable.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    code_file: Annotated[
+        Path | None, typer.Option("--code-file", metavar="FILE", help="File that holds your enrolment code.")
+    ] = None,
     field: options.Fields = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Your name in the experiment; default: this machine's name.")
@@ -74,6 +81,7 @@ def join(
 
     require_training()
 
+    from ferret_cli.code import code_of
     from ferret_cli.failure import advising
     from ferret_cli.fields import names_of
     from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
@@ -90,8 +98,9 @@ def join(
         read_examples(data, fields)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
+        secret = code_of(code, code_file)
         own_name, own_terms = name or socket.gethostname(), None if terms is None else read(terms)
-        participant = Participant.enrol(url, code, own_name, insecure_http=insecure_http, ca=ca, terms=own_terms)
+        participant = Participant.enrol(url, secret, own_name, insecure_http=insecure_http, ca=ca, terms=own_terms)
         if dry_run:
             show_preview(participant, data, fields, json=json)
             return

@@ -35,6 +35,8 @@ AuditAction = Literal[
     "experiment.unarchived",
     "experiment.deleted",
     "enrolment.created",
+    "enrolment.revoked",
+    "enrolment.refused",
     "participant.enrolled",
     "participant.revoked",
     "session.opened",

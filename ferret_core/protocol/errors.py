@@ -61,6 +61,8 @@ PROBLEMS: dict[str, Problem] = {
     "host.unknown": Problem("The server does not answer to this name", 421, Exit.FAILURE),
     "auth.forbidden": Problem("This token may not do that", 403, Exit.AUTH),
     "enrolment.invalid": Problem("The enrolment code is unknown, used or expired", 403, Exit.AUTH),
+    "enrolment.used": Problem("The enrolment code was used already", 403, Exit.AUTH),
+    "enrolment.not_found": Problem("No such enrolment code", 404, Exit.NOT_FOUND),
     "participant.in_use": Problem("This participant is already at work on this machine", 409, Exit.CONFLICT),
     "participant.revoked": Problem("The participant was removed from the experiment", 403, Exit.AUTH),
     "participant.not_found": Problem("No such participant", 404, Exit.NOT_FOUND),

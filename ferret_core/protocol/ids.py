@@ -10,6 +10,7 @@ SIMULATION = "simulation"
 """The experiment that a simulation calls itself: it has no server to give it an id."""
 
 ExperimentId = Annotated[str, Field(pattern=f"^(exp_[0-9a-f]{{16}}|{SIMULATION})$")]
+EnrolmentId = Annotated[str, Field(pattern="^enr_[0-9a-f]{16}$")]
 ParticipantId = Annotated[str, Field(pattern="^par_[0-9a-f]{16}$")]
 AssignmentId = Annotated[str, Field(pattern="^asg_[0-9a-f]{16}$")]
 ArtifactId = Annotated[str, Field(pattern="^art_[0-9a-f]{16}$")]

@@ -16,7 +16,7 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import TaskName
 from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
-from ferret_db.repositories import events, experiments, outbox
+from ferret_db.repositories import enrolments, events, experiments, outbox
 from ferret_db.tables import Enrolment, Experiment, Participant
 
 _SECRET_BYTES = 32
@@ -38,10 +38,11 @@ def create_enrolment(s: Session, experiment_id: str, seconds: float) -> tuple[En
 def enrol(s: Session, code: str, name: str) -> tuple[Participant, str]:
     """A participant and its token, which is shown only this once; the experiment is coordinated again.
 
-    Raises ``enrolment.invalid`` for an unknown, used or expired code, ``request.invalid`` for a name that the
-    experiment already has (the code stays good), ``experiment.conflict`` if the experiment is over.
+    Raises ``enrolment.invalid`` for an unknown, revoked or expired code, ``enrolment.used`` for a used one,
+    ``request.invalid`` for a name that the experiment already has (the code stays good), and ``experiment.conflict`` if
+    the experiment is over.
     """
-    experiment_id = _use(s, code)
+    experiment_id = enrolments.use(s, code, name)
     experiment = experiments.lock(s, experiment_id)
     if experiment.state.finished:
         raise _over(experiment_id)
@@ -113,8 +114,9 @@ def revoke(s: Session, participant: Participant, reason: str | None) -> bool:
 def count_active(s: Session) -> int:
     """How many have enrolled in experiments that are not over."""
     unfinished = [state for state in ExperimentState if not state.finished]
-    query = select(func.count()).select_from(Participant).join(Experiment).where(Experiment.state.in_(unfinished))
-    return s.scalars(query).one()
+    query = select(func.count()).select_from(Participant).join(Experiment)
+    active = Experiment.state.in_(unfinished), Participant.revoked_at.is_(None)
+    return s.scalars(query.where(*active)).one()
 
 
 def seen(s: Session, participant_id: str) -> None:
@@ -125,32 +127,8 @@ def seen(s: Session, participant_id: str) -> None:
     )
 
 
-def check_code(s: Session, code: str) -> None:
-    """Raises ``enrolment.invalid`` as :func:`enrol` would, without taking the code."""
-    if s.scalars(select(Enrolment.id).where(*_good(code))).one_or_none() is None:
-        raise _no_code()
-
-
 def _taking_part(experiment_id: str) -> tuple[ColumnElement[bool], ...]:
     return Participant.experiment_id == experiment_id, Participant.revoked_at.is_(None)
-
-
-def _use(s: Session, code: str) -> str:
-    experiment_id = s.scalars(
-        update(Enrolment).where(*_good(code)).values(used_at=clock.utcnow()).returning(Enrolment.experiment_id),
-        execution_options={"synchronize_session": False},
-    ).one_or_none()
-    if experiment_id is None:
-        raise _no_code()
-    return experiment_id
-
-
-def _good(code: str) -> tuple[ColumnElement[bool], ...]:
-    return Enrolment.code_hash == _hash(code), Enrolment.used_at.is_(None), Enrolment.expires_at > clock.utcnow()
-
-
-def _no_code() -> FerretError:
-    return FerretError("enrolment.invalid", "the code is unknown, used or expired; ask the researcher for a new one")
 
 
 def _hash(secret: str) -> str:

@@ -60,7 +60,7 @@ def test_a_code_becomes_a_token_once(site: Any) -> None:
     made = site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={"expires_seconds": 60})
     assert made.status_code == 201
     code = made.json()["code"]
-    assert made.json()["command"] == f"ferret join http://127.0.0.1:80 --code {code} --data FILE.jsonl"
+    assert made.json()["command"] == "ferret join http://127.0.0.1:80 --data FILE.jsonl"
     joined = site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-7"})
     assert joined.status_code == 201
     assert joined.json()["experiment"] == experiment_id
@@ -72,11 +72,11 @@ def test_a_code_becomes_a_token_once(site: Any) -> None:
     waiting = {"awaited": "participants", "round": 0, "done": 1, "total": 2}
     assert poll == {"experiment_state": "queued", "assignment": None, "waiting": waiting}
     again = site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-8"})
-    assert (again.status_code, again.json()["code"]) == (403, "enrolment.invalid")
+    assert (again.status_code, again.json()["code"]) == (403, "enrolment.used")
 
 
 def test_an_expired_code_is_refused(site: Any) -> None:
-    experiment_id = site.submit()
+    experiment_id = site.submit(participants={"edge": 2})
     code = site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={"expires_seconds": 1}).json()[
         "code"
     ]
@@ -86,7 +86,7 @@ def test_an_expired_code_is_refused(site: Any) -> None:
 
 
 def test_a_taken_name_leaves_the_code_good(site: Any) -> None:
-    experiment_id = site.submit()
+    experiment_id = site.submit(participants={"edge": 2})
     site.enrol(experiment_id, "clinic-7")
     code = site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={}).json()["code"]
     taken = site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-7"})

@@ -415,7 +415,7 @@ def test_the_token_is_private_and_a_code_works_once(api, submit, home, tmp_path)
     assert json.loads(kept.read_text())["name"] == "site-a"
     with pytest.raises(FerretError) as raised:
         Participant.enrol(api.url, code, "site-b", tmp_path / "other")
-    assert raised.value.code == "enrolment.invalid"
+    assert raised.value.code == "enrolment.used"
 
 
 def test_bad_data_are_refused_before_the_server_is_asked(api, submit, home, tmp_path):

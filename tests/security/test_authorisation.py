@@ -72,7 +72,14 @@ def elsewhere(site: Any) -> TestClient:
 
 
 def call(client: TestClient, operation: Operation, parameters: dict[str, str]) -> int:
-    placeholders = {"kind": "datasets", "name": "jsonl", "number": "1", "round": "1", "artifact_id": "art_1"}
+    placeholders = {
+        "kind": "datasets",
+        "name": "jsonl",
+        "number": "1",
+        "round": "1",
+        "artifact_id": "art_1",
+        "enrolment_id": "enr_1",
+    }
     path = operation.path.format(**{**placeholders, **parameters})
     if operation.method == "PUT":
         return client.put(path, content=b"", headers={"Content-Type": "application/octet-stream"}).status_code

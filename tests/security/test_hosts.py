@@ -64,7 +64,7 @@ def test_the_enrolment_command_names_the_configured_address(
     make_settings: Any, changes: dict[str, str], shown: str
 ) -> None:
     with open_site(make_settings(**changes)) as site:
-        assert command(site, "198.51.100.9:9999").startswith(f"ferret join {shown} --code ")
+        assert command(site, "198.51.100.9:9999") == f"ferret join {shown} --data FILE.jsonl"
 
 
 @pytest.mark.parametrize("url", ["ferret.example.org", "ftp://x", "https://", "https://x/?a=b"])

@@ -73,7 +73,9 @@ def server(tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]) -> Iterator[
         f"{of}/rounds": json_reply({"items": [], "next_cursor": None}),
         f"{of}/rejections": json_reply({"items": [rejection], "next_cursor": None}),
         f"{of}/events/stream": lambda handler: left.pop(0)(handler),
-        f"{of}/enrolments": json_reply({"code": ATTACK, "expires_at": NOW, "command": f"run {ATTACK}"}),
+        f"{of}/enrolments": json_reply(
+            {"id": "enr_0123456789abcdef", "code": ATTACK, "expires_at": NOW, "command": f"run {ATTACK}"}
+        ),
         f"{of}:pause": json_reply({"code": "experiment.conflict", "detail": f"no {ATTACK}", "errors": []}, 409),
     }
     with hostile.running():

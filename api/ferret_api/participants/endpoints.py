@@ -1,4 +1,4 @@
-"""How a real participant joins and works: a code becomes a token, an assignment becomes a contribution."""
+"""How a real participant works, from its assignment to its contribution, and how an administrator removes one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from anyio import from_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api import hosts
 from ferret_api.auth import Admin, AdminOnly, Participant, ParticipantBearer
 from ferret_api.context import ContextDep
 from ferret_api.pagination import PAGE, Cursor, Limit
@@ -18,12 +17,8 @@ from ferret_api.participants.boards import BoardsDep
 from ferret_api.participants.poll import Poll, Question
 from ferret_api.participants.schemas import (
     AssignmentFailure,
-    Enrolled,
-    Enrolment,
     Extended,
     Heartbeat,
-    NewEnrolment,
-    NewParticipant,
     NextAssignment,
     ParticipantPage,
     Receipt,
@@ -41,20 +36,6 @@ router = APIRouter(prefix=PREFIX, tags=["participants"])
 
 Name = Annotated[str, Path(max_length=64, description="Name of the participant")]
 AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignment")]
-
-
-@router.post(
-    "/experiments/{experiment_id}/enrolments",
-    operation_id="create_enrolment",
-    status_code=201,
-    responses=problems("experiment.not_found", "experiment.conflict"),
-)
-def create_enrolment(
-    experiment_id: ExperimentId, wanted: NewEnrolment, actor: Admin, request: Request, context: ContextDep
-) -> Enrolment:
-    """A code with which one participant joins the experiment."""
-    address = hosts.address(context.settings, request)
-    return service.create_enrolment(context.database, experiment_id, wanted, address, actor)
 
 
 @router.get(
@@ -89,17 +70,6 @@ def revoke_participant(
     revoked = service.revoke(context.database, experiment_id, name, wanted.reason, actor)
     from_thread.run_sync(boards.removed, experiment_id)
     return revoked
-
-
-@router.post(
-    "/participants",
-    operation_id="enrol",
-    status_code=201,
-    responses=problems("enrolment.invalid", "experiment.conflict"),
-)
-def enrol(wanted: NewParticipant, context: ContextDep) -> Enrolled:
-    """Turns a code into a participant's token. The code is all it needs; a code works once."""
-    return service.enrol(context.database, wanted)
 
 
 IfNoneMatch = Annotated[

@@ -9,12 +9,9 @@ from pydantic import AfterValidator, Field
 
 from ferret_api.schemas import MAX_INTEGER, Command, Page, Resource
 from ferret_core.protocol.errors import PROBLEMS
-from ferret_core.protocol.ids import ParticipantName
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.protocol.words import Words
-
-DAY = 24 * 3600
 
 Fence = Annotated[int, Field(ge=0, le=MAX_INTEGER, description="The `fence` that came with the lease")]
 
@@ -23,36 +20,6 @@ def _known(code: str) -> str:
     if code not in PROBLEMS:
         raise ValueError("is not a known problem code")
     return code
-
-
-class NewEnrolment(Command):
-    """Asks for a code with which one participant can join."""
-
-    expires_seconds: int = Field(default=DAY, ge=1, le=30 * DAY, description="Seconds until the code expires")
-
-
-class Enrolment(Resource):
-    """A code for one participant. It is shown only once."""
-
-    code: str
-    expires_at: datetime
-    command: str = Field(description="Command for the participant to run")
-
-
-class NewParticipant(Command):
-    """Turns a code into a participant."""
-
-    code: str = Field(min_length=1, max_length=200)
-    name: ParticipantName
-
-
-class Enrolled(Resource):
-    """A participant and its token. The token is shown only once."""
-
-    participant: str = Field(description="Id of the participant")
-    name: str
-    experiment: str = Field(description="Id of the experiment")
-    token: str
 
 
 class Participant(Resource):

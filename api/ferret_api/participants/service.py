@@ -1,4 +1,4 @@
-"""Enrolment, leases and failures of real participants."""
+"""Who takes part, and the leases and failures of those who do."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from ferret_api.auth import Identity
 from ferret_api.context import Context
 from ferret_api.participants.schemas import (
     AssignmentFailure,
-    Enrolled,
-    Enrolment,
     Extended,
     Lease,
-    NewEnrolment,
-    NewParticipant,
     NextAssignment,
     Participant,
     ParticipantPage,
@@ -30,30 +26,11 @@ from ferret_db.engine import assignments as leases
 from ferret_db.engine import revocation
 from ferret_db.engine.waiting import Waiting as Waited
 from ferret_db.engine.waiting import gives_work, mark, waiting
-from ferret_db.repositories import assignments, audit, experiments, participants, rounds
+from ferret_db.repositories import assignments, experiments, participants, rounds
 from ferret_db.tables import Assignment
 
 LOOK_AGAIN_SECONDS = 1.0
 """After a lease that somebody else took at the same moment, with the participant's own token."""
-
-
-def create_enrolment(
-    database: Database, experiment_id: str, wanted: NewEnrolment, address: str, actor: str
-) -> Enrolment:
-    with database.begin() as s:
-        row, code = participants.create_enrolment(s, experiment_id, wanted.expires_seconds)
-        audit.record(s, actor, "enrolment.created", row.id, experiment=experiment_id)
-    command = f"ferret join {address} --code {code} --data FILE.jsonl"
-    return Enrolment(code=code, expires_at=row.expires_at, command=command)
-
-
-def enrol(database: Database, wanted: NewParticipant) -> Enrolled:
-    with database.read() as s:  # a guess takes no write lock
-        participants.check_code(s, wanted.code)
-    with database.begin() as s:
-        row, token = participants.enrol(s, wanted.code, wanted.name)
-        audit.record(s, row.id, "participant.enrolled", row.id, experiment=row.experiment_id, name=row.name)
-    return Enrolled(participant=row.id, name=row.name, experiment=row.experiment_id, token=token)
 
 
 def list_participants(database: Database, experiment_id: str, limit: int, cursor: str | None) -> ParticipantPage:

@@ -8,6 +8,7 @@ from ferret_cli.commands.experiment import (
     archive,
     cancel,
     clone,
+    codes,
     delete,
     enrol,
     export,
@@ -41,3 +42,5 @@ experiment.command("replay")(replay.replay)
 experiment.command("enrol")(enrol.enrol)
 experiment.command("participants")(participants.participants)
 experiment.command("revoke")(revoke.revoke)
+experiment.command("codes")(codes.codes)
+experiment.command("revoke-code")(codes.revoke_code)

@@ -23,7 +23,8 @@ def enrol(
 
     service = Service(url, insecure_http=insecure_http)
     code = service.enrolment(experiment(service, id).id, int(hours * 3600))
-    say(f"valid for one participant until {code.expires_at:%Y-%m-%d %H:%M} UTC, who runs:\n  {code.command}")
+    until = f"{code.expires_at:%Y-%m-%d %H:%M}"
+    say(f"valid for one participant until {until} UTC, who runs this, and gives the code when asked:\n  {code.command}")
     if json:
         emit(code)
     else:

@@ -59,7 +59,7 @@ def test_a_code_works_once(database: Database, lab: Any) -> None:
             return error.code
         return "joined"
 
-    assert sorted(lab.race(join)) == ["enrolment.invalid"] * 7 + ["joined"]
+    assert sorted(lab.race(join)) == ["enrolment.used"] * 7 + ["joined"]
 
 
 @pytest.mark.parametrize("seconds", [0, -5])

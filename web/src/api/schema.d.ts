@@ -199,13 +199,37 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List Enrolments
+         * @description The experiment's codes, the newest first: who used them, and how often they were shown again after that.
+         */
+        get: operations["list_enrolments"];
         put?: never;
         /**
          * Create Enrolment
-         * @description A code with which one participant joins the experiment.
+         * @description A code with which one participant joins the experiment, if that takes any from outside.
          */
         post: operations["create_enrolment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}/enrolments/{enrolment_id}:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke Enrolment
+         * @description Makes an unused code useless. A used one is left as it is: revoke its participant instead.
+         */
+        post: operations["revoke_enrolment"];
         delete?: never;
         options?: never;
         head?: never;
@@ -679,6 +703,9 @@ export interface paths {
         /**
          * Enrol
          * @description Turns a code into a participant's token. The code is all it needs; a code works once.
+         *
+         *     `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. An
+         *     experiment takes no more participants than its specification says.
          */
         post: operations["enrol"];
         delete?: never;
@@ -1086,7 +1113,7 @@ export interface components {
             code: string;
             /**
              * Command
-             * @description Command for the participant to run
+             * @description Command for the participant to run, which then asks for the code
              */
             command: string;
             /**
@@ -1094,6 +1121,59 @@ export interface components {
              * Format: date-time
              */
             expires_at: string;
+            /**
+             * Id
+             * @description Id of the code, which opens nothing
+             */
+            id: string;
+        };
+        /**
+         * EnrolmentInfo
+         * @description What became of a code; the code itself is kept nowhere.
+         */
+        EnrolmentInfo: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Id */
+            id: string;
+            /**
+             * Refused
+             * @description How often it was shown again after it was used: somebody else has it too
+             */
+            refused: number;
+            /**
+             * Revoked At
+             * @description When it was revoked, unused
+             */
+            revoked_at: string | null;
+            /**
+             * Used At
+             * @description When somebody joined with it
+             */
+            used_at: string | null;
+            /**
+             * Used By
+             * @description Name of the participant that joined with it
+             */
+            used_by: string | null;
+        };
+        /**
+         * EnrolmentPage
+         * @description Codes of an experiment, the newest first.
+         */
+        EnrolmentPage: {
+            /** Items */
+            items: components["schemas"]["EnrolmentInfo"][];
+            /** Next Cursor */
+            next_cursor: string | null;
         };
         /**
          * EvaluationSpec
@@ -3407,6 +3487,112 @@ export interface operations {
             };
         };
     };
+    list_enrolments: {
+        parameters: {
+            query?: {
+                /** @description Items per page */
+                limit?: number;
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnrolmentPage"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     create_enrolment: {
         parameters: {
             query?: never;
@@ -3476,6 +3662,112 @@ export interface operations {
             };
             /** @description `request.too_large`: The request body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_enrolment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Id of the code, e.g. `enr_0123456789abcdef` */
+                enrolment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnrolmentInfo"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `enrolment.not_found`: No such enrolment code.
+             */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6033,7 +6325,10 @@ export interface operations {
                     "application/json": components["schemas"]["Enrolled"];
                 };
             };
-            /** @description `enrolment.invalid`: The enrolment code is unknown, used or expired. */
+            /**
+             * @description `enrolment.invalid`: The enrolment code is unknown, used or expired.
+             *     `enrolment.used`: The enrolment code was used already.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;

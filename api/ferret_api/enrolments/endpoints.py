@@ -1,0 +1,80 @@
+"""How somebody becomes a participant: a code that works once is made, handed over, and turned into a token."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+
+from ferret_api import hosts
+from ferret_api.auth import Admin, AdminOnly
+from ferret_api.context import ContextDep
+from ferret_api.enrolments import service
+from ferret_api.enrolments.schemas import (
+    Enrolled,
+    Enrolment,
+    EnrolmentInfo,
+    EnrolmentPage,
+    NewEnrolment,
+    NewParticipant,
+)
+from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.problems import problems
+from ferret_api.schemas import PREFIX, ExperimentId
+
+router = APIRouter(prefix=PREFIX, tags=["participants"])
+
+EnrolmentId = Annotated[str, Path(max_length=64, description="Id of the code, e.g. `enr_0123456789abcdef`")]
+
+
+@router.post(
+    "/experiments/{experiment_id}/enrolments",
+    operation_id="create_enrolment",
+    status_code=201,
+    responses=problems("experiment.not_found", "experiment.conflict"),
+)
+def create_enrolment(
+    experiment_id: ExperimentId, wanted: NewEnrolment, actor: Admin, request: Request, context: ContextDep
+) -> Enrolment:
+    """A code with which one participant joins the experiment, if that takes any from outside."""
+    address = hosts.address(context.settings, request)
+    return service.create(context.database, experiment_id, wanted, address, actor)
+
+
+@router.get(
+    "/experiments/{experiment_id}/enrolments",
+    operation_id="list_enrolments",
+    dependencies=[AdminOnly],
+    responses=problems("experiment.not_found"),
+)
+def list_enrolments(
+    experiment_id: ExperimentId, context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None
+) -> EnrolmentPage:
+    """The experiment's codes, the newest first: who used them, and how often they were shown again after that."""
+    return service.list_codes(context.database, experiment_id, limit, cursor)
+
+
+@router.post(
+    "/experiments/{experiment_id}/enrolments/{enrolment_id}:revoke",
+    operation_id="revoke_enrolment",
+    responses=problems("experiment.not_found", "enrolment.not_found"),
+)
+def revoke_enrolment(
+    experiment_id: ExperimentId, enrolment_id: EnrolmentId, actor: Admin, context: ContextDep
+) -> EnrolmentInfo:
+    """Makes an unused code useless. A used one is left as it is: revoke its participant instead."""
+    return service.revoke(context.database, experiment_id, enrolment_id, actor)
+
+
+@router.post(
+    "/participants",
+    operation_id="enrol",
+    status_code=201,
+    responses=problems("enrolment.invalid", "enrolment.used", "experiment.conflict"),
+)
+def enrol(wanted: NewParticipant, context: ContextDep) -> Enrolled:
+    """Turns a code into a participant's token. The code is all it needs; a code works once.
+
+    `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. An
+    experiment takes no more participants than its specification says."""
+    return service.enrol(context.database, wanted)

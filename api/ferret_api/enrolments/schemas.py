@@ -1,0 +1,59 @@
+"""Enrolment codes, and what they become."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ferret_api.schemas import Command, Page, Resource
+from ferret_core.protocol.ids import ParticipantName
+
+DAY = 24 * 3600
+
+
+class NewEnrolment(Command):
+    """Asks for a code with which one participant can join."""
+
+    expires_seconds: int = Field(default=DAY, ge=1, le=30 * DAY, description="Seconds until the code expires")
+
+
+class Enrolment(Resource):
+    """A code for one participant. It is shown only once."""
+
+    id: str = Field(description="Id of the code, which opens nothing")
+    code: str
+    expires_at: datetime
+    command: str = Field(description="Command for the participant to run, which then asks for the code")
+
+
+class EnrolmentInfo(Resource):
+    """What became of a code; the code itself is kept nowhere."""
+
+    id: str
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = Field(description="When somebody joined with it")
+    used_by: str | None = Field(description="Name of the participant that joined with it")
+    revoked_at: datetime | None = Field(description="When it was revoked, unused")
+    refused: int = Field(description="How often it was shown again after it was used: somebody else has it too")
+
+
+class EnrolmentPage(Page[EnrolmentInfo]):
+    """Codes of an experiment, the newest first."""
+
+
+class NewParticipant(Command):
+    """Turns a code into a participant."""
+
+    code: str = Field(min_length=1, max_length=200)
+    name: ParticipantName
+
+
+class Enrolled(Resource):
+    """A participant and its token. The token is shown only once."""
+
+    participant: str = Field(description="Id of the participant")
+    name: str
+    experiment: str = Field(description="Id of the experiment")
+    token: str

@@ -1,0 +1,94 @@
+"""A code is made, becomes a participant, and is of no use after that."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from ferret_api.enrolments.schemas import (
+    Enrolled,
+    Enrolment,
+    EnrolmentInfo,
+    EnrolmentPage,
+    NewEnrolment,
+    NewParticipant,
+)
+from ferret_core.protocol.errors import FerretError
+from ferret_db.database import Database
+from ferret_db.repositories import audit, enrolments, experiments, participants
+
+
+def create(database: Database, experiment_id: str, wanted: NewEnrolment, address: str, actor: str) -> Enrolment:
+    """A code; ``experiment.conflict`` for an experiment that is over or takes nobody from outside."""
+    with database.begin() as s:
+        if not experiments.get(s, experiment_id).real_participants:
+            raise FerretError(
+                "experiment.conflict",
+                f"{experiment_id} takes nobody from outside (participants.edge = 0); clone it with "
+                f"--set participants.edge=1",
+            )
+        row, code = participants.create_enrolment(s, experiment_id, wanted.expires_seconds)
+        audit.record(s, actor, "enrolment.created", row.id, experiment=experiment_id)
+    command = f"ferret join {address} --data FILE.jsonl"
+    return Enrolment(id=row.id, code=code, expires_at=row.expires_at, command=command)
+
+
+def list_codes(database: Database, experiment_id: str, limit: int, cursor: str | None) -> EnrolmentPage:
+    with database.read() as s:
+        experiments.get(s, experiment_id)
+        page = enrolments.list_page(s, experiment_id, limit, cursor)
+        items = [EnrolmentInfo.model_validate(row) for row in page.items]
+        return EnrolmentPage(items=items, next_cursor=page.next_cursor)
+
+
+def revoke(database: Database, experiment_id: str, enrolment_id: str, actor: str) -> EnrolmentInfo:
+    with database.begin() as s:
+        experiments.get(s, experiment_id)
+        row, revoked = enrolments.revoke(s, experiment_id, enrolment_id)
+        if revoked:
+            audit.record(s, actor, "enrolment.revoked", row.id, experiment=experiment_id)
+        return EnrolmentInfo.model_validate(row)
+
+
+def enrol(database: Database, wanted: NewParticipant) -> Enrolled:
+    """The code's participant. That a used code was shown again is kept, for the administrator to see."""
+    try:
+        return _enrol(database, wanted)
+    except FerretError as error:
+        if error.code == "enrolment.used":
+            with database.begin() as s:
+                _note_refused(s, wanted)
+        raise
+
+
+def _enrol(database: Database, wanted: NewParticipant) -> Enrolled:
+    with database.read() as s:  # a guess takes no write lock
+        enrolments.check(s, wanted.code)
+    with database.begin() as s:
+        row, token = participants.enrol(s, wanted.code, wanted.name)
+        _require_place(s, row.experiment_id)
+        audit.record(s, row.id, "participant.enrolled", row.id, experiment=row.experiment_id, name=row.name)
+    return Enrolled(participant=row.id, name=row.name, experiment=row.experiment_id, token=token)
+
+
+def _require_place(s: Session, experiment_id: str) -> None:
+    """Refuses the newcomer beyond those that the specification says; its code stays good."""
+    places = experiments.get(s, experiment_id).real_participants
+    if participants.count(s, experiment_id) > places:
+        raise FerretError(
+            "experiment.conflict",
+            f"{experiment_id} takes {places} from outside (participants.edge), and all have joined; a place is free "
+            "once somebody is revoked",
+        )
+
+
+def _note_refused(s: Session, wanted: NewParticipant) -> None:
+    if (row := enrolments.refuse(s, wanted.code)) is not None:
+        audit.record(
+            s,
+            audit.NOBODY,
+            "enrolment.refused",
+            row.id,
+            experiment=row.experiment_id,
+            used_by=row.used_by,
+            name=wanted.name,
+        )

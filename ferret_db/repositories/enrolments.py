@@ -1,0 +1,95 @@
+"""Enrolment codes: each works once, in time, unless revoked; one that is shown again is counted."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, select, update
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_db import clock
+from ferret_db.pagination import Page, page, seek
+from ferret_db.tables import Enrolment
+
+_UNSYNCHRONISED = {"synchronize_session": False}
+
+
+def check(s: Session, code: str) -> None:
+    """Raises as :func:`use` would, without taking the code."""
+    if s.scalars(select(Enrolment.id).where(*_good(code))).one_or_none() is None:
+        raise _refusal(s, code)
+
+
+def use(s: Session, code: str, name: str) -> str:
+    """Spends the code for the participant ``name``; the experiment that it leads to.
+
+    Raises ``enrolment.used`` for a code that was spent before, which its holder and the administrator should know of,
+    and ``enrolment.invalid`` for one that is unknown, revoked or expired.
+    """
+    used = update(Enrolment).where(*_good(code)).values(used_at=clock.utcnow(), used_by=name)
+    experiment_id = s.scalars(used.returning(Enrolment.experiment_id), execution_options=_UNSYNCHRONISED).one_or_none()
+    if experiment_id is None:
+        raise _refusal(s, code)
+    return experiment_id
+
+
+def refuse(s: Session, code: str) -> Enrolment | None:
+    """Counts that a spent code was shown again; the code, or None where it is another's word."""
+    again = update(Enrolment).where(Enrolment.code_hash == _hash(code), Enrolment.used_at.is_not(None))
+    return s.scalars(
+        again.values(refused=Enrolment.refused + 1).returning(Enrolment),
+        execution_options={**_UNSYNCHRONISED, "populate_existing": True},
+    ).one_or_none()
+
+
+def revoke(s: Session, experiment_id: str, enrolment_id: str) -> tuple[Enrolment, bool]:
+    """The code, which nobody can use from now on, and whether this call made it so; a spent one stays as it is.
+
+    Raises ``enrolment.not_found``.
+    """
+    its_own = Enrolment.id == enrolment_id, Enrolment.experiment_id == experiment_id
+    revoked = s.execute(
+        update(Enrolment)
+        .where(*its_own, Enrolment.used_at.is_(None), Enrolment.revoked_at.is_(None))
+        .values(revoked_at=clock.utcnow())
+        .returning(Enrolment.id),
+        execution_options=_UNSYNCHRONISED,
+    ).one_or_none()
+    query = select(Enrolment).where(*its_own)
+    found = s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if found is None:
+        message = f"is no code of {experiment_id}; ferret experiment codes lists them"
+        raise FerretError.of_field("enrolment.not_found", "enrolment", enrolment_id, message)
+    return found, revoked is not None
+
+
+def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = None) -> Page[Enrolment]:
+    """The experiment's codes, the newest first."""
+    query = select(Enrolment).where(Enrolment.experiment_id == experiment_id)
+    rows = list(s.scalars(seek(query, [Enrolment.created_at, Enrolment.id], cursor, limit, descending=True)))
+    return page(rows, limit, lambda row: (row.created_at, row.id))
+
+
+def _good(code: str) -> tuple[ColumnElement[bool], ...]:
+    return (
+        Enrolment.code_hash == _hash(code),
+        Enrolment.used_at.is_(None),
+        Enrolment.revoked_at.is_(None),
+        Enrolment.expires_at > clock.utcnow(),
+    )
+
+
+def _refusal(s: Session, code: str) -> FerretError:
+    found = s.scalars(select(Enrolment).where(Enrolment.code_hash == _hash(code))).one_or_none()
+    if found is None or found.used_at is None:
+        return FerretError("enrolment.invalid", "the code is unknown, revoked or expired; ask for a new one")
+    return FerretError(
+        "enrolment.used",
+        f"somebody has joined with this code at {found.used_at:%Y-%m-%d %H:%M} UTC under the name {found.used_by}. If "
+        "that was not you, tell the person who invited you at once: somebody else has your place. If it was you, join "
+        "again from the machine and the FERRET_HOME that you joined from, or ask for a new code",
+    )
+
+
+def _hash(code: str) -> str:
+    return digest_bytes(code.encode())

@@ -1,0 +1,50 @@
+"""Where ``ferret join`` takes its code from."""
+
+from __future__ import annotations
+
+import getpass
+import io
+from pathlib import Path
+
+import pytest
+
+from ferret_cli.code import code_of
+from ferret_core.protocol.errors import FerretError
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_file_a_variable_or_the_keyboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "code"
+    file.write_text("from-a-file\n")
+    assert code_of(None, file) == "from-a-file"
+    assert code_of(" given ", None) == "given"
+    monkeypatch.setattr("sys.stdin", Terminal())
+    asked: list[str] = []
+    monkeypatch.setattr(getpass, "getpass", lambda prompt, stream: asked.append(prompt) or "typed")
+    assert code_of(None, None) == "typed"
+    assert asked == ["Enrolment code (not shown): "]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "one two", "x" * 500 + " " + "y" * 600])
+def test_a_file_with_something_else_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "code"
+    file.write_text(text)
+    with pytest.raises(FerretError, match="must hold the enrolment code") as caught:
+        code_of(None, file)
+    assert caught.value.errors[0].field == "--code-file"
+
+
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FerretError, match="cannot be read"):
+        code_of(None, tmp_path / "nowhere")
+    with pytest.raises(FerretError, match="not both"):
+        code_of("given", tmp_path / "code")
+    with pytest.raises(FerretError, match="is empty"):
+        code_of(" ", None)
+    monkeypatch.setattr("sys.stdin", io.StringIO("piped"))
+    with pytest.raises(FerretError, match="FERRET_CODE"):
+        code_of(None, None)
