@@ -52,10 +52,11 @@ def save(home: Path, member: Membership) -> Path:
 def find(home: Path, url: str, code: str) -> Membership | None:
     """The membership that ``code`` was turned into before, so that the same command can be run again."""
     wanted = digest_bytes(code.encode())
-    return next((member for member in _all(home) if member.url == url and member.code == wanted), None)
+    return next((member for member in all_in(home) if member.url == url and member.code == wanted), None)
 
 
-def _all(home: Path) -> Iterator[Membership]:
+def all_in(home: Path) -> Iterator[Membership]:
+    """Every membership that is kept under ``home``, by experiment."""
     for path in sorted(all_of(home).glob("exp_*/par_*.json")):
         if "-" in path.stem:  # another file of a participant
             continue

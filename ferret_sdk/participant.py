@@ -14,6 +14,7 @@ from ferret_sdk.download import require_empty
 from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.examples import Examples, read_examples
 from ferret_sdk.follower import Follower
+from ferret_sdk.kept import note_end
 from ferret_sdk.lock import sole
 from ferret_sdk.membership import Membership
 from ferret_sdk.memory import Memory
@@ -68,7 +69,7 @@ class Participant:
             on_request=SentLog(home).noting(member.experiment, member.name),
         )
         places = Places(home, member.experiment, member.participant)
-        self._lock = places.lock
+        self._lock, self._ended = places.lock, places.ended
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
         terms = of_home(home) if terms is None else terms
@@ -162,6 +163,7 @@ class Participant:
                 on_round(report)
             enforcement.wait(on_progress)
         self._spool.clear()
+        note_end(self._ended, poll.experiment_state)
         return poll.experiment_state
 
     @property

@@ -36,6 +36,7 @@ class Places:
         self.membership = inside(home, folder / f"{participant}.json")
         self.memory = inside(home, folder / f"{participant}-memory")
         self.upload = inside(home, folder / f"{participant}-upload")
+        self.ended = inside(home, folder / f"{participant}-ended.json")
         self.usage = inside(home, folder / f"{participant}-usage.json")
         self.base = inside(home, folder / "base")
         self.lock = inside(home, folder / f"{participant}.lock")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, PlainSerializer
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _FORM = re.compile(rf"(?:({'|'.join(DAYS)})(?:-({'|'.join(DAYS)}))? )?(\d\d:\d\d)-(\d\d:\d\d)", re.IGNORECASE)
@@ -20,6 +20,10 @@ class Window(NamedTuple):
     days: frozenset[int]
     begin: time
     end: time
+
+    def __str__(self) -> str:
+        named = " ".join(DAYS[day] for day in sorted(self.days) if len(self.days) < _WEEK)
+        return f"{named} {self.begin:%H:%M}-{self.end:%H:%M}".strip()
 
     def end_after(self, now: datetime) -> datetime | None:
         """When the window that ``now`` lies in ends; None if it lies in none."""
@@ -64,4 +68,4 @@ def _days(first: str | None, last: str | None) -> frozenset[int]:
     return frozenset((begin + step) % _WEEK for step in range((end - begin) % _WEEK + 1))
 
 
-QuietHours = Annotated[Window, BeforeValidator(_parse)]
+QuietHours = Annotated[Window, BeforeValidator(_parse), PlainSerializer(str)]

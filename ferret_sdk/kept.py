@@ -1,0 +1,159 @@
+"""What a site keeps on disk of its memberships: told and deleted without asking a server."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from ferret_core.durable import write_durably
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.states import ExperimentState
+from ferret_sdk import membership
+from ferret_sdk.lock import in_turn, sole
+from ferret_sdk.membership import Membership
+from ferret_sdk.places import Places, all_of
+from ferret_sdk.sent_log import SentLog
+from ferret_sdk.usage import Spent, Usage
+
+log = logging.getLogger(__name__)
+
+
+class Ended(Strict):
+    """How the experiment of a membership ended."""
+
+    state: ExperimentState
+
+
+class Kept(NamedTuple):
+    """A membership; ``ended`` is None while it goes on.
+
+    ``rounds`` counts those whose contribution was sent, ``round`` is the last of them, 0 for none.
+    """
+
+    member: Membership
+    places: Places
+    ended: ExperimentState | None
+    rounds: int
+    round: int
+    spent: Spent
+
+
+class Piece(NamedTuple):
+    """Something on disk: ``what`` of which participant (empty for all of the experiment's) lies at ``path``."""
+
+    what: str
+    experiment: str
+    participant: str
+    path: Path
+    size: int
+
+
+def note_end(path: Path, state: ExperimentState) -> None:
+    """Writes down that the experiment is over, so that the membership can be cleaned up; where there is no room, it can
+    still be named."""
+    try:
+        write_durably(path, Ended(state=state).model_dump_json().encode())
+    except FerretError as error:
+        log.warning("%s", error.detail)
+
+
+def memberships(home: Path) -> list[Kept]:
+    """All memberships under ``home``, by experiment; raises as reading the log and what was spent does."""
+    sent: dict[tuple[str, str], set[int]] = {}
+    for request in SentLog(home).read():
+        if request.round is not None:
+            sent.setdefault((request.experiment or "", request.participant or ""), set()).add(request.round)
+    found = list[Kept]()
+    for member in membership.all_in(home):
+        places = Places(home, member.experiment, member.participant)
+        rounds = sent.get((member.experiment, member.name), set())
+        spent = Usage(places.usage).read()
+        found.append(Kept(member, places, _ended(places.ended), len(rounds), max(rounds, default=0), spent))
+    return found
+
+
+def pieces(home: Path, among: list[Kept] | None = None) -> Iterator[Piece]:
+    """What lies on disk of the memberships ``among`` (all of them if not given), and the base models of experiments of
+    which no other membership is kept."""
+    everyone = memberships(home)
+    chosen = everyone if among is None else among
+    for kept in chosen:
+        places, of = kept.places, (kept.member.experiment, kept.member.name)
+        for what, path in (
+            ("contribution that was not sent", places.upload),
+            ("memory between rounds", places.memory),
+            ("what was spent", places.usage),
+            ("end of the experiment", places.ended),
+            ("membership", places.membership),
+        ):
+            if (size := size_of(path)) is not None and (path.is_file() or size):
+                yield Piece(what, *of, path, size)
+    leaving = [kept.member for kept in chosen]
+    others = {kept.member.experiment for kept in everyone if kept.member not in leaving}
+    for folder in sorted(all_of(home).glob("exp_*")):
+        if folder.name not in others and (size := size_of(folder / "base")) is not None:
+            yield Piece("base model", folder.name, "", folder / "base", size)
+
+
+def base_models(home: Path) -> Iterator[Piece]:
+    """All base models, which can be downloaded again."""
+    for folder in sorted(all_of(home).glob("exp_*/base")):
+        yield Piece("base model", folder.parent.name, "", folder, size_of(folder) or 0)
+
+
+def remove(home: Path, found: list[Piece], on_piece: Callable[[Piece], None]) -> None:
+    """Deletes the pieces in their order, memberships after what belongs to them, so that it can be run again.
+
+    Raises ``participant.in_use`` before a participant's first file while a process takes part as it.
+    """
+    held = {kept.places.membership: kept for kept in memberships(home)}
+    for piece in found:
+        owner = next((kept for kept in held.values() if piece.path in _own(kept.places)), None)
+        if owner is None:
+            with in_turn(piece.path.with_suffix(".lock"), lambda: None):
+                _delete(piece.path)
+        else:
+            with sole(owner.places.lock, owner.member.name):
+                _delete(piece.path)
+        on_piece(piece)
+    for folder in {piece.path.parent for piece in found}:
+        _tidy(folder)
+
+
+def size_of(path: Path) -> int | None:
+    """Bytes of a file or of all files in a folder; None for what is not there."""
+    if path.is_file():
+        return path.stat().st_size
+    if not path.is_dir():
+        return None
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file() and not file.is_symlink())
+
+
+def _own(places: Places) -> set[Path]:
+    return {places.upload, places.memory, places.usage, places.ended, places.membership}
+
+
+def _ended(path: Path) -> ExperimentState | None:
+    try:
+        return Ended.model_validate_json(path.read_bytes()).state
+    except (OSError, ValidationError):
+        return None
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _tidy(folder: Path) -> None:
+    """Removes an experiment's folder in which only locks and empty folders are left."""
+    if folder.is_dir() and all(path.suffix in {".lock", ".pid"} or size_of(path) == 0 for path in folder.iterdir()):
+        shutil.rmtree(folder)

@@ -1,0 +1,65 @@
+"""What a site keeps, told and deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import ExperimentState
+from ferret_sdk import Participant, kept
+from ferret_sdk.lock import sole
+from ferret_sdk.sent_log import SentLog, verify
+
+pytestmark = pytest.mark.timeout(90)
+
+
+@pytest.fixture
+def two(api, worker, service, toy_spec, toy_data, tmp_path) -> tuple[Path, str, str]:
+    """A home with two memberships: one of an experiment that has ended, one that goes on."""
+    home = tmp_path / "site"
+    ids: list[str] = []
+    for _ in range(2):
+        run = service.submit(toy_spec(participants={"edge": 1}, rounds=1))
+        site = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", home)
+        while run.refresh().experiment.digest is None:
+            pass
+        if ids:
+            site.preview(toy_data[0])
+        else:
+            site.run(toy_data[0])
+        ids.append(run.id)
+    return home, ids[0], ids[1]
+
+
+def test_what_is_kept_is_told_and_of_what_has_ended_deleted(two: tuple[Path, str, str]) -> None:
+    home, ended, goes_on = two
+    found = {one.member.experiment: one for one in kept.memberships(home)}
+    assert (found[ended].ended, found[ended].rounds, found[ended].round) == (ExperimentState.COMPLETED, 1, 1)
+    assert found[ended].spent.seconds > 0
+    assert (found[goes_on].ended, found[goes_on].rounds) == (None, 0)
+    lying = list(kept.pieces(home))
+    assert {piece.experiment for piece in lying if piece.what == "base model"} == {ended, goes_on}
+    folder = home / "participants"
+    assert sum(piece.size for piece in lying) == sum(
+        path.stat().st_size for path in folder.glob("exp_*/**/*") if path.is_file() and path.suffix != ".lock"
+    )
+
+    head = verify(SentLog(home))
+    pieces = list(kept.pieces(home, [found[ended]]))
+    assert {piece.experiment for piece in pieces} == {ended}
+    kept.remove(home, pieces, lambda piece: None)
+    assert [one.member.experiment for one in kept.memberships(home)] == [goes_on]
+    assert not (folder / ended).exists()
+    assert (folder / goes_on / "base" / "model.safetensors").exists()
+    assert verify(SentLog(home)) == head
+
+
+def test_a_membership_in_use_is_left(two: tuple[Path, str, str]) -> None:
+    home, ended, _ = two
+    (one,) = [one for one in kept.memberships(home) if one.member.experiment == ended]
+    with sole(one.places.lock, "site-a"), pytest.raises(FerretError) as raised:
+        kept.remove(home, list(kept.pieces(home, [one])), lambda piece: None)
+    assert raised.value.code == "participant.in_use"
+    assert one.places.membership.exists()
