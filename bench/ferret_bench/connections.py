@@ -88,8 +88,9 @@ class Benchmark:
 def _measured(case: Case, home: Path, requests: int, max_seconds: float) -> dict[str, Any]:
     with ExitStack() as held:
         api = held.enter_context(serving(home, case.descriptors))
-        for hold, count in ((crowd.following, case.streams), (crowd.dripping, case.dripping), (crowd.idle, case.idle)):
-            held.enter_context(hold(api, count))
+        held.enter_context(crowd.following(api, case.streams))
+        held.enter_context(crowd.dripping(api.port, case.dripping))
+        held.enter_context(crowd.idle(api, case.idle))
         begin, used = perf_counter(), _cpu_seconds(api.pid)
         asked, times = _ask(api, requests, max_seconds)
         return {

@@ -30,9 +30,9 @@ def following(api: Api, count: int) -> Generator[None]:
 
 
 @contextmanager
-def dripping(api: Api, count: int) -> Generator[None]:
+def dripping(port: int, count: int) -> Generator[None]:
     """``count`` connections that send a byte of a request every second; whoever is closed comes again."""
-    with _held(api.port, count) as peers, _repeated(lambda: _drip(api.port, peers), DRIP_SECONDS):
+    with _held(port, count) as peers, _repeated(lambda: _drip(port, peers), DRIP_SECONDS):
         yield
 
 

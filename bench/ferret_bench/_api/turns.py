@@ -1,0 +1,69 @@
+"""In place of the workers: commits what is frozen and opens the next round, while the API is under load."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from ferret_bench._api.population import Cohort, base_digest
+from ferret_core import federation
+from ferret_core.protocol.states import ParticipantKind, RoundState
+from ferret_db.database import Database
+from ferret_db.engine import rounds
+from ferret_db.repositories import experiments
+from ferret_db.repositories import rounds as round_rows
+
+LOOK_SECONDS = 0.25
+DEADLINE_SECONDS = 3600
+
+
+@contextmanager
+def turning(database: Database, cohorts: Sequence[Cohort]) -> Generator[None]:
+    """Has every cohort's first round open at the begin of the block, and the next one whenever one is over."""
+    for cohort in cohorts:
+        _open(database, cohort, 1)
+    over = threading.Event()
+
+    def turn() -> None:
+        while not over.wait(LOOK_SECONDS):
+            for cohort in cohorts:
+                _turn(database, cohort)
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _turn(database: Database, cohort: Cohort) -> None:
+    with database.read() as s:
+        round_ = round_rows.latest(s, cohort.experiment)
+    if round_ is None or round_.state != RoundState.FROZEN:
+        return
+    digest = base_digest(round_.number + 1)
+    with database.begin() as s:
+        rounds.commit_round(
+            s,
+            round_.id,
+            digest=digest,
+            record={"round": round_.number, "digest": digest},
+            record_hash=digest,
+            update_digest=digest,
+            update_size=0,
+            artifacts=[],
+            metrics={},
+        )
+    _open(database, cohort, round_.number + 1)
+
+
+def _open(database: Database, cohort: Cohort, number: int) -> None:
+    with database.begin() as s:
+        spec = experiments.spec_of(experiments.get(s, cohort.experiment))
+        ids = {worker.name: worker.id for worker in cohort.workers}
+        tasks = federation.round_tasks(spec, cohort.experiment, number, list(ids), base_digest(number))
+        everybody = [(task, ParticipantKind.EDGE, ids[task.participant]) for task in tasks]
+        rounds.open_round(s, cohort.experiment, number, everybody, DEADLINE_SECONDS, bytes_down_each=0)

@@ -1,0 +1,177 @@
+"""The API under the load of many participants: how long they wait for their answers, and what that costs the process.
+
+The real service (one API process, PostgreSQL where ``FERRET_TEST_POSTGRESQL`` names a server, files, a broker) with
+enrolled participants in ten experiments. Half of an experiment's are drawn for each of its rounds: they ask, get a
+lease and upload 8 kB; the others ask whether there is work, with the tag of their last answer, as the SDK does. Rounds
+are committed and opened meanwhile, so that tags change. Then the same beside connections that send a byte a second.
+
+The document holds ``machine``, its ``load`` before and after (over 1, 5 and 15 minutes), ``bounds``, ``database``,
+``participants``, the rates ``polls`` and ``uploads`` per second that were asked for, and for each of ``cases``
+
+    dripping        connections of others, whose requests arrive a byte a second
+    polls, uploads  ``answered``, by ``statuses`` (``no work``: a question that should have found some), and ``ms``
+                    (p50, p99, max) until the answer, from when it was due
+    ms              the same of both together
+    server_errors   answers with 5xx, and connections that broke
+    cpu             seconds of processor time that the API took per second
+    resident_bytes  of the API, each second
+    growth_bytes_per_minute  their slope after the first third
+
+All of it, load and database too, shares the machine: times are bounds from above unless it is idle.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from statistics import linear_regression
+from time import perf_counter
+from typing import Any, NamedTuple, final
+
+from ferret_bench._api.population import Cohort, enrol
+from ferret_bench._api.service import Service, serving
+from ferret_bench._api.turns import turning
+from ferret_bench._base import Document, Say, Table
+from ferret_bench._connections import crowd
+from ferret_bench._control import databases
+from ferret_bench.measure import bound
+from ferret_bench.measure.bound import Bound, against
+from ferret_bench.measure.machine import machine
+from ferret_bench.measure.sampled import sampled
+from ferret_db import descriptors, migrate
+from ferret_db.database import Database
+
+BOUNDS = {
+    "p99_ms": Bound("<=", 250),
+    "server_errors": Bound("<=", 0),
+    "growth_mb_per_minute": Bound("<=", 10),
+    "dripping_p99_ratio": Bound("<", 2),
+}
+RANKS = ("p50", "p99", "max")
+
+
+class Size(NamedTuple):
+    """How much there is: rates are per second."""
+
+    participants: int
+    experiments: int
+    polls: float
+    uploads: float
+    seconds: float
+    dripping: int
+
+
+FULL = Size(participants=10_000, experiments=10, polls=500, uploads=200, seconds=60, dripping=1000)
+QUICK = Size(participants=80, experiments=2, polls=25, uploads=10, seconds=3, dripping=5)
+
+
+@final
+class Benchmark:
+    """``ferret bench api``"""
+
+    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
+        begin, load = perf_counter(), os.getloadavg()
+        descriptors.raise_limit()  # of this process, which holds the dripping ends
+        size = QUICK if quick else FULL
+        name = "sqlite" if databases.missing("postgresql") else "postgresql"
+        with tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder:
+            cases = _cases(Path(folder), name, size, max_seconds, say)
+        return {
+            "benchmark": "api",
+            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
+            "machine": machine(),
+            "load": {"before": load, "after": os.getloadavg()},
+            "database": name,
+            **size._asdict(),
+            "cases": cases,
+            "bounds": against(BOUNDS, _bounded(cases)),
+            "seconds": perf_counter() - begin,
+        }
+
+    def tables(self, document: Mapping[str, Any]) -> list[Table]:
+        rows = [
+            [case["dripping"], kind, case[kind]["answered"], json.dumps(case[kind]["statuses"])]
+            + [f"{(case[kind]['ms'] or {}).get(rank, float('nan')):.1f}" for rank in RANKS]
+            for case in document["cases"]
+            for kind in ("polls", "uploads")
+        ]
+        costs = [
+            [case["dripping"], f"{case['cpu']:.2f}", case["resident_bytes"][-1] >> 20, f"{_megabytes(case):.1f}"]
+            for case in document["cases"]
+        ]
+        return [
+            Table("ms until an answer", ["dripping", "requests", "answered", "statuses", *RANKS], rows),
+            Table("the API process", ["dripping", "cores", "MiB", "MB more per minute"], costs),
+            bound.table(document),
+        ]
+
+
+def _cases(folder: Path, name: str, size: Size, max_seconds: float, say: Say) -> list[dict[str, Any]]:
+    with databases.empty(name, folder) as url:
+        migrate.upgrade(url)
+        database = Database(url)
+        say(f"{size.participants} participants enrol ({name})")
+        cohorts = enrol(database, size.experiments, size.participants)
+        seconds = min(size.seconds, max_seconds / 3)
+        try:
+            with serving(folder / "home", url) as service, turning(database, cohorts):
+                size = size._replace(seconds=seconds)
+                calm = _measured(service, cohorts, size, 0, 0, say)
+                first = sum(calm["uploads"]["statuses"].values())
+                return [calm, _measured(service, cohorts, size, size.dripping, first, say)]
+        finally:
+            database.dispose()
+
+
+def _measured(
+    service: Service, cohorts: Sequence[Cohort], size: Size, dripping: int, first: int, say: Say
+) -> dict[str, Any]:
+    say(f"{size.polls:g} polls and {size.uploads:g} uploads a second for {size.seconds:g} s, {dripping} dripping")
+    order = {**size._asdict(), "port": service.port, "cohorts": cohorts, "first": first}
+    slow = crowd.dripping(service.port, dripping) if dripping else nullcontext()
+    with slow, subprocess.Popen([sys.executable, "-m", "ferret_bench._api.load"], **_PIPES) as load:
+        begin, used = perf_counter(), service.cpu_seconds
+        with sampled(lambda: service.resident_bytes, 1.0) as resident:
+            found = json.loads(load.communicate(json.dumps(order))[0])
+        cpu = (service.cpu_seconds - used) / (perf_counter() - begin)
+    return {
+        "dripping": dripping,
+        **found,
+        "server_errors": sum(_errors(found[kind]["statuses"]) for kind in ("polls", "uploads")),
+        "cpu": cpu,
+        "resident_bytes": resident[1:],
+        "growth_bytes_per_minute": _growth(resident[1:]),
+    }
+
+
+_PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+
+
+def _errors(statuses: Mapping[str, int]) -> int:
+    """Answers with 5xx and broken connections, which are counted under the exception's name."""
+    return sum(count for status, count in statuses.items() if status[0] == "5" or status.endswith("Error"))
+
+
+def _megabytes(case: Mapping[str, Any]) -> float:
+    return case["growth_bytes_per_minute"] / 1e6
+
+
+def _growth(resident: Sequence[int]) -> float:
+    settled = resident[len(resident) // 3 :]
+    return 60 * linear_regression(range(len(settled)), settled).slope if len(settled) > 1 else 0.0
+
+
+def _bounded(cases: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    calm, beside = cases
+    return {
+        "p99_ms": max(calm[kind]["ms"]["p99"] for kind in ("polls", "uploads")),
+        "server_errors": sum(case["server_errors"] for case in cases),
+        "growth_mb_per_minute": max(map(_megabytes, cases)),
+        "dripping_p99_ratio": beside["ms"]["p99"] / calm["ms"]["p99"],
+    }
