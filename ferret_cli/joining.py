@@ -33,6 +33,7 @@ NEXT_STEPS = {
     "experiment.conflict": "the experiment is over; ask the person who invited you",
     "certificate.invalid": "tell the person who runs the server what is said above",
     "proxy.refused": "show the person who runs your network what is said above",
+    "model.invalid": "name the folder of the experiment's own base model with --base, or leave it out to download it",
     "storage.full": "free some space on this machine, and run the same command again",
     "audit.broken": "keep the file, and compare it with a backup: somebody or something has changed it",
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_sdk import weights
 from ferret_sdk.base_model import require_own_files, require_plain
 from ferret_sdk.lock import in_turn
 from ferret_sdk.progress import Progress, Stage, Watcher, log_outages
@@ -32,7 +33,8 @@ class Follower:
 
     ``on_record`` is told of every committed round that the replica has followed, ``watcher`` of downloads and of rounds
     that are caught up with. ``require`` may refuse the specification, and the digest that the base model must have,
-    before that is downloaded.
+    before that is downloaded. ``base`` is where the site has the base model's weights
+    (:mod:`ferret_sdk.weights`); they come from the server if not given.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Follower:
         on_record: Callable[[LedgerRecord], None],
         watcher: Watcher = log_outages,
         require: Callable[[ExperimentSpec, str | None], None] = lambda spec, base_digest: None,
+        base: Path | str | None = None,
     ) -> None:
         self._transport = transport
         self._path = f"/experiments/{experiment}"
@@ -50,6 +53,7 @@ class Follower:
         self._on_record = on_record
         self.watcher = watcher
         self._require = require
+        self._base = base
         self._replica: Replica | None = None
 
     @contextmanager
@@ -107,7 +111,7 @@ class Follower:
             self.watcher(Progress(Stage.TURN))
 
         with in_turn(self._folder.with_suffix(".lock"), wait):
-            return load_base(run, self._folder, self._downloading)
+            return load_base(run, self._folder, self._downloading, self._weights_of_site(run))
 
     def _catch_up(self, replica: Replica, run: Run, last: int) -> None:
         from ferret_core.follow import follow
@@ -117,6 +121,11 @@ class Follower:
         for record in follow(replica, entries(run, replica.round, last, largest)):
             self._on_record(record)
             self.watcher(Progress(Stage.CATCH_UP, record.round, record.round, last))
+
+    def _weights_of_site(self, run: Run) -> Path | None:
+        if self._base is None:
+            return None
+        return weights.of_site(self._base, run.experiment.specification().model, self._transport.traffic)
 
     def _downloading(self, done: int, total: int) -> None:
         self.watcher(Progress(Stage.DOWNLOAD, 0, done, total))
@@ -137,11 +146,14 @@ def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iter
         yield LedgerEntry(record, item.hash, run.update(record.round, item.update_size))
 
 
-def load_base(run: Run, folder: Path, on_bytes: Callable[[int, int], None] | None = None) -> Replica:
+def load_base(
+    run: Run, folder: Path, on_bytes: Callable[[int, int], None] | None = None, own: Path | None = None
+) -> Replica:
     """Downloads the checkpoint of round 0 into ``folder`` as far as it is missing, and loads it.
 
-    The specification's model and datasets are the server's own and are not looked for here. Raises
-    ``server.unexpected`` for a specification that is none, and for files that no base model has.
+    The weights in the folder ``own``, if given, are used where they are and not downloaded; ``model.invalid`` if they
+    are not the base model's. The specification's model and datasets are the server's own and are not looked for here.
+    Raises ``server.unexpected`` for a specification that is none, and for files that no base model has.
     """
     from ferret_core.replica import Replica
 
@@ -149,9 +161,15 @@ def load_base(run: Run, folder: Path, on_bytes: Callable[[int, int], None] | Non
     files = run.checkpoint(0)
     require_plain(files)
     folder.mkdir(parents=True, exist_ok=True)
+    if own is not None:
+        weights.require_announced(own, files)
+        files = [file for file in files if not weights.holds_weights(file.name)]
     run.fetch(files, folder, on_bytes)
     require_own_files(folder)
-    replica = Replica.load(spec, folder)
+    with nullcontext(folder) if own is None else weights.joined(own, folder) as whole:
+        replica = Replica.load(spec, whole)
+    if own is not None and replica.digest != run.experiment.base_digest:
+        raise weights.other_model(own, replica.digest, run.experiment.base_digest or "none")
     if replica.digest != run.experiment.base_digest:
         detail = f"the base model has digest {replica.digest}, announced was {run.experiment.base_digest}"
         raise FerretError("storage.corrupt", f"{detail}; delete {folder} and run the command again")

@@ -58,6 +58,7 @@ class Participant:
         insecure_http: bool = False,
         ca: Path | None = None,
         terms: Terms | None = None,
+        base: Path | str | None = None,
     ) -> None:
         self.member = member
         settings = ClientSettings()
@@ -80,6 +81,7 @@ class Participant:
             places.base,
             self._follow,
             require=self._enforcement.require_experiment,
+            base=base,
         )
         self._sending = Sending(self._transport, self._spool)
 
@@ -94,12 +96,15 @@ class Participant:
         insecure_http: bool = False,
         ca: Path | None = None,
         terms: Terms | None = None,
+        base: Path | str | None = None,
     ) -> Participant:
         """Turns a one-time code into a token, kept under ``home`` (``FERRET_HOME``) for its owner only.
 
         A code that was turned into a token here before gives that participant again. Raises ``enrolment.invalid``,
         ``terms.invalid``, and ``request.invalid`` for plain http to another machine without ``insecure_http``. ``ca``
-        is the file of the authorities that the server's certificate may come from, instead of the usual ones.
+        is the file of the authorities that the server's certificate may come from, instead of the usual ones. ``base``
+        is the folder that the base model's weights are in at this site, or ``"hub"`` to get them from the hub where the
+        experiment names a model and a revision there; without it they are downloaded from the server.
         """
         settings = ClientSettings()
         home = (home or settings.home).expanduser()
@@ -107,14 +112,16 @@ class Participant:
         terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be kept
         if terms.privacy is not None:
             require_accounting()
-        base = split(url).url
-        transport = Transport(base, insecure_http=insecure_http, ca=ca, on_request=SentLog(home).noting())
-        member = membership.find(home, base, code)
+        address = split(url).url
+        transport = Transport(address, insecure_http=insecure_http, ca=ca, on_request=SentLog(home).noting())
+        member = membership.find(home, address, code)
         if member is None:
             answer = transport.post("/participants", {"code": code, "name": name}).json()
-            member = Membership.of(base, Enrolled.read(answer), code)
+            member = Membership.of(address, Enrolled.read(answer), code)
             membership.save(home, member)
-        return cls(member, home, insecure_http=insecure_http, ca=ca, terms=terms)
+        participant = cls(member, home, insecure_http=insecure_http, ca=ca, terms=terms, base=base)
+        participant._transport.traffic.add(transport.traffic.up, transport.traffic.down)
+        return participant
 
     def run(
         self,

@@ -57,15 +57,17 @@ def inside(folder: Path, path: Path) -> Path:
 
 
 def checkpoint_file(folder: Path, name: str) -> Path:
-    """Where the file ``name`` of a checkpoint lies in ``folder``.
+    """Where the file ``name`` of a checkpoint lies in ``folder``; raises as :func:`require_name` does."""
+    require_name(name)
+    return inside(folder, folder / name)
 
-    Raises ``server.unexpected`` for a name that no checkpoint has: with a folder in it, or of another type than
-    weights, JSON, vocabularies and templates. Programs and pickles are none of these.
-    """
+
+def require_name(name: str) -> None:
+    """Raises ``server.unexpected`` for a name that no checkpoint's file has: with a folder in it, or of another type
+    than weights, JSON, vocabularies and templates. Programs and pickles are none of these."""
     if len(name) > _LONGEST_NAME or not _CHECKPOINT_FILE.fullmatch(name):
         message = "is not the name of a checkpoint's file; nothing is downloaded"
         raise FerretError.of_field("server.unexpected", "artifact.name", name[:_LONGEST_NAME], message)
-    return inside(folder, folder / name)
 
 
 def require_room(folder: Path, size: int) -> None:

@@ -31,6 +31,7 @@ TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 MAX_ANSWER_BYTES = 64 << 20
 """The longest answer that is read into memory, unless the caller expects another length."""
+CHUNK_BYTES = 64 << 10
 MAX_PROBLEM_BYTES = 64 << 10
 """What is read of a refusal."""
 
@@ -63,7 +64,7 @@ class Stream:
 
 
 class Traffic:
-    """Bytes of the bodies that were sent and received with success; safe to use from several threads."""
+    """Bytes of all bodies that were sent and received, also in vain; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,11 +76,29 @@ class Traffic:
             self.up += up
             self.down += down
 
-    def counted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    def received(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """The chunks, each counted when it is taken."""
         for chunk in chunks:
             self.add(0, len(chunk))
             yield chunk
+
+    def count(self, request: httpx.Request) -> None:
+        """Has the request's body counted while it is sent; one that was never sent counts nothing."""
+        request.stream = _Counted(request.read(), self)
+
+
+class _Counted(httpx.SyncByteStream):
+    """A body in chunks, each counted once it is sent."""
+
+    def __init__(self, content: bytes, traffic: Traffic) -> None:
+        self._content = content
+        self._traffic = traffic
+
+    def __iter__(self) -> Iterator[bytes]:
+        for begin in range(0, len(self._content), CHUNK_BYTES):
+            chunk = self._content[begin : begin + CHUNK_BYTES]
+            yield chunk
+            self._traffic.add(len(chunk), 0)
 
 
 class Transport:
@@ -124,9 +143,9 @@ class Transport:
         self._proxy = proxies.of(self.url) if outside else None
         verify = pinned(certificate) if certificate else certificates.context(ca)
         self._client = _client(headers, verify, trust_env=outside)
-        if on_request is not None:
-            self._client.event_hooks = {"request": [on_request]}
         self.traffic = Traffic()
+        hooks = [] if on_request is None else [on_request]
+        self._client.event_hooks = {"request": [*hooks, self.traffic.count]}
         # The connections end with the last Service, Run or Participant that uses them.
         weakref.finalize(self, self._client.close)
 
@@ -162,8 +181,7 @@ class Transport:
         while True:
             try:
                 with self._exchange(method, path, query, content, headers) as answer:
-                    body = _read(answer, at_most)
-                    self.traffic.add(len(content or b""), len(body))
+                    body = self._read(answer, at_most)
                     return Answer(str(answer.url), body, answer.headers, answer.status_code == NOT_MODIFIED)
             except Transient as failure:
                 retry.wait(failure)
@@ -172,7 +190,7 @@ class Transport:
     def stream(self, path: str, headers: Mapping[str, str] | None = None) -> Generator[Stream]:
         """One GET, tried once, whose body is read as it comes; a break raises :class:`Transient` in the block."""
         with self._exchange("GET", path, None, None, dict(headers or {})) as answer:
-            yield Stream(answer.status_code, self.traffic.counted(answer.iter_raw()))
+            yield Stream(answer.status_code, self.traffic.received(answer.iter_raw()))
 
     def headers_of(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> dict[str, str]:
         """All headers of this request as it would be sent; sends nothing."""
@@ -196,6 +214,22 @@ class Transport:
                 raise refused from error
             raise Transient(self._unreachable(error)) from error
 
+    def _read(self, answer: httpx.Response, at_most: int) -> bytes:
+        """The whole body, if it has at most ``at_most`` bytes."""
+        body = self._beginning(answer, at_most + 1)
+        if len(body) > at_most:
+            raise FerretError("server.unexpected", f"{answer.url} answered with more than {at_most} bytes")
+        return body
+
+    def _beginning(self, answer: httpx.Response, count: int) -> bytes:
+        """At most the first ``count`` bytes of the body; the rest is not waited for."""
+        body = bytearray()
+        for chunk in self.traffic.received(answer.iter_raw()):
+            body += chunk
+            if len(body) >= count:
+                break
+        return bytes(body[:count])
+
     def _refuse(self, answer: httpx.Response) -> None:
         if answer.has_redirect_location:
             raise FerretError("server.unexpected", _redirected(answer))
@@ -207,7 +241,7 @@ class Transport:
         if answer.is_success and not page:
             _refuse_compressed(answer)
             return
-        body, url = _beginning(answer, MAX_PROBLEM_BYTES), str(answer.url)
+        body, url = self._beginning(answer, MAX_PROBLEM_BYTES), str(answer.url)
         if page:
             error = proxies.web_page(url, self._proxy, answer.status_code, body)
         else:
@@ -236,24 +270,6 @@ def _client(headers: dict[str, str], verify: ssl.SSLContext, *, trust_env: bool)
     except (ValueError, ImportError, httpx.InvalidURL) as error:
         detail = f"HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY cannot be used: {error}; write http://HOST:PORT"
         raise FerretError("request.invalid", detail) from error
-
-
-def _read(answer: httpx.Response, at_most: int) -> bytes:
-    """The whole body, if it has at most ``at_most`` bytes."""
-    body = _beginning(answer, at_most + 1)
-    if len(body) > at_most:
-        raise FerretError("server.unexpected", f"{answer.url} answered with more than {at_most} bytes")
-    return body
-
-
-def _beginning(answer: httpx.Response, count: int) -> bytes:
-    """At most the first ``count`` bytes of the body; the rest is not waited for."""
-    body = bytearray()
-    for chunk in answer.iter_raw():
-        body += chunk
-        if len(body) >= count:
-            break
-    return bytes(body[:count])
 
 
 def _refuse_compressed(answer: httpx.Response) -> None:

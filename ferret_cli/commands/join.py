@@ -45,6 +45,15 @@ def join(
             help="When the experiment has completed, write the tuned model here, rebuilt from the ledger and checked.",
         ),
     ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--base",
+            metavar="DIR|hub",
+            help="Folder that the base model's weights are in here, or `hub` for the model and revision that the "
+            "experiment names there; they are used where they are, and checked by their digest. Default: the server's.",
+        ),
+    ] = None,
     give_up_after: Annotated[
         float | None,
         typer.Option(
@@ -86,6 +95,7 @@ def join(
     from ferret_cli.fields import names_of
     from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
     from ferret_cli.previewing import show_preview
+    from ferret_sdk import weights
     from ferret_sdk.download import require_empty
     from ferret_sdk.examples import read_examples
     from ferret_sdk.participant import Participant
@@ -98,9 +108,13 @@ def join(
         read_examples(data, fields)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
+        if base is not None and base != weights.HUB:
+            weights.require_weights(Path(base))
         secret = code_of(code, code_file)
         own_name, own_terms = name or socket.gethostname(), None if terms is None else read(terms)
-        participant = Participant.enrol(url, secret, own_name, insecure_http=insecure_http, ca=ca, terms=own_terms)
+        participant = Participant.enrol(
+            url, secret, own_name, insecure_http=insecure_http, ca=ca, terms=own_terms, base=base
+        )
         if dry_run:
             show_preview(participant, data, fields, json=json)
             return

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import socket
 import time
 from datetime import UTC, datetime, timedelta
@@ -97,6 +98,21 @@ def test_a_dropped_connection_is_tried_again(server):
 def test_a_truncated_answer_is_tried_again(server):
     server.script(lambda exchange: exchange.send(200, b'{"ok"', announced=50), lambda exchange: exchange.json({"a": 1}))
     assert Transport(server.url).get("/info") == {"a": 1}
+
+
+def test_every_byte_of_every_body_is_counted_also_of_what_was_refused_or_sent_again(server):
+    server.script(
+        lambda exchange: exchange.json(PROBLEM, 503),
+        lambda exchange: exchange.json({"ok": True}),
+        lambda exchange: exchange.json(PROBLEM, 404),
+    )
+    transport = Transport(server.url)
+    transport.request("PUT", "/x", content=b"x" * 100_000)
+    with pytest.raises(FerretError):
+        transport.get("/y")
+    assert [len(request.body) for request in server.requests] == [100_000, 100_000, 0]
+    problem, ok = len(json.dumps(PROBLEM)), len(json.dumps({"ok": True}))
+    assert (transport.traffic.up, transport.traffic.down) == (200_000, 2 * problem + ok)
 
 
 def test_a_post_that_could_do_harm_is_sent_once(server):
