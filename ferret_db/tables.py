@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 from sqlalchemy.types import TypeEngine
 
+from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.clock import UtcDateTime, utcnow
@@ -46,7 +47,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
         dict[str, Any]: _DOCUMENT,
         dict[str, list[int]]: _DOCUMENT,
         list[str]: _DOCUMENT,
-        **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind)},
+        **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind, Role)},
         TaskName: _stored(TaskName),
         Queue: _stored(Queue),
     }
@@ -65,6 +66,7 @@ ExperimentId = Annotated[str, mapped_column(ForeignKey("experiments.id"))]
 RoundId = Annotated[str, mapped_column(ForeignKey("rounds.id"))]
 AssignmentId = Annotated[str, mapped_column(ForeignKey("assignments.id"))]
 ParticipantId = Annotated[str, mapped_column(ForeignKey("participants.id"))]
+UserId = Annotated[str, mapped_column(ForeignKey("users.id"))]
 
 
 class Experiment(Base, kw_only=True):
@@ -386,13 +388,44 @@ class Enrolment(Base, kw_only=True):
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 
+class User(Base, kw_only=True):
+    """Somebody who signs in. The one with the id ``admin`` is whoever has the installation's admin token."""
+
+    __tablename__ = "users"
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("usr"))
+    name: Mapped[str] = mapped_column(unique=True)
+    role: Mapped[Role]
+    enabled: Mapped[bool] = mapped_column(default=True)
+    password_hash: Mapped[str | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class UserToken(Base, kw_only=True):
+    """A user's token, by its BLAKE3 hash. A token that is revoked has no row any more."""
+
+    __tablename__ = "user_tokens"
+    __table_args__ = (UniqueConstraint("user_id", "name"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("tok"))
+    user_id: Mapped[UserId]
+    name: Mapped[str]
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    scopes: Mapped[list[str]]
+    expires_at: Mapped[datetime | None] = mapped_column(default=None)
+    used_at: Mapped[datetime | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
 class BrowserSession(Base, kw_only=True):
-    """A browser that is signed in, by the BLAKE3 hash of its cookie; ``issuer`` names the token that it showed."""
+    """A browser in which a user is signed in, by the BLAKE3 hash of its cookie; ``issuer`` names the admin token of the
+    time."""
 
     __tablename__ = "sessions"
     __table_args__ = (Index(None, "expires_at"),)
 
     secret_hash: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[UserId]
     issuer: Mapped[str]
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())

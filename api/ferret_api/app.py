@@ -37,6 +37,8 @@ from ferret_api.spa import dashboard
 from ferret_api.system import readiness
 from ferret_api.system.endpoints import api_router, root_router
 from ferret_api.system.prometheus import RequestFigures, RequestMeter
+from ferret_api.users.endpoints import router as users
+from ferret_api.users.tokens import router as tokens
 from ferret_core import __version__
 
 READINESS_SECONDS = 1.0
@@ -57,6 +59,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     enrolments,
     participants,
     audit,
+    users,
+    tokens,
 )
 
 
@@ -65,7 +69,8 @@ class Api(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = openapi_document.build(self.title, self.version, self.description, self.routes)
+            own = [route for router in ROUTERS for route in router.routes]
+            self.openapi_schema = openapi_document.build(self.title, self.version, self.description, self.routes, own)
         return self.openapi_schema
 
 

@@ -1,12 +1,13 @@
-"""Who is asking: the administrator, by token or by the cookie of a session, or a participant by its own token.
+"""Who is asking: a user, by token or by the cookie of a session, or a participant by its own token.
 
-The dependencies below deny by default. Each declares the security schemes it takes, so that the OpenAPI document says
-of every operation who may call it.
+Each endpoint says whom it lets in by one of the rules below, and lets in nobody else. The OpenAPI document repeats the
+rule, as ``x-ferret-roles``.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import Depends, Request, Security
 from fastapi.openapi.models import APIKey, APIKeyIn
@@ -14,11 +15,15 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.base import SecurityBase
 
 from ferret_api.context import Context, ContextDep
-from ferret_api.same_origin import is_same_origin
+from ferret_api.same_origin import SAFE, is_same_origin
 from ferret_api.schemas import ExperimentId
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.roles import Role, Scope
 from ferret_db import tables
-from ferret_db.repositories import audit, participants, sessions
+from ferret_db.repositories import participants, sessions, user_tokens, users
+
+ANYONE, PARTICIPANT = "anyone", "participant"
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class SessionCookie(SecurityBase):
@@ -38,13 +43,22 @@ class SessionCookie(SecurityBase):
         return request.cookies.get(context.admin.cookie)
 
 
-_admin = HTTPBearer(scheme_name="admin", description="The admin token", auto_error=False)
+_user = HTTPBearer(scheme_name="user", description="A user's token, or the admin token", auto_error=False)
 _participant = HTTPBearer(scheme_name="participant", description="A participant's token", auto_error=False)
 
 Bearer = HTTPAuthorizationCredentials | None
-AdminBearer = Annotated[HTTPAuthorizationCredentials | None, Security(_admin)]
+UserBearer = Annotated[HTTPAuthorizationCredentials | None, Security(_user)]
 ParticipantBearer = Annotated[HTTPAuthorizationCredentials | None, Security(_participant)]
 Session = Annotated[str | None, Security(SessionCookie())]
+
+
+class Caller(NamedTuple):
+    """A user, and what the credential that was shown is good for. ``id`` is what the audit log calls the user."""
+
+    id: str
+    name: str
+    role: Role
+    scopes: frozenset[Scope]
 
 
 class Identity(NamedTuple):
@@ -55,57 +69,134 @@ class Identity(NamedTuple):
     experiment_id: str
 
 
-def require_admin(request: Request, context: ContextDep, bearer: AdminBearer, session: Session) -> str:
-    """Lets the administrator pass, and says under which name the audit log knows who it is."""
-    if not _is_admin(request, context, bearer, session):
-        _identify(context, bearer)
-        raise FerretError("auth.forbidden", "a participant's token gives no access to this; use the admin token")
-    return audit.ADMIN
+def rule(*roles: str) -> Callable[[F], F]:
+    """Marks a dependency as one that lets in these, and nobody else."""
+
+    def mark(dependency: F) -> F:
+        dependency.roles = roles  # type: ignore[attr-defined]
+        return dependency
+
+    return mark
 
 
+class Users:
+    """Lets in users who have at least the role ``least``, and says who it is."""
+
+    def __init__(self, least: Role) -> None:
+        self.least = least
+        self.roles = tuple(role.value for role in Role if role.covers(least))
+
+    def __call__(self, request: Request, context: ContextDep, bearer: UserBearer, session: Session) -> Caller:
+        caller = _user_of(request, context, bearer, session)
+        if caller is None:
+            _identify(context, bearer)
+            detail = "a participant's token gives no access to this; use a user's token, or the admin token"
+            raise FerretError("auth.forbidden", detail)
+        _require(self.least, caller, request)
+        return caller
+
+
+@rule(ANYONE)
+def anyone() -> None:
+    """Lets everybody in, with no credential at all."""
+
+
+@rule(PARTICIPANT)
 def require_participant(context: ContextDep, bearer: ParticipantBearer) -> Identity:
-    """Lets participants pass, and says which one it is."""
-    if bearer is not None and context.admin.is_token(bearer.credentials):
+    """Lets participants in, and says which one it is."""
+    if bearer is not None and _is_users(context, bearer.credentials):
+        _by_token(context, bearer.credentials)
         raise FerretError("auth.forbidden", "this is for participants; use the token that POST /participants gave")
     return _identify(context, bearer)
 
 
+@rule(PARTICIPANT)
+def participant_later() -> None:
+    """For an endpoint that calls :func:`require_participant` itself, when it needs to."""
+
+
+@rule(*Role, PARTICIPANT)
 def require_reader(
     experiment_id: ExperimentId,
     request: Request,
     context: ContextDep,
-    bearer: AdminBearer,
+    bearer: UserBearer,
     session: Session,
     participant: ParticipantBearer,
 ) -> None:
-    """Lets the administrator pass, and participants to their own experiment."""
-    if _is_admin(request, context, bearer, session):
-        return
-    if _identify(context, participant).experiment_id != experiment_id:
+    """Lets users in, and participants to their own experiment."""
+    if caller := _user_of(request, context, bearer, session):
+        _require(Role.VIEWER, caller, request)
+    elif _identify(context, participant).experiment_id != experiment_id:
         raise FerretError("auth.forbidden", f"this token belongs to another experiment than {experiment_id}")
 
 
-AdminOnly = Depends(require_admin)
-Admin = Annotated[str, Depends(require_admin)]
+_viewer, _researcher, _admin = Users(Role.VIEWER), Users(Role.RESEARCHER), Users(Role.ADMIN)
+
+Anyone = Depends(anyone)
+ViewerOnly = Depends(_viewer)
+Viewer = Annotated[Caller, ViewerOnly]
+ResearcherOnly = Depends(_researcher)
+Researcher = Annotated[Caller, ResearcherOnly]
+AdminOnly = Depends(_admin)
+Admin = Annotated[Caller, AdminOnly]
 ReaderOnly = Depends(require_reader)
+ParticipantLater = Depends(participant_later)
 Participant = Annotated[Identity, Depends(require_participant)]
 
 
-def _is_admin(
+def _require(least: Role, caller: Caller, request: Request) -> None:
+    if not caller.role.covers(least):
+        detail = f"{caller.name} is a {caller.role}, and this is for a {least}: ask an administrator of the server"
+        raise FerretError("auth.forbidden", detail)
+    needed = Scope.READ if request.method in SAFE else Scope.WRITE
+    if needed not in caller.scopes:
+        raise FerretError("auth.forbidden", f"this token has no scope {needed}: use one that has")
+
+
+def _user_of(
     request: Request, context: Context, bearer: HTTPAuthorizationCredentials | None, session: str | None
-) -> bool:
+) -> Caller | None:
+    """The user whose token or session it is; None where it may be a participant's, or there is none."""
     if bearer is not None:
-        if found := context.admin.is_token(bearer.credentials):
-            context.limits.recognise(bearer.credentials)
-            context.limits.admit_user(bearer.credentials)
-        return found
-    return session is not None and _is_signed_in(request, context, session)
+        return _by_token(context, bearer.credentials) if _is_users(context, bearer.credentials) else None
+    return None if session is None else _signed_in(request, context, session)
 
 
-def _is_signed_in(request: Request, context: Context, session: str) -> bool:
+def _is_users(context: Context, token: str) -> bool:
+    return context.admin.is_token(token) or token.startswith(user_tokens.PREFIX)
+
+
+def _by_token(context: Context, token: str) -> Caller:
+    if context.admin.is_token(token):
+        context.limits.recognise(token)
+        context.limits.admit_user(token)
+        return Caller(users.INSTALLATION, users.INSTALLATION, Role.ADMIN, frozenset(Scope))
     with context.database.read() as s:
-        if not sessions.holds(s, session, context.admin.fingerprint):
-            return False
+        shown = user_tokens.shown(s, token)
+    if shown is None:
+        raise FerretError("auth.invalid", "this server does not know the token, or it was revoked; create another one")
+    if shown.expired:
+        raise FerretError("auth.invalid", f"the token expired at {shown.token.expires_at}; create another one")
+    if not shown.user.enabled:
+        raise FerretError("auth.invalid", f"the account of {shown.user.name} is disabled; ask an administrator")
+    if shown.stale:
+        with context.database.begin(flush=False) as s:
+            user_tokens.used(s, shown.token.id)
+    context.limits.recognise(token)
+    context.limits.admit_user(token)
+    return _caller(shown.user, frozenset(Scope(scope) for scope in shown.token.scopes))
+
+
+def _caller(user: tables.User, scopes: frozenset[Scope] = frozenset(Scope)) -> Caller:
+    return Caller(user.id, user.name, user.role, scopes)
+
+
+def _signed_in(request: Request, context: Context, session: str) -> Caller | None:
+    with context.database.read() as s:
+        user = sessions.user_of(s, session, context.admin.fingerprint)
+    if user is None:
+        return None
     if not is_same_origin(request, context.settings.public_url):
         raise FerretError(
             "auth.cross_site",
@@ -114,7 +205,7 @@ def _is_signed_in(request: Request, context: Context, session: str) -> bool:
         )
     context.limits.recognise(session)
     context.limits.admit_user(session)
-    return True
+    return _caller(user)
 
 
 def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> Identity:

@@ -31,6 +31,8 @@ _CODES = {
     413: "request.too_large",
     416: "range.invalid",
 }
+SECRETS = frozenset({"code", "current", "password", "token"})
+"""Fields."""
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "5"}, 503: {"Retry-After": "5"}}
 
@@ -75,11 +77,18 @@ async def _validation_error(request: Request, error: Exception) -> Response:
     found, omitted = error.errors()[:MOST_ERRORS], len(error.errors()) - MOST_ERRORS
     submitted = getattr(request.scope["route"], "operation_id", None) == SUBMIT and found[0]["loc"][0] == "body"
     # Without FastAPI's first word ("body", "query", …), a field is named as its sender knows it.
-    named = [{**raw, "loc": raw["loc"][1:] or raw["loc"]} for raw in found]
+    named = [{**raw, "loc": raw["loc"][1:] or raw["loc"], "input": _public(raw)} for raw in found]
     fields = described(cast(list[ErrorDetails], named), model=ExperimentSpec if submitted else None).told
     told = [_not_json(raw) or field for raw, field in zip(found, fields, strict=True)]
     errors = FieldErrors(told, max(0, omitted))
     return problem(request, FerretError.of_fields("spec.invalid" if submitted else "request.invalid", errors))
+
+
+def _public(raw: Mapping[str, Any]) -> Any:
+    """The value that was given, unless it is or holds a secret, which no answer repeats."""
+    given = raw.get("input")
+    secret = raw["loc"][-1] in SECRETS or (isinstance(given, Mapping) and not SECRETS.isdisjoint(given))
+    return None if secret else given
 
 
 def _not_json(raw: Mapping[str, Any]) -> FieldError | None:

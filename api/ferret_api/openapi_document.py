@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
+from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
 from ferret_api.problems import CODES, problems
 from ferret_api.schemas import REF, Json, Problem
 
+ROLES = "x-ferret-roles"
+"""Who may call an operation: roles of users, ``participant``, or ``anyone``. Absent where no rule says so."""
 
-def build(title: str, version: str, description: str, routes: list[BaseRoute]) -> Json:
-    """The OpenAPI 3.1 document of the routes, with sorted keys."""
+
+def build(title: str, version: str, description: str, routes: list[BaseRoute], own: Iterable[BaseRoute]) -> Json:
+    """The OpenAPI 3.1 document of the routes, with sorted keys; ``own`` are those of our routers."""
     found = get_openapi(title=title, version=version, description=description, routes=routes)
     schemas = found["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    _, own = models_json_schema([(Problem, "serialization")], ref_template=REF)
-    schemas |= own["$defs"]
+    _, problem = models_json_schema([(Problem, "serialization")], ref_template=REF)
+    schemas |= problem["$defs"]
     for path in found["paths"].values():
         for operation in path.values():
             _add_common_problems(operation)
+    for route in own:
+        assert isinstance(route, APIRoute)
+        if (roles := _roles(route.dependant)) is not None:
+            for method in route.methods or ():
+                found["paths"][route.path_format][method.lower()][ROLES] = roles
     return json.loads(json.dumps(found, sort_keys=True))
+
+
+def _roles(dependant: Dependant) -> list[str] | None:
+    """Whom all rules among the dependencies let in."""
+    found = [getattr(dependant.call, "roles", None), *map(_roles, dependant.dependencies)]
+    rules = [rule for rule in found if rule is not None]
+    return [role for role in rules[0] if all(role in rule for rule in rules)] if rules else None
 
 
 def _add_common_problems(operation: Json) -> None:

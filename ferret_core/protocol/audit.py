@@ -42,6 +42,10 @@ AuditAction = Literal[
     "session.opened",
     "session.closed",
     "sign_in.failed",
+    "user.created",
+    "user.changed",
+    "token.created",
+    "token.revoked",
     "backup.made",
     "backup.restored",
 ]

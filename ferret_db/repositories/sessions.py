@@ -10,29 +10,35 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_db import clock
-from ferret_db.tables import BrowserSession
+from ferret_db.tables import BrowserSession, User
 
 _SECRET_BYTES = 32
 
 
-def begin(s: Session, issuer: str, seconds: float) -> str:
-    """A new session's secret, shown only this once; those that have expired are forgotten.
+def begin(s: Session, user_id: str, issuer: str, seconds: float) -> str:
+    """The secret of a user's new session, shown only this once; those that have expired are forgotten.
 
-    ``issuer`` names the token that was shown: with another one the session is over.
+    ``issuer`` names the installation's admin token: with another one the session is over.
     """
     now = clock.now(s)
     s.execute(delete(BrowserSession).where(BrowserSession.expires_at <= now))
     secret = secrets.token_urlsafe(_SECRET_BYTES)
-    s.add(BrowserSession(secret_hash=_hash(secret), issuer=issuer, expires_at=now + timedelta(seconds=seconds)))
+    expires_at = now + timedelta(seconds=seconds)
+    s.add(BrowserSession(secret_hash=_hash(secret), user_id=user_id, issuer=issuer, expires_at=expires_at))
     s.flush()
     return secret
 
 
-def holds(s: Session, secret: str, issuer: str) -> bool:
-    """Whether the secret is that of a session which has neither ended nor expired."""
-    good = BrowserSession.issuer == issuer, BrowserSession.expires_at > clock.utcnow()
-    query = select(BrowserSession.secret_hash).where(BrowserSession.secret_hash == _hash(secret), *good)
-    return s.scalars(query).one_or_none() is not None
+def user_of(s: Session, secret: str, issuer: str) -> User | None:
+    """Whose session it is, if it has neither ended nor expired and its user is enabled."""
+    good = BrowserSession.issuer == issuer, BrowserSession.expires_at > clock.utcnow(), User.enabled
+    query = select(User).join(BrowserSession).where(BrowserSession.secret_hash == _hash(secret), *good)
+    return s.scalars(query).one_or_none()
+
+
+def end_all(s: Session, user_id: str) -> None:
+    """Ends all sessions of the user."""
+    s.execute(delete(BrowserSession).where(BrowserSession.user_id == user_id))
 
 
 def end(s: Session, secret: str) -> bool:

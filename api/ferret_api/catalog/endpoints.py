@@ -6,12 +6,12 @@ from enum import StrEnum
 
 from fastapi import APIRouter
 
-from ferret_api.auth import AdminOnly
+from ferret_api.auth import ViewerOnly
 from ferret_api.catalog.schemas import CatalogEntry, CatalogEntryList
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
 
-router = APIRouter(prefix=f"{PREFIX}/catalog", tags=["catalog"], dependencies=[AdminOnly])
+router = APIRouter(prefix=f"{PREFIX}/catalog", tags=["catalog"], dependencies=[ViewerOnly])
 
 
 class CatalogKind(StrEnum):

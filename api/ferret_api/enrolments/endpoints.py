@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 
 from ferret_api import hosts
-from ferret_api.auth import Admin, AdminOnly
+from ferret_api.auth import Anyone, Researcher, ResearcherOnly
 from ferret_api.context import ContextDep
 from ferret_api.enrolments import service
 from ferret_api.enrolments.schemas import (
@@ -34,17 +34,17 @@ EnrolmentId = Annotated[str, Path(max_length=64, description="Id of the code, e.
     responses=problems("experiment.not_found", "experiment.conflict"),
 )
 def create_enrolment(
-    experiment_id: ExperimentId, wanted: NewEnrolment, actor: Admin, request: Request, context: ContextDep
+    experiment_id: ExperimentId, wanted: NewEnrolment, caller: Researcher, request: Request, context: ContextDep
 ) -> Enrolment:
     """A code with which one participant joins the experiment, if that takes any from outside."""
     address = hosts.address(context.settings, request)
-    return service.create(context.database, experiment_id, wanted, address, actor)
+    return service.create(context.database, experiment_id, wanted, address, caller.id)
 
 
 @router.get(
     "/experiments/{experiment_id}/enrolments",
     operation_id="list_enrolments",
-    dependencies=[AdminOnly],
+    dependencies=[ResearcherOnly],
     responses=problems("experiment.not_found"),
 )
 def list_enrolments(
@@ -60,16 +60,17 @@ def list_enrolments(
     responses=problems("experiment.not_found", "enrolment.not_found"),
 )
 def revoke_enrolment(
-    experiment_id: ExperimentId, enrolment_id: EnrolmentId, actor: Admin, context: ContextDep
+    experiment_id: ExperimentId, enrolment_id: EnrolmentId, caller: Researcher, context: ContextDep
 ) -> EnrolmentInfo:
     """Makes an unused code useless. A used one is left as it is: revoke its participant instead."""
-    return service.revoke(context.database, experiment_id, enrolment_id, actor)
+    return service.revoke(context.database, experiment_id, enrolment_id, caller.id)
 
 
 @router.post(
     "/participants",
     operation_id="enrol",
     status_code=201,
+    dependencies=[Anyone],
     responses=problems("enrolment.invalid", "enrolment.used", "experiment.conflict"),
 )
 def enrol(wanted: NewParticipant, context: ContextDep) -> Enrolled:

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, HTTPException
 from fastapi.responses import StreamingResponse
 
-from ferret_api.auth import AdminBearer, AdminOnly, Session
+from ferret_api.auth import Session, UserBearer, ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.events import stream
 from ferret_api.events.feeds import FeedsDep
@@ -18,7 +18,7 @@ from ferret_api.problems import problems
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
 from ferret_db.repositories import events, experiments
 
-router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/events", tags=["events"], dependencies=[AdminOnly])
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/events", tags=["events"], dependencies=[ViewerOnly])
 
 LastEventId = Annotated[
     int | None,
@@ -72,7 +72,7 @@ def _start(
     return start
 
 
-async def _place(feeds: FeedsDep, bearer: AdminBearer, session: Session) -> AsyncGenerator[None]:
+async def _place(feeds: FeedsDep, bearer: UserBearer, session: Session) -> AsyncGenerator[None]:
     """Held until the stream has ended."""
     with feeds.place(bearer.credentials if bearer else session or ""):
         yield

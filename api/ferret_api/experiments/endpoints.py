@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from ferret_api.auth import Admin, AdminOnly, ReaderOnly
+from ferret_api.auth import ReaderOnly, Researcher, ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.errors import SUBMIT
 from ferret_api.experiments import service
@@ -45,17 +45,17 @@ def _filter(
 def submit_experiment(
     spec: ExperimentSpec,
     response: Response,
-    actor: Admin,
+    caller: Researcher,
     context: ContextDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Experiment:
     """Stores a queued experiment and answers at once; a worker takes it from there."""
-    experiment = service.submit(context.database, spec, context.settings.roots, actor, idempotency_key)
+    experiment = service.submit(context.database, spec, context.settings.roots, caller.id, idempotency_key)
     response.headers["Location"] = experiment.links.self
     return experiment
 
 
-@router.get("", operation_id="list_experiments", dependencies=[AdminOnly])
+@router.get("", operation_id="list_experiments", dependencies=[ViewerOnly])
 def list_experiments(
     context: ContextDep,
     wanted: Annotated[ExperimentFilter, Depends(_filter)],

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Response
 
-from ferret_api.auth import Admin
+from ferret_api.auth import Researcher
 from ferret_api.context import ContextDep
 from ferret_api.experiments.endpoints import QUEUED
 from ferret_api.experiments.schemas import Experiment
@@ -34,21 +34,21 @@ Patch = Annotated[
 
 
 @router.post("/{experiment_id}:pause", operation_id="pause_experiment", responses=CONFLICT)
-def pause_experiment(experiment_id: ExperimentId, actor: Admin, context: ContextDep) -> Experiment:
+def pause_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
     """Pauses a running experiment, even within a round: work in progress is lost, accepted contributions stay."""
-    return service.move(context.database, lifecycle.pause, experiment_id, actor, "experiment.paused")
+    return service.move(context.database, lifecycle.pause, experiment_id, caller.id, "experiment.paused")
 
 
 @router.post("/{experiment_id}:resume", operation_id="resume_experiment", responses=CONFLICT)
-def resume_experiment(experiment_id: ExperimentId, actor: Admin, context: ContextDep) -> Experiment:
+def resume_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
     """Continues a paused experiment; the open round has as much time left as when it was paused."""
-    return service.move(context.database, lifecycle.resume, experiment_id, actor, "experiment.resumed")
+    return service.move(context.database, lifecycle.resume, experiment_id, caller.id, "experiment.resumed")
 
 
 @router.post("/{experiment_id}:cancel", operation_id="cancel_experiment", responses=CONFLICT)
-def cancel_experiment(experiment_id: ExperimentId, actor: Admin, context: ContextDep) -> Experiment:
+def cancel_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
     """Stops the experiment for good; committed rounds are kept."""
-    return service.move(context.database, lifecycle.cancel, experiment_id, actor, "experiment.cancelled")
+    return service.move(context.database, lifecycle.cancel, experiment_id, caller.id, "experiment.cancelled")
 
 
 @router.post(
@@ -56,9 +56,11 @@ def cancel_experiment(experiment_id: ExperimentId, actor: Admin, context: Contex
     operation_id="extend_experiment",
     responses=problems("experiment.not_found", "experiment.conflict", "extension.refused"),
 )
-def extend_experiment(experiment_id: ExperimentId, wanted: Extension, actor: Admin, context: ContextDep) -> Experiment:
+def extend_experiment(
+    experiment_id: ExperimentId, wanted: Extension, caller: Researcher, context: ContextDep
+) -> Experiment:
     """Adds rounds; a completed experiment runs again. Only under a constant server learning rate."""
-    return service.extend(context.database, experiment_id, wanted, actor)
+    return service.extend(context.database, experiment_id, wanted, caller.id)
 
 
 @router.post(
@@ -74,7 +76,7 @@ def clone_experiment(
     experiment_id: ExperimentId,
     patch: Patch,
     response: Response,
-    actor: Admin,
+    caller: Researcher,
     context: ContextDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Experiment:
@@ -82,24 +84,26 @@ def clone_experiment(
 
     Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in
     common; an option replaces those it excludes."""
-    experiment = service.clone(context.database, experiment_id, patch, context.settings.roots, actor, idempotency_key)
+    experiment = service.clone(
+        context.database, experiment_id, patch, context.settings.roots, caller.id, idempotency_key
+    )
     response.headers["Location"] = experiment.links.self
     return experiment
 
 
 @router.post("/{experiment_id}:archive", operation_id="archive_experiment", responses=CONFLICT)
-def archive_experiment(experiment_id: ExperimentId, actor: Admin, context: ContextDep) -> Experiment:
+def archive_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
     """Archives a finished experiment: it is kept, but no longer listed."""
-    return service.move(context.database, lifecycle.archive, experiment_id, actor, "experiment.archived")
+    return service.move(context.database, lifecycle.archive, experiment_id, caller.id, "experiment.archived")
 
 
 @router.post("/{experiment_id}:unarchive", operation_id="unarchive_experiment", responses=CONFLICT)
-def unarchive_experiment(experiment_id: ExperimentId, actor: Admin, context: ContextDep) -> Experiment:
+def unarchive_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
     """Takes the experiment out of the archive: it is listed again."""
-    return service.move(context.database, lifecycle.unarchive, experiment_id, actor, "experiment.unarchived")
+    return service.move(context.database, lifecycle.unarchive, experiment_id, caller.id, "experiment.unarchived")
 
 
 @router.delete("/{experiment_id}", operation_id="delete_experiment", status_code=204, responses=CONFLICT)
-def delete_experiment(experiment_id: ExperimentId, actor: Admin, context: ContextDep) -> None:
+def delete_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> None:
     """Deletes a finished experiment with its rounds, curves and ledger; later its files too, unless others use them."""
-    service.delete(context.database, experiment_id, actor)
+    service.delete(context.database, experiment_id, caller.id)

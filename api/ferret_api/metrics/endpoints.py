@@ -6,14 +6,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from ferret_api.auth import AdminOnly
+from ferret_api.auth import ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.metrics.schemas import MetricSeries, MetricSeriesList
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId
 from ferret_db.repositories import experiments, metrics
 
-router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/metrics", tags=["metrics"], dependencies=[AdminOnly])
+router = APIRouter(
+    prefix=f"{PREFIX}/experiments/{{experiment_id}}/metrics", tags=["metrics"], dependencies=[ViewerOnly]
+)
 
 
 @router.get("", operation_id="get_metrics", responses=problems("experiment.not_found"))

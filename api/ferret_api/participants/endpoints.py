@@ -9,7 +9,7 @@ from anyio import from_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.auth import Admin, AdminOnly, Participant, ParticipantBearer
+from ferret_api.auth import Participant, ParticipantBearer, ParticipantLater, Researcher, ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.participants import body, schemas, service, upload
@@ -41,7 +41,7 @@ AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignm
 @router.get(
     "/experiments/{experiment_id}/participants",
     operation_id="list_participants",
-    dependencies=[AdminOnly],
+    dependencies=[ViewerOnly],
     responses=problems("experiment.not_found"),
 )
 def list_participants(
@@ -60,14 +60,14 @@ def revoke_participant(
     experiment_id: ExperimentId,
     name: Name,
     wanted: Revocation,
-    actor: Admin,
+    caller: Researcher,
     context: ContextDep,
     boards: BoardsDep,
 ) -> schemas.Participant:
     """Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
 
     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
-    revoked = service.revoke(context.database, experiment_id, name, wanted.reason, actor)
+    revoked = service.revoke(context.database, experiment_id, name, wanted.reason, caller.id)
     from_thread.run_sync(boards.removed, experiment_id)
     return revoked
 
@@ -87,6 +87,7 @@ Prefer = Annotated[
 @router.get(
     "/participant/assignment",
     operation_id="next_assignment",
+    dependencies=[ParticipantLater],
     response_model=NextAssignment,
     responses={304: {"description": "Nothing has changed since the answer with the tag in `If-None-Match`"}},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ferret_api.auth import AdminOnly
+from ferret_api.auth import ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
@@ -13,7 +13,7 @@ from ferret_api.schemas import PREFIX, ExperimentId, OfRound
 from ferret_db.repositories import experiments, rejections
 
 router = APIRouter(
-    prefix=f"{PREFIX}/experiments/{{experiment_id}}/rejections", tags=["rounds"], dependencies=[AdminOnly]
+    prefix=f"{PREFIX}/experiments/{{experiment_id}}/rejections", tags=["rounds"], dependencies=[ViewerOnly]
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ferret_api.auth import AdminOnly
+from ferret_api.auth import ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
@@ -12,7 +12,7 @@ from ferret_api.rounds.schemas import Round, RoundPage
 from ferret_api.schemas import PREFIX, ExperimentId, RoundNumber
 from ferret_db.repositories import experiments, rounds
 
-router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags=["rounds"], dependencies=[AdminOnly])
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags=["rounds"], dependencies=[ViewerOnly])
 
 
 @router.get("", operation_id="list_rounds", responses=problems("experiment.not_found"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from ferret_api.schemas import Command, Resource
 
@@ -26,9 +26,22 @@ class Info(Resource):
 
 
 class Login(Command):
-    """Signs a browser in."""
+    """Signs a browser in: with name and password, or with the admin token."""
 
-    token: str = Field(min_length=1, max_length=500)
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    password: str | None = Field(default=None, min_length=1, max_length=200, repr=False)
+    token: str | None = Field(default=None, min_length=1, max_length=500, repr=False, description="The admin token")
+
+    @field_validator("name")
+    @classmethod
+    def _small(cls, name: str | None) -> str | None:
+        return name and name.lower()
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Login:
+        if (self.token is None) == (self.name is None) or (self.name is None) != (self.password is None):
+            raise ValueError("give name and password, or the token")
+        return self
 
 
 class Health(Resource):

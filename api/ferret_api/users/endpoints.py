@@ -1,0 +1,71 @@
+"""Users, for administrators; and what everybody may know and change about oneself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+
+from ferret_api.auth import Admin, AdminOnly, Viewer
+from ferret_api.context import ContextDep
+from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.problems import problems
+from ferret_api.schemas import PREFIX
+from ferret_api.users import passwords
+from ferret_api.users.schemas import Me, NewPassword, NewUser, User, UserChange, UserPage
+from ferret_core.protocol.errors import FerretError
+from ferret_db.repositories import audit, users
+
+router = APIRouter(prefix=PREFIX, tags=["users"])
+
+UserId = Annotated[str, Path(max_length=64, description="Id of the user, e.g. `usr_0123456789abcdef`")]
+
+
+@router.get("/me", operation_id="get_me")
+def get_me(caller: Viewer) -> Me:
+    """Who is signed in."""
+    return Me(id=caller.id, name=caller.name, role=caller.role, scopes=sorted(caller.scopes))
+
+
+@router.put("/me/password", operation_id="change_password", status_code=204, responses=problems("password.invalid"))
+def change_password(wanted: NewPassword, caller: Viewer, context: ContextDep) -> None:
+    """Another password for whoever is signed in, who is signed out everywhere, here too. Tokens stay good."""
+    with context.database.read() as s:
+        kept = users.get(s, caller.id).password_hash
+    if not passwords.is_right(wanted.current, kept):
+        raise FerretError("password.invalid", "`current` is not the password of this account")
+    hashed = passwords.hashed(wanted.password)
+    with context.database.begin() as s:
+        users.change(s, caller.id, password_hash=hashed)
+        audit.record(s, caller.id, "user.changed", caller.id, password=True)
+
+
+@router.get("/users", operation_id="list_users", dependencies=[AdminOnly])
+def list_users(context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None) -> UserPage:
+    """Everybody who has an account."""
+    with context.database.read() as s:
+        page = users.list_page(s, limit, cursor)
+        return UserPage(items=[User.model_validate(row) for row in page.items], next_cursor=page.next_cursor)
+
+
+@router.post("/users", operation_id="create_user", status_code=201, responses=problems("user.conflict"))
+def create_user(wanted: NewUser, caller: Admin, context: ContextDep) -> User:
+    """A new account."""
+    hashed = None if wanted.password is None else passwords.hashed(wanted.password)
+    with context.database.begin() as s:
+        user = users.create(s, wanted.name, wanted.role, hashed)
+        audit.record(s, caller.id, "user.created", user.id, name=user.name, role=user.role.value)
+        return User.model_validate(user)
+
+
+@router.patch("/users/{user_id}", operation_id="change_user", responses=problems("user.not_found", "user.conflict"))
+def change_user(user_id: UserId, wanted: UserChange, caller: Admin, context: ContextDep) -> User:
+    """Another role or password; a disabled user is signed out, and no token of the user is good until it is enabled."""
+    values: dict[str, Any] = wanted.model_dump(exclude_none=True, exclude={"password"})
+    told = {name: str(value) if name == "role" else value for name, value in values.items()}
+    if wanted.password is not None:
+        values["password_hash"], told["password"] = passwords.hashed(wanted.password), True
+    with context.database.begin() as s:
+        user = users.change(s, user_id, **values)
+        audit.record(s, caller.id, "user.changed", user_id, **told)
+        return User.model_validate(user)
