@@ -18,6 +18,7 @@ from ferret_core.private import keep_private
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.protocol.words import shown, shown_lines
+from ferret_core.site import Site
 from ferret_sdk.address import ClientSettings
 from ferret_sdk.participant import Participant
 from ferret_sdk.privacy import Budget
@@ -39,6 +40,7 @@ NEXT_STEPS = {
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
     "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
     "terms.spent": "if this site agrees to more, change its terms (site.toml) and run the same command again",
+    "training.unsupported": "take part without --site, or tell the person who invited you",
     "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
 }
 """For a site, which cannot do what is advised to those who run a server."""
@@ -47,10 +49,12 @@ Say = Callable[[str], None]
 
 
 class JoinOptions(NamedTuple):
-    """The options of ``ferret join``: what the ``data`` call their ``fields``; ``give_up_after`` is in seconds."""
+    """The options of ``ferret join``: what the ``data`` call their ``fields``, the functions of a ``site``;
+    ``give_up_after`` is in seconds."""
 
     data: Path
     fields: Mapping[str, str] = {}
+    site: Site | None = None
     keep_model: Path | None = None
     give_up_after: float | None = None
     json: bool = False
@@ -87,7 +91,9 @@ def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: S
         if asked.json:
             emit({**done._asdict(), "error": done.error and done.error.to_json()})
 
-    return participant.run(asked.data, report, watcher, fields=asked.fields, give_up_after=asked.give_up_after)
+    return participant.run(
+        asked.data, report, watcher, fields=asked.fields, site=asked.site, give_up_after=asked.give_up_after
+    )
 
 
 @contextmanager

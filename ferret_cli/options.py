@@ -59,6 +59,15 @@ Fields = Annotated[
         "and output.",
     ),
 ]
+SiteFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--site",
+        metavar="FILE.py",
+        help="Train and evaluate by your own functions: a Python file with a ferret_sdk.Site. It is run.",
+        show_default=False,
+    ),
+]
 SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="Experiment specification, in TOML or JSON.")]
 Id = Annotated[
     str,

@@ -7,13 +7,16 @@ from pathlib import Path
 
 from ferret_cli.joining import watching
 from ferret_cli.output import emit, say, size, table
+from ferret_core.site import Site
 from ferret_sdk.participant import Participant
 
 
-def show_preview(participant: Participant, data: Path, fields: Mapping[str, str], *, json: bool) -> None:
+def show_preview(
+    participant: Participant, data: Path, fields: Mapping[str, str], site: Site | None, *, json: bool
+) -> None:
     """Trains once and prints every part of the request that would send the contribution; nothing is sent."""
     with watching(json) as (watcher, _):
-        preview = participant.preview(data, watcher, fields=fields)
+        preview = participant.preview(data, watcher, fields=fields, site=site)
     if json:
         emit({**preview._asdict(), "parts": [part._asdict() for part in preview.parts]})
     else:

@@ -65,7 +65,10 @@ class FederatedData:
         sizes = [len(indices) for indices in self._dealt.clients.values()]
         return round(median(sizes)) if sizes else None
 
+    def examples(self, participant: str) -> list[Example]:
+        """Those of a simulated client."""
+        return [self._dealt.train[index] for index in self._dealt.clients[participant]]
+
     def _shard(self, participant: str) -> Shard:
         """The tokenised examples of a simulated client."""
-        examples = [self._dealt.train[index] for index in self._dealt.clients[participant]]
-        return shard_of(examples, self._tokenizer, self._context, self._prompt.template)
+        return shard_of(self.examples(participant), self._tokenizer, self._context, self._prompt.template)

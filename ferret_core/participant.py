@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ferret_core import catalog
 from ferret_core.algorithms._base import Client
 from ferret_core.cost import LocalCost, measured
 from ferret_core.memory import memory_checked
@@ -27,7 +28,8 @@ def contribute(replica: Replica, client: Client) -> Part:
     """Trains on the client's shard from the replica's model, which is left unchanged, and seals the update.
 
     Raises ``contribution.wrong_base`` when the replica is not at the task's model, ``contribution.non_finite`` for an
-    update that is not a number, and ``memory.exhausted``.
+    update that is not a number, ``training.unsupported`` for a site's own training where the algorithm cannot take it,
+    and ``memory.exhausted``.
     """
     if replica.digest != client.task.base_digest:
         raise FerretError.of_field(
@@ -36,7 +38,20 @@ def contribute(replica: Replica, client: Client) -> Part:
             client.task.base_digest,
             f"this copy of the model is at {replica.digest[:12]}…, round {replica.round}: catch up with the ledger",
         )
+    if client.own is not None:
+        client.own.site.require(replica.spec.algorithm)
     train = partial(replica.algorithm.local_update, replica.model, replica.state, client)
     with memory_checked():
+        own = _evaluated(replica, client)
         update, cost = measured(train, device_of(replica.model))
+        update = update._replace(metrics={**update.metrics, **own})
         return Part(seal(update, client, replica.spec, replica.shapes), update.memory, cost)
+
+
+def _evaluated(replica: Replica, client: Client) -> dict[str, float]:
+    """What the site's own function says of the round's model."""
+    if client.own is None:
+        return {}
+    local: Any = getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None)
+    context = client.own.context(replica.model, client.task, client.shard, local, client.on_step)
+    return client.own.evaluate(replica.model, context)

@@ -24,6 +24,8 @@ from ferret_core.replica import Replica
 from ferret_core.robust.bounds import out_of_bounds
 from ferret_core.robust.guard import Guard
 from ferret_core.robust.noise import check_base, of_base
+from ferret_core.site import Site
+from ferret_core.training.own import Own
 
 UNDONE = frozenset({"quorum.missed", "round.exploded"})
 """Ends of an attempt at a round that leave the model where it was: another may follow."""
@@ -70,15 +72,19 @@ def simulate(
     participate: Callable[[Replica, Client], Part] = contribute,
     load: Callable[[ExperimentSpec, Any, int], FederatedData] = FederatedData,
     measure: Callable[[Replica, FederatedData], dict[str, float]] = measured,
+    site: Site | None = None,
 ) -> SimulationResult:
     """Runs ``spec`` and writes the final checkpoint to the folder ``out``; raises what made it fail.
 
     ``on_update`` is given each round's update with its record: updates may be as large as the model and are not kept.
     ``participate`` is a client's part in a round; another one can be hostile. ``load`` gives the data of the
     specification for a tokenizer and a context, ``measure`` the metrics of the replica's model on them; others can keep
-    theirs between simulations.
+    theirs between simulations. Every client trains and evaluates by the functions of ``site``, if given; raises
+    ``training.unsupported`` where the algorithm cannot take them.
     """
     spec = catalog.resolve(spec)
+    if site is not None:
+        site.require(spec.algorithm)
     if spec.participants.edge:
         raise FerretError.of_field(
             "spec.invalid", "participants.edge", spec.participants.edge, "a simulation has no real participants; use 0"
@@ -88,7 +94,7 @@ def simulate(
     rounds: list[RoundResult] = []
     ledger: list[LedgerRecord] = []
     with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
-        simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate, measure)
+        simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate, measure, site)
         for number in range(spec.rounds + 1):
             rounds.append(simulation.round(number) if number else simulation.base())
             if simulation.last is not None:
@@ -141,8 +147,10 @@ class _Simulation:
         memories: _Memories,
         participate: Callable[[Replica, Client], Part],
         measure: Callable[[Replica, FederatedData], dict[str, float]],
+        site: Site | None,
     ) -> None:
         self._participate = participate
+        self._site = site
         self._measure = measure
         self.replica = replica
         self.data = data
@@ -219,9 +227,13 @@ class _Simulation:
 
     def _contribute(self, task: RoundTask) -> Part:
         name = task.participant
-        part = self._participate(self.replica, Client(task, self.data.shard(name), self.memories.recall(name)))
+        client = Client(task, self.data.shard(name), self.memories.recall(name), own=self._own(name))
+        part = self._participate(self.replica, client)
         self.memories.keep(name, part.memory)
         return part._replace(memory={})
+
+    def _own(self, participant: str) -> Own | None:
+        return self._site and Own(self._site, self.data.examples(participant), self.replica.tokenizer)
 
     def _fold(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
         """Moves the model on by the round; returns what the round cost, and the noise it brought."""

@@ -10,15 +10,20 @@ from ferret_sdk.run import Run
 from ferret_sdk.service import Service
 
 if TYPE_CHECKING:
+    from ferret_core.site import Site
     from ferret_sdk.participant import Participant
 
-__all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service"]
+__all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service", "Site"]
 
 
 def __getattr__(name: str) -> Any:
-    """``Participant`` brings NumPy, which researchers who submit and watch need not wait for."""
-    if name != "Participant":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ferret_sdk.participant import Participant
+    """``Participant`` and ``Site`` bring NumPy, which researchers who submit and watch need not wait for."""
+    if name == "Participant":
+        from ferret_sdk.participant import Participant
 
-    return Participant
+        return Participant
+    if name == "Site":
+        from ferret_core.site import Site
+
+        return Site
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

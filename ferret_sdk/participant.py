@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferret_core.ledger import LedgerRecord
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.site import Site
 from ferret_sdk import membership
 from ferret_sdk.address import ClientSettings, split
 from ferret_sdk.download import require_empty
@@ -71,6 +73,7 @@ class Participant:
         )
         places = Places(home, member.experiment, member.participant)
         self._lock, self._ended = places.lock, places.ended
+        self._site: Site | None = None
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
         terms = of_home(home) if terms is None else terms
@@ -80,7 +83,7 @@ class Participant:
             member.experiment,
             places.base,
             self._follow,
-            require=self._enforcement.require_experiment,
+            require=self._require,
             base=base,
         )
         self._sending = Sending(self._transport, self._spool)
@@ -130,22 +133,24 @@ class Participant:
         on_progress: Watcher = log_outages,
         *,
         fields: Mapping[str, str] | None = None,
+        site: Site | None = None,
         give_up_after: float | None = None,
     ) -> ExperimentState:
         """Takes part until the experiment is finished and returns how it ended; a paused one is waited for.
 
         ``examples`` have an instruction, an input and an output: the path of a JSON Lines file, or rows (a list of
         dicts, a generator, a Hugging Face dataset). They are read here, once, and never sent. ``fields`` says what
-        they call these, such as ``{"instruction": "question"}``. A contribution that was made before a crash, here or
-        at the server, is sent and not made again. ``on_progress`` is told of every step in between, from this thread.
-        A server that is away is waited for; after ``give_up_after`` seconds without an answer, if given, that raises
-        ``server.unreachable``.
+        they call these, such as ``{"instruction": "question"}``. ``site`` are functions that train and evaluate in
+        place of Ferret's own. A contribution that was made before a crash, here or at the server, is sent and not made
+        again. ``on_progress`` is told of every step in between, from this thread. A server that is away is waited for;
+        after ``give_up_after`` seconds without an answer, if given, that raises ``server.unreachable``.
 
         Raises ``dataset.invalid`` before anything is asked of the server, ``participant.in_use`` while another process
-        on this machine runs this participant, and ``terms.refused`` and ``terms.spent`` once the site's terms leave
-        nothing to do.
+        on this machine runs this participant, ``training.unsupported`` where the experiment's algorithm cannot take the
+        site's own training, and ``terms.refused`` and ``terms.spent`` once the site's terms leave nothing to do.
         """
         mine = read_examples(examples, fields)
+        self._site = site
         with sole(self._lock, self.member.name):
             return self._run(mine, on_round, on_progress, give_up_after)
 
@@ -159,7 +164,7 @@ class Participant:
         self._follower.watcher = self._sending.watcher = on_progress
         polling = Polling(self._transport, self.member, on_progress, give_up_after)
         enforcement = self._enforcement
-        training = Training(self._follower, self._memory, self._spool, enforcement, examples, on_progress)
+        training = Training(self._follower, self._memory, self._spool, enforcement, examples, on_progress, self._site)
         rounds = Rounds(self._transport, self._spool, self._sending, training, enforcement)
         enforcement.wait(on_progress)
         while not (poll := polling.ask()).experiment_state.finished:
@@ -184,12 +189,23 @@ class Participant:
         """The site's privacy budget, if its terms have one."""
         return self._enforcement.budget
 
+    def _require(self, spec: ExperimentSpec, base_digest: str | None) -> None:
+        """Before anything is downloaded: the site's terms and its own functions fit the experiment."""
+        self._enforcement.require_experiment(spec, base_digest)
+        if self._site is not None:
+            self._site.require(spec.algorithm)
+
     def _follow(self, record: LedgerRecord) -> None:
         self._memory.follow(record)
         self._enforcement.follow(record)
 
     def preview(
-        self, examples: Examples, on_progress: Watcher = log_outages, *, fields: Mapping[str, str] | None = None
+        self,
+        examples: Examples,
+        on_progress: Watcher = log_outages,
+        *,
+        fields: Mapping[str, str] | None = None,
+        site: Site | None = None,
     ) -> Preview:
         """What a contribution to the next round would send, trained here on the present model; nothing of it is sent.
 
@@ -197,7 +213,8 @@ class Participant:
         """
         self._follower.watcher = on_progress
         mine = read_examples(examples, fields)
-        previewing = Previewing(self._transport, self.member, self._follower, self._memory, self._enforcement)
+        self._site = site
+        previewing = Previewing(self._transport, self.member, self._follower, self._memory, self._enforcement, site)
         with sole(self._lock, self.member.name):
             return previewing.make(mine, on_progress)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ferret_core.datasets._base import Example
     from ferret_core.replica import Replica
     from ferret_core.sealed import Sealed
+    from ferret_core.site import Site
 
 LONGEST_VALUE = 60
 """Characters of a value that are shown."""
@@ -62,13 +63,20 @@ class Previewing:
     """Makes the contribution of ``member`` to the next round, as ``Training`` would, on the model of ``follower``."""
 
     def __init__(
-        self, transport: Transport, member: Membership, follower: Follower, memory: Memory, enforcement: Enforcement
+        self,
+        transport: Transport,
+        member: Membership,
+        follower: Follower,
+        memory: Memory,
+        enforcement: Enforcement,
+        site: Site | None = None,
     ) -> None:
         self._transport = transport
         self._member = member
         self._follower = follower
         self._memory = memory
         self._enforcement = enforcement
+        self._site = site
 
     def make(self, examples: list[Example], watcher: Watcher) -> Preview:
         """Trains on ``examples``; neither spool nor memory nor what was spent of bytes and privacy changes."""
@@ -84,6 +92,7 @@ class Previewing:
     def _client(self, replica: Replica, examples: list[Example], watcher: Watcher) -> Client:
         from ferret_core.algorithms._base import Client
         from ferret_core.datasets._encoding import shard_of
+        from ferret_core.training.own import Own
 
         spec, round_number = replica.spec, min(replica.round + 1, replica.spec.rounds)
         (task,) = federation.round_tasks(
@@ -96,7 +105,8 @@ class Previewing:
             watcher(Progress(Stage.TRAIN, round_number, step))
 
         watcher(Progress(Stage.TRAIN, round_number))
-        return Client(task, shard, self._memory.recall(), stepped, self._enforcement.discretion())
+        own = self._site and Own(self._site, examples, replica.tokenizer)
+        return Client(task, shard, self._memory.recall(), stepped, self._enforcement.discretion(), own)
 
     def _shown(self, sealed: Sealed, client: Client, seconds: float) -> Preview:
         lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, task=client.task)

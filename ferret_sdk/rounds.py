@@ -23,7 +23,16 @@ OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
 # The server rebuilds a damaged file: the same assignment comes again when its lease has run out.
 DAMAGED = frozenset({"storage.corrupt", "storage.missing"})
 # What holds for every round to come.
-FINAL = frozenset({"participant.revoked", "server.unexpected", "model.invalid", "terms.refused", "terms.spent"})
+FINAL = frozenset(
+    {
+        "participant.revoked",
+        "server.unexpected",
+        "model.invalid",
+        "terms.refused",
+        "terms.spent",
+        "training.unsupported",
+    }
+)
 MOST_DAMAGED = 5
 """Assignments in a row that end with a damaged file before it is no longer believed that the server rebuilds it."""
 

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from ferret_core.datasets._base import Example
     from ferret_core.datasets._shard import Shard
     from ferret_core.replica import Replica
+    from ferret_core.site import Site
+    from ferret_core.training.own import Own
 
 
 class Training:
-    """Trains on ``examples``, on the model that ``follower`` keeps; every contribution goes to ``spool``."""
+    """Trains on ``examples``, on the model that ``follower`` keeps, by the functions of ``site`` where it has any;
+    every contribution goes to ``spool``."""
 
     def __init__(
         self,
@@ -31,6 +34,7 @@ class Training:
         enforcement: Enforcement,
         examples: list[Example],
         watcher: Watcher,
+        site: Site | None = None,
     ) -> None:
         self._follower = follower
         self._memory = memory
@@ -38,6 +42,7 @@ class Training:
         self._enforcement = enforcement
         self._examples = examples
         self._watcher = watcher
+        self._site = site
         self._shard: Shard | None = None
 
     def make(self, lease: Lease, heartbeat: Heartbeat) -> Upload:
@@ -48,7 +53,7 @@ class Training:
         with self._follower.at(lease.task) as replica:
             shard = self._tokenised(replica)
             discretion, on_step = self._enforcement.discretion(), self._stepping(replica, lease, heartbeat)
-            client = Client(lease.task, shard, self._memory.recall(), on_step, discretion)
+            client = Client(lease.task, shard, self._memory.recall(), on_step, discretion, self._own(replica))
             with self._enforcement.training(lease.task, replica.spec, replica.shapes, len(shard)):
                 sealed, kept, cost = contribute(replica, client)
             self._enforcement.require_size(len(sealed.blob))
@@ -62,6 +67,11 @@ class Training:
         self._spool.keep(upload)
         failpoint("participant.spooled")
         return upload
+
+    def _own(self, replica: Replica) -> Own | None:
+        from ferret_core.training.own import Own
+
+        return self._site and Own(self._site, self._examples, replica.tokenizer)
 
     def _stepping(self, replica: Replica, lease: Lease, heartbeat: Heartbeat) -> Callable[[int], None]:
         """What is to be done after each local step."""

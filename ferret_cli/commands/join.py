@@ -34,6 +34,7 @@ def join(
         Path | None, typer.Option("--code-file", metavar="FILE", help="File that holds your enrolment code.")
     ] = None,
     field: options.Fields = None,
+    site: options.SiteFile = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Your name in the experiment; default: this machine's name.")
     ] = None,
@@ -90,6 +91,7 @@ def join(
 
     require_training()
 
+    from ferret_cli import site_file
     from ferret_cli.code import code_of
     from ferret_cli.failure import advising
     from ferret_cli.fields import names_of
@@ -106,6 +108,7 @@ def join(
         # A code works once: it is not spent before the data are known to be readable.
         fields = names_of(field or [])
         read_examples(data, fields)
+        own = None if site is None else site_file.load(site)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
         if base is not None and base != weights.HUB:
@@ -116,7 +119,7 @@ def join(
             url, secret, own_name, insecure_http=insecure_http, ca=ca, terms=own_terms, base=base
         )
         if dry_run:
-            show_preview(participant, data, fields, json=json)
+            show_preview(participant, data, fields, own, json=json)
             return
         seconds = None if give_up_after is None else give_up_after * 3600
-        take_part(participant, JoinOptions(data, fields, keep_model, seconds, json))
+        take_part(participant, JoinOptions(data, fields, own, keep_model, seconds, json))

@@ -18,6 +18,7 @@ def simulate(
         Path | None, typer.Option("--out", metavar="DIR", help="Write the final checkpoint here.", show_default=False)
     ] = None,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all.")] = None,
+    site: options.SiteFile = None,
     json: options.Json = False,
 ) -> None:
     """Run the experiment in FILE in this process, without a server.
@@ -39,13 +40,15 @@ def simulate(
 
     import torch
 
+    from ferret_cli import site_file
     from ferret_cli.simulation import document, line
     from ferret_core.simulate import simulate
 
     if threads is not None:
         torch.set_num_threads(threads)
+    own = None if site is None else site_file.load(site)
     say(HEADER)
-    result = simulate(spec, out, on_round=lambda done: say(str(line(done, spec.rounds))))
+    result = simulate(spec, out, on_round=lambda done: say(str(line(done, spec.rounds))), site=own)
     if json:
         emit(document(result, out))
     else:

@@ -30,6 +30,7 @@ from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import LocalMetrics, train
+from ferret_core.training.own import Own, Reported
 from ferret_core.training.zeroth_order import descend
 
 State = Arrays
@@ -40,7 +41,8 @@ class Client(NamedTuple):
     """One participant at work: its task, its data, and what it kept from the last of its rounds that was committed.
 
     ``on_step`` is called with each finished local step and may raise to stop the work. All that is sent must follow
-    from what :meth:`protected` gives back; ``discretion`` says what that is, and what is not reported at all.
+    from what :meth:`protected` gives back; ``discretion`` says what that is, and what is not reported at all. ``own``
+    are a site's own functions.
     """
 
     task: RoundTask
@@ -48,17 +50,23 @@ class Client(NamedTuple):
     memory: Arrays = NOTHING
     on_step: Callable[[int], None] | None = None
     discretion: Discretion = Discretion()
+    own: Own | None = None
 
     def protected(self, vector: Array) -> Array:
         """The fp32 vector (n,) that a contribution is made of, as it may leave: clipped and noised where asked for."""
         protect = self.discretion.protect
         return vector if protect is None else protect(vector)
 
-    def train(self, model: nn.Module, config: LocalConfig, correct: Callable[[], None] | None = None) -> LocalMetrics:
-        """Moves ``model`` by first-order steps on the shard, in the order that the task's seed gives.
+    def train(
+        self, model: nn.Module, config: LocalConfig, correct: Callable[[], None] | None = None
+    ) -> LocalMetrics | Reported:
+        """Moves ``model`` by first-order steps on the shard, in the order that the task's seed gives, or as the site's
+        own function does.
 
         ``correct`` may change each step's gradients in place.
         """
+        if self.own is not None and self.own.site.trains is not None:
+            return self.own.train(model, self.own.context(model, self.task, self.shard, config, self.on_step))
         batches = self.shard.batches(config.batch_size, self.task.data_seed)
         seed, examples = self.task.data_seed, len(self.shard)
         rate = config.rate(self.task.round, self.task.rounds)

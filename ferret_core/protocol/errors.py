@@ -95,6 +95,7 @@ PROBLEMS: dict[str, Problem] = {
     "dataset.invalid": Problem("The dataset cannot be read", 422, Exit.FAILURE),
     "partition.invalid": Problem("The dataset cannot be split as asked", 422, Exit.FAILURE),
     "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),
+    "training.unsupported": Problem("The algorithm cannot take a site's own training", 422, Exit.USAGE),
     "round.exploded": Problem("The round would have broken the global model", 422, Exit.FAILURE),
     "noise.too_large": Problem("The noise of the projection is too large for the model", 422, Exit.FAILURE),
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),

@@ -72,8 +72,8 @@ def train(
     sequences = tokens = 0
     checkpointed = checkpointing(model) if config.activation_checkpointing else nullcontext()
     with (
-        _training(model),
-        _seeded(device_of(model), seed),
+        training_mode(model),
+        seeded(device_of(model), seed),
         checkpointed,
         _moving(model, config, rate or config.learning_rate, correct) as move,
     ):
@@ -191,7 +191,7 @@ def _check_finite(step: str, config: LocalConfig, loss: float, norm: float | Non
 
 
 @contextmanager
-def _training(model: nn.Module) -> Generator[None]:
+def training_mode(model: nn.Module) -> Generator[None]:
     """Training mode without old gradients; afterwards the mode there was, and no gradients."""
     mode = model.training
     model.train()
@@ -204,7 +204,7 @@ def _training(model: nn.Module) -> Generator[None]:
 
 
 @contextmanager
-def _seeded(device: torch.device, seed: int) -> Generator[None]:
+def seeded(device: torch.device, seed: int) -> Generator[None]:
     """Dropout can only draw from torch's global generators: seeded here, afterwards as they were."""
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng([device] if on_gpu else []):

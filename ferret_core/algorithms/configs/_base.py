@@ -49,6 +49,8 @@ class FederatedConfig(Protocol):
         """How far a checked contribution would move each part of the model, at rate 1 and on its own."""
         ...
 
+    # ``corrects_steps``, true where local steps are changed one by one, keeps a site from training in its own way.
+
     @property
     def comparable(self) -> bool:
         """Whether all participants' numbers stand for the same directions, so that their median means something."""

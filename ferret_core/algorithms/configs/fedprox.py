@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -13,6 +13,8 @@ from ferret_core.training.config import LocalConfig
 
 class Config(SendsUpdate):
     """FedProx's options."""
+
+    corrects_steps: ClassVar[bool] = True
 
     mu: float = Field(
         default=0.01,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ferret_core.algorithms.configs._base import Size, check_layouts, dense, size_of
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
 from ferret_core.models.shapes import Shapes
@@ -14,6 +16,8 @@ SENT = ("update", "control")
 
 class Config(Strict):
     """SCAFFOLD's options."""
+
+    corrects_steps: ClassVar[bool] = True
 
     local: LocalConfig = LocalConfig()
 

@@ -1,0 +1,94 @@
+"""A site's own code: how it trains, and how it measures a model on its data; the same in a simulation and at the edge.
+
+::
+
+    site = Site()
+
+    @site.train
+    def train(model, examples, context):
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+        for step, batch in enumerate(context.batches(), start=1):
+            loss = model(**batch).loss
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            context.on_step(step)
+        return loss.item()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from ferret_core import catalog, discovery
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Choice
+from ferret_core.training.config import LocalConfig
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ferret_core.datasets._base import Example
+    from ferret_core.training.own import Context
+
+    Function = Callable[[nn.Module, Sequence[Example], Context], float | None]
+
+Given = TypeVar("Given", bound="Function")
+
+
+class Site:
+    """The functions of one site, which stand in for Ferret's own; what is not given stays Ferret's.
+
+    Both are called as ``function(model, examples, context)`` with a causal language model of ``transformers`` in fp32,
+    the site's examples (``instruction``, ``input``, ``output``) and a :class:`ferret_core.training.own.Context`.
+    """
+
+    def __init__(self) -> None:
+        self.trains: Function | None = None
+        self.evaluates: Function | None = None
+
+    def train(self, function: Given) -> Given:
+        """The function that moves ``model`` in place, and returns its mean training loss or None.
+
+        Ferret sends what follows from how far the model has moved, as the experiment's algorithm says.
+        """
+        self.trains = _only("train", self.trains, function)
+        return function
+
+    def evaluate(self, function: Given) -> Given:
+        """The function that returns the round's model's loss on this site's data, before it is trained.
+
+        It is called without gradients, and reported as ``site_loss``.
+        """
+        self.evaluates = _only("evaluate", self.evaluates, function)
+        return function
+
+    def require(self, algorithm: Choice) -> None:
+        """Raises ``training.unsupported`` where the site trains itself and the algorithm cannot take that."""
+        if self.trains is None or (reason := _own_ways(algorithm)) is None:
+            return
+        others = [name for name in discovery.names(catalog.PACKAGES["algorithms"]) if takes_own_training(name)]
+        message = f"cannot take a site's own training: {reason}. Leave it out, or ask for one of {', '.join(others)}"
+        raise FerretError.of_field("training.unsupported", "algorithm.name", algorithm.name, message)
+
+
+def takes_own_training(algorithm: str) -> bool:
+    """Whether what participants of the algorithm send follows from the trained model alone, however it was trained."""
+    return _own_ways(Choice(name=algorithm)) is None
+
+
+def _own_ways(algorithm: Choice) -> str | None:
+    """Why the algorithm must do the training itself, if it must."""
+    config = catalog.algorithm_config(algorithm)
+    if not isinstance(getattr(config, "local", None), LocalConfig):
+        return "it sends what the loss is along directions of its own"
+    return "it changes every local step" if getattr(config, "corrects_steps", False) else None
+
+
+def _only(name: str, before: Function | None, function: Given) -> Given:
+    if before is not None:
+        raise TypeError(f"a site has one function to {name}: {before!r} is it already")
+    if not callable(function):
+        raise TypeError(f"@site.{name} takes a function, not {function!r}")
+    return function
