@@ -37,6 +37,7 @@ NEXT_STEPS = {
     "model.invalid": "name the folder of the experiment's own base model with --base, or leave it out to download it",
     "storage.full": "free some space on this machine, and run the same command again",
     "audit.broken": "keep the file, and compare it with a backup: somebody or something has changed it",
+    "secret.exposed": "close the file, and ask the person who invited you for a new code if somebody may have read it",
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
     "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
     "terms.spent": "if this site agrees to more, change its terms (site.toml) and run the same command again",

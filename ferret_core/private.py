@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from ferret_core.protocol.errors import FerretError
+
+log = logging.getLogger(__name__)
 
 UMASK = 0o077
 FILES = ("*.db", "*.db-wal", "*.db-shm", "admin.token", "server.json", "serve.lock", "logs/*", "broker/*/*.conf")
@@ -31,6 +36,21 @@ def keep_private(home: Path) -> None:
             found = path.lstat()
             if found.st_uid == os.getuid() and not stat.S_ISLNK(found.st_mode) and found.st_mode & UMASK:
                 path.chmod(mode)
+
+
+def close_secret(path: Path) -> None:
+    """Closes a file with a secret that others can read, and warns that they could; ``secret.exposed`` if that fails.
+
+    The modes are those that ssh demands of a key.
+    """
+    if sys.platform == "win32" or not path.stat().st_mode & UMASK:
+        return
+    with suppress(OSError):
+        path.chmod(0o600)
+    if path.stat().st_mode & UMASK:
+        detail = f"{path} holds a secret and can be read by others: chmod 600 it, or use a disk that keeps modes"
+        raise FerretError("secret.exposed", detail)
+    log.warning("%s could be read by others, and is closed now: if they may have, ask for a new code", path)
 
 
 def _own(home: Path) -> Iterator[tuple[Path, int]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from ferret_core.durable import room_for
 from ferret_core.protocol.errors import FerretError
 
 OWN_ALONE = 0o600
@@ -26,7 +27,8 @@ def sole(path: Path, name: str) -> Generator[None]:
         raise _in_use(name, holder) from error
     try:
         # A file beside it, since Windows lets nobody read one that is locked.
-        holder.write_text(f"{os.getpid()}\n")
+        with room_for(holder):
+            holder.write_text(f"{os.getpid()}\n")
         yield
     finally:
         holder.unlink(missing_ok=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import secrets
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from ferret_core.durable import write_durably
+from ferret_core.private import close_secret
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName
 from ferret_core.protocol.spec import Strict
@@ -16,6 +19,9 @@ from ferret_sdk.places import Places, all_of
 from ferret_sdk.schemas import Enrolled, Token
 
 log = logging.getLogger(__name__)
+
+LARGEST = 16 << 10
+"""Bytes of a membership's file, and of the folders around it."""
 
 
 class Membership(Strict):
@@ -50,9 +56,30 @@ def save(home: Path, member: Membership) -> Path:
 
 
 def find(home: Path, url: str, code: str) -> Membership | None:
-    """The membership that ``code`` was turned into before, so that the same command can be run again."""
+    """The membership that ``code`` was turned into before, so that the same command can be run again.
+
+    Its file is closed to others, as :func:`ferret_core.private.close_secret` says.
+    """
     wanted = digest_bytes(code.encode())
-    return next((member for member in all_in(home) if member.url == url and member.code == wanted), None)
+    member = next((member for member in all_in(home) if member.url == url and member.code == wanted), None)
+    if member is not None:
+        close_secret(Places(home, member.experiment, member.participant).membership)
+    return member
+
+
+@contextmanager
+def room(home: Path) -> Generator[None]:
+    """``storage.full`` unless a membership fits on the disk; meanwhile its room is taken.
+
+    A code works once: the token that it is turned into must not be lost.
+    """
+    taken = all_of(home) / f".room-{secrets.token_hex(8)}"
+    taken.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        write_durably(taken, bytes(LARGEST))
+        yield
+    finally:
+        taken.unlink(missing_ok=True)
 
 
 def all_in(home: Path) -> Iterator[Membership]:

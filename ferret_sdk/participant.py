@@ -119,7 +119,8 @@ class Participant:
         transport = Transport(address, insecure_http=insecure_http, ca=ca, on_request=SentLog(home).noting())
         member = membership.find(home, address, code)
         if member is None:
-            answer = transport.post("/participants", {"code": code, "name": name}).json()
+            with membership.room(home):
+                answer = transport.post("/participants", {"code": code, "name": name}).json()
             member = Membership.of(address, Enrolled.read(answer), code)
             membership.save(home, member)
         participant = cls(member, home, insecure_http=insecure_http, ca=ca, terms=terms, base=base)

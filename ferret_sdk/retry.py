@@ -81,12 +81,15 @@ class Outage:
 
 def retry_after(headers: Mapping[str, str], longest: float = LONGEST_RETRY_AFTER) -> float | None:
     """Seconds from a ``Retry-After`` header, a number or a date (RFC 9110 §10.2.3), at most ``longest``; None without a
-    usable one."""
+    usable one. A date is compared with the answer's own, since the clocks of two machines differ."""
     text = headers.get("retry-after", "").strip()
     if not text:
         return None
     try:
-        seconds = float(text) if text.isdigit() else (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
+        if text.isdigit():
+            return min(float(text), longest)
+        sent = parsedate_to_datetime(headers["date"]) if "date" in headers else datetime.now(UTC)
+        seconds = (parsedate_to_datetime(text) - sent).total_seconds()
     except (ValueError, TypeError, OverflowError):  # no number and no date, a date without a zone or out of range
         return None
     return min(max(seconds, 0.0), longest)

@@ -28,6 +28,8 @@
 
 from __future__ import annotations
 
+import stat
+import sys
 import tomllib
 from pathlib import Path
 from typing import Annotated
@@ -107,6 +109,9 @@ class Terms(Strict):
 def read(path: Path) -> Terms:
     """The terms in ``path``; ``terms.invalid`` names the file and what is wrong with it."""
     try:
+        if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
+            message = "can be changed by everybody on this machine: chmod o-w it"
+            raise FerretError.of_field("terms.invalid", "terms", str(path), message)
         return Terms.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise FerretError.of_field("terms.invalid", "terms", str(path), f"cannot be read: {error.strerror}") from error

@@ -125,6 +125,7 @@ PROBLEMS: dict[str, Problem] = {
     "home.in_use": Problem("Another ferret serve is using this folder", 500, Exit.CONFLICT),
     "settings.invalid": Problem("A setting is not valid", 500, Exit.USAGE),
     "setup.missing": Problem("Something that Ferret needs is not installed", 500, Exit.FAILURE),
+    "secret.exposed": Problem("A file with a secret can be read by others", 403, Exit.AUTH),
     "server.unreachable": Problem("The server cannot be reached", 503, Exit.UNREACHABLE),
     "server.not_ready": Problem("The server is not ready", 503, Exit.UNREACHABLE),
     "server.busy": Problem("The server has no room for another connection", 503, Exit.UNREACHABLE),

@@ -51,3 +51,12 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(FerretError) as raised:
         terms.read(tmp_path / "site.toml")
     assert (raised.value.code, "cannot be read" in raised.value.detail) == ("terms.invalid", True)
+
+
+def test_a_file_that_everybody_can_change_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text("[limits]\nsteps = 5\n")
+    path.chmod(0o646)
+    with pytest.raises(FerretError) as raised:
+        terms.read(path)
+    assert (raised.value.code, "chmod o-w" in raised.value.detail) == ("terms.invalid", True)

@@ -1,0 +1,103 @@
+"""A full disk at a site: a message that names the file, and nothing lost once there is room.
+
+The disk is a real one, of a few megabytes in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk import Participant, places, training
+from ferret_sdk.progress import RoundReport
+from ferret_sdk.sent_log import SentLog, verify
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.heavy]
+
+
+class Disk:
+    """A file system of 16 MiB that can be filled."""
+
+    def __init__(self, path: Path) -> None:
+        self.home = path / "home"
+        self._path = path
+        self._filler = path / "filler"
+
+    def fill(self) -> None:
+        found = os.statvfs(self._path)
+        with self._filler.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize)
+
+    def make_room(self) -> None:
+        self._filler.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small disk")
+    monkeypatch.setattr(places, "DISK_MARGIN", 0)
+    yield Disk(folder)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_code_is_not_spent_where_the_membership_has_no_room(api, service, toy_spec, disk: Disk) -> None:
+    run = service.submit(toy_spec(participants={"edge": 1}))
+    code = service.enrolment(run.id).code
+    disk.fill()
+    with pytest.raises(FerretError) as raised:
+        Participant.enrol(api.url, code, "site-a", disk.home)
+    assert raised.value.code == "storage.full"
+    assert str(disk.home) in raised.value.detail
+    disk.make_room()
+    assert Participant.enrol(api.url, code, "site-a", disk.home).member.experiment == run.id
+    assert not list(disk.home.rglob(".room-*"))
+
+
+@pytest.mark.parametrize("moment", ["download", "participant.trained"])
+def test_it_goes_on_once_there_is_room(
+    api, worker, service, toy_spec, toy_data, disk: Disk, monkeypatch, moment: str
+) -> None:
+    run = service.submit(toy_spec(participants={"simulated": 1, "edge": 1}, rounds=3))
+    code = service.enrolment(run.id).code
+    site = Participant.enrol(api.url, code, "site-a", disk.home)
+    told: list[FerretError] = []
+    filled: list[bool] = []
+
+    def full(name: str) -> None:
+        if name == moment and not filled:
+            filled.append(True)
+            disk.fill()
+
+    def report(done: RoundReport) -> None:
+        if done.error is not None:
+            told.append(done.error)
+            disk.make_room()
+
+    monkeypatch.setattr(training, "failpoint", full)
+    full("download")
+    state = None
+    while state is None:
+        try:
+            state = site.run(toy_data[0], on_round=report)
+        except FerretError as error:
+            told.append(error)
+            disk.make_room()
+            site = Participant.enrol(api.url, code, "site-a", disk.home)
+    assert state == "completed"
+    assert {error.code for error in told} == {"storage.full"}
+    assert all("free some space" in error.detail for error in told)
+    assert verify(SentLog(disk.home)).number > 5
+    accepted = {
+        found.round for found in run.contributions() if (found.participant, found.state) == ("site-a", "accepted")
+    }
+    assert 3 in accepted
+    assert not list(disk.home.rglob(".tmp-*"))

@@ -1,0 +1,34 @@
+"""What is kept of an enrolment."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from ferret_core.protocol.digest import digest_bytes
+from ferret_sdk import membership
+from ferret_sdk.membership import Membership
+
+URL = "https://ferret.test"
+
+
+def test_a_membership_that_others_can_read_is_closed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    member = Membership(
+        url=URL,
+        experiment="exp_0123456789abcdef",
+        participant="par_0123456789abcdef",
+        name="clinic",
+        token="a-secret-token",
+        code=digest_bytes(b"code"),
+    )
+    path = membership.save(tmp_path, member)
+    assert membership.find(tmp_path, URL, "code") == member
+    assert caplog.messages == []
+    path.chmod(0o644)
+    with caplog.at_level(logging.WARNING):
+        assert membership.find(tmp_path, URL, "code") == member
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert str(path) in caplog.text
+    assert "a-secret-token" not in caplog.text
