@@ -17,7 +17,7 @@ import numpy as np
 
 from ferret_core import catalog
 from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.ledger import LEDGER_VERSION, LedgerEntry, LedgerRecord
+from ferret_core.ledger import LedgerEntry, LedgerRecord, Signature, version_of
 from ferret_core.models.parameters import finite, weights_norm
 from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
@@ -33,15 +33,22 @@ TRIALS = 16
 """How many models at most are tried in the search for who broke a round."""
 
 
-def fold(replica: Replica, experiment: str, contributions: Contributions, guard: Guard | None = None) -> Folded:
+def fold(
+    replica: Replica,
+    experiment: str,
+    contributions: Contributions,
+    guard: Guard | None = None,
+    signatures: Sequence[Signature] = (),
+) -> Folded:
     """Moves ``replica`` to the next round by those of the ``contributions`` that do it no harm.
 
     Raises ``noise.too_large``, before anything is moved, where random directions would add too much noise.
     Raises ``round.exploded`` when fewer than half of them are left, or when the round would break the model and who is
     to blame cannot be told. The replica then stands at its base, and ``refused``, among the error's members, says who
     was to blame as far as that is known, and why. Without a ``guard`` only weights that are not finite undo a round.
+    ``signatures`` are those of the contributions, as far as they are signed, and go into the record.
     """
-    return _Fold(replica, contributions, guard).folded(experiment)
+    return _Fold(replica, contributions, guard, signatures).folded(experiment)
 
 
 class Folded(NamedTuple):
@@ -82,8 +89,11 @@ class _Without:
 class _Fold:
     """One round's; ``refused`` says why by participant, ``factors`` are those of the clipped."""
 
-    def __init__(self, replica: Replica, contributions: Contributions, guard: Guard | None) -> None:
+    def __init__(
+        self, replica: Replica, contributions: Contributions, guard: Guard | None, signatures: Sequence[Signature]
+    ) -> None:
         self._replica = replica
+        self._signatures = tuple(sorted(signatures))
         self._contributions = contributions
         self._guard = guard
         config = catalog.algorithm_config(replica.spec.algorithm)
@@ -123,9 +133,8 @@ class _Fold:
         replica.settle()
         if self._guard is not None:
             self._guard.remember(replica.digest, loss)
-        nobody = not (self.factors or self.refused)
         record = LedgerRecord(
-            version=1 if nobody else LEDGER_VERSION,
+            version=version_of(tuple(self.factors), tuple(self.refused), self._signatures),
             experiment=experiment,
             spec=digest_json(replica.spec.model_dump(mode="json")),
             round=replica.round,
@@ -140,6 +149,7 @@ class _Fold:
                 for each in self._seen
                 if each.participant in self.refused
             ),
+            signatures=self._signatures,
         )
         replica.head = record.hash
         return LedgerEntry(record, replica.head, update)

@@ -13,14 +13,24 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
+from ferret_core.protocol.ids import AssignmentId, Digest, ExperimentId, ParticipantName, PublicKey, SignatureText
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import Strict
 
 REASON_LENGTH = 1000
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
-LEDGER_VERSION = 2
-"""Version 1 has neither ``clipped`` nor ``refused``: a round in which nobody was is still written as one."""
+LEDGER_VERSION = 3
+"""Version 2 has no ``signatures``, and version 1 neither ``clipped`` nor ``refused``: a round without any is still
+written as one."""
+
+
+class Signature(NamedTuple):
+    """By whom, for which assignment, and with which key a contribution was signed."""
+
+    participant: ParticipantName
+    public_key: PublicKey
+    assignment: AssignmentId
+    signature: SignatureText
 
 
 class LedgerRecord(Strict):
@@ -47,21 +57,33 @@ class LedgerRecord(Strict):
         default=(), description="(participant, contribution digest, why it was left out), in order"
     )
 
+    signatures: tuple[Signature, ...] = Field(
+        default=(), description="(participant, public key, assignment, signature) of those who signed, in order"
+    )
+
     @model_validator(mode="after")
     def _version_says_what_there_is(self) -> Self:
-        if (self.version == 1) == bool(self.clipped or self.refused):
-            raise ValueError(f"version = {self.version}: it is 2 where somebody was clipped or refused, and else 1")
+        expected = version_of(self.clipped, self.refused, self.signatures)
+        if self.version != expected:
+            raise ValueError(f"version = {self.version}: with what the record holds it is {expected}")
         return self
 
     @model_serializer(mode="wrap")
     def _without_nobody(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        empty = {name for name in ("clipped", "refused") if not getattr(self, name)}
+        empty = {name for name in ("clipped", "refused", "signatures") if not getattr(self, name)}
         return {name: value for name, value in whole(self).items() if name not in empty}
 
     @property
     def hash(self) -> str:
         """The BLAKE3 of the record's canonical JSON: the link that the next record carries."""
         return digest_json(self.model_dump(mode="json"))
+
+
+def version_of(clipped: Sequence[Any], refused: Sequence[Any], signatures: Sequence[Any]) -> int:
+    """The lowest version that can say it: what older ones can is written as by them, and keeps its hash."""
+    if signatures:
+        return 3
+    return 2 if clipped or refused else 1
 
 
 class LedgerEntry(NamedTuple):

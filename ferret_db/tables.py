@@ -172,8 +172,8 @@ class Contribution(Base, kw_only=True):
     """An accepted upload; a refused one is a :class:`Rejection`. The blob is stored under ``digest``.
 
     ``cost`` is a ``ferret_core.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until its next
-    round; real participants keep it themselves. ``factor`` is what the round multiplied its update by, where that was
-    clipped.
+    round; real participants keep it themselves. Theirs are signed, by ``public_key``. ``factor`` is what the
+    round multiplied its update by, where that was clipped.
     """
 
     __tablename__ = "contributions"
@@ -197,6 +197,8 @@ class Contribution(Base, kw_only=True):
     bytes_down: Mapped[int]
     memory_digest: Mapped[str | None] = mapped_column(default=None)
     factor: Mapped[float | None] = mapped_column(default=None)
+    public_key: Mapped[str | None] = mapped_column(default=None)
+    signature: Mapped[str | None] = mapped_column(default=None)
     idempotency_key: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
@@ -355,7 +357,8 @@ class Service(Base, kw_only=True):
 
 
 class Participant(Base, kw_only=True):
-    """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``."""
+    """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``. It signs by
+    the Ed25519 ``public_key``, unless it joined without one."""
 
     __tablename__ = "participants"
     __table_args__ = (UniqueConstraint("experiment_id", "name"),)
@@ -364,6 +367,7 @@ class Participant(Base, kw_only=True):
     experiment_id: Mapped[ExperimentId]
     name: Mapped[str]
     token_hash: Mapped[str] = mapped_column(unique=True)
+    public_key: Mapped[str | None] = mapped_column(default=None)
     revoked_at: Mapped[datetime | None] = mapped_column(default=None)
     revoked_for: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())

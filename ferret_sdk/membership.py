@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ferret_core.durable import write_durably
 from ferret_core.private import close_secret
 from ferret_core.protocol.digest import digest_bytes
-from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName, SecretKey
 from ferret_core.protocol.spec import Strict
 from ferret_sdk.places import Places, all_of
 from ferret_sdk.schemas import Enrolled, Token
@@ -25,7 +25,8 @@ LARGEST = 16 << 10
 
 
 class Membership(Strict):
-    """A participant's place in one experiment. ``code`` is the digest of the enrolment code it came from."""
+    """A participant's place in one experiment. ``code`` is the digest of the enrolment code it came from, ``key`` what
+    it signs its contributions with, unless it joined before there were keys."""
 
     url: str
     experiment: ExperimentId
@@ -33,10 +34,11 @@ class Membership(Strict):
     name: ParticipantName
     token: Token
     code: Digest
+    key: SecretKey | None = None
 
     @classmethod
-    def of(cls, url: str, enrolled: Enrolled, code: str) -> Membership:
-        """The place that the server at ``url`` gave for the enrolment code ``code``."""
+    def of(cls, url: str, enrolled: Enrolled, code: str, key: str | None = None) -> Membership:
+        """The place that the server at ``url`` gave for the enrolment code ``code`` to the holder of ``key``."""
         return cls(
             url=url,
             experiment=enrolled.experiment,
@@ -44,6 +46,7 @@ class Membership(Strict):
             name=enrolled.name,
             token=enrolled.token,
             code=digest_bytes(code.encode()),
+            key=key,
         )
 
 

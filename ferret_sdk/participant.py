@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferret_core.ledger import LedgerRecord
+from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.site import Site
@@ -119,9 +120,11 @@ class Participant:
         transport = Transport(address, insecure_http=insecure_http, ca=ca, on_request=SentLog(home).noting())
         member = membership.find(home, address, code)
         if member is None:
+            key = new_key()
+            asked = {"code": code, "name": name, "public_key": public_key(key)}
             with membership.room(home):
-                answer = transport.post("/participants", {"code": code, "name": name}).json()
-            member = Membership.of(address, Enrolled.read(answer), code)
+                answer = transport.post("/participants", asked).json()
+            member = Membership.of(address, Enrolled.read(answer), code, key)
             membership.save(home, member)
         participant = cls(member, home, insecure_http=insecure_http, ca=ca, terms=terms, base=base)
         participant._transport.traffic.add(transport.traffic.up, transport.traffic.down)
@@ -165,7 +168,8 @@ class Participant:
         self._follower.watcher = self._sending.watcher = on_progress
         polling = Polling(self._transport, self.member, on_progress, give_up_after)
         enforcement = self._enforcement
-        training = Training(self._follower, self._memory, self._spool, enforcement, examples, on_progress, self._site)
+        key, site = self.member.key, self._site
+        training = Training(self._follower, self._memory, self._spool, enforcement, examples, on_progress, key, site)
         rounds = Rounds(self._transport, self._spool, self._sending, training, enforcement)
         enforcement.wait(on_progress)
         while not (poll := polling.ask()).experiment_state.finished:

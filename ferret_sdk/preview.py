@@ -110,7 +110,7 @@ class Previewing:
 
     def _shown(self, sealed: Sealed, client: Client, seconds: float) -> Preview:
         lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, task=client.task)
-        upload = Upload.of(lease, sealed, seconds)
+        upload = Upload.of(lease, sealed, seconds, self._member.key)
         path = address_of(upload)
         headers = self._transport.headers_of("PUT", path, upload.blob, headers_of(upload))
         parts = (*map(_header, headers.items()), *_body(sealed))

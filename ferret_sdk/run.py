@@ -38,7 +38,7 @@ from ferret_sdk.transport import MAX_ANSWER_BYTES, Transport
 POLL_SECONDS = 1.0
 LEDGER_PAGE = 200
 LEDGER_PAGE_BYTES = MAX_ANSWER_BYTES // 4
-NAMED_BYTES = 150
+NAMED_BYTES = 600
 """What one participant takes in a ledger record, at most."""
 
 

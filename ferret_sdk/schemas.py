@@ -22,6 +22,7 @@ from ferret_core.protocol.ids import (
     ExperimentId,
     ParticipantId,
     ParticipantName,
+    PublicKey,
 )
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
@@ -267,6 +268,7 @@ class ParticipantInfo(Document):
 
     id: ParticipantId
     name: ParticipantName
+    public_key: PublicKey | None = None
     created_at: datetime
     seen_at: datetime
     revoked_at: datetime | None = None

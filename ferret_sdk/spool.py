@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ferret_core.durable import write_durably
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.signatures import Signed, sign
 from ferret_core.sealed import Sealed
 from ferret_sdk.schemas import Lease
 
@@ -36,12 +37,27 @@ class Upload(NamedTuple):
     digest: str
     blob: bytes
     private: bool = False
+    signature: str | None = None
 
     @classmethod
-    def of(cls, lease: Lease, sealed: Sealed, seconds: float, *, private: bool = False) -> Upload:
-        """A new upload, under a key of its own."""
-        loss, key = sealed.meta.metrics.get("train_loss"), secrets.token_hex(16)
-        return cls(lease.id, lease.fence, lease.task.round, key, seconds, loss, sealed.digest, sealed.blob, private)
+    def of(
+        cls, lease: Lease, sealed: Sealed, seconds: float, secret: str | None = None, *, private: bool = False
+    ) -> Upload:
+        """A new upload, under an idempotency key of its own, signed with the participant's ``secret`` if it has one."""
+        meta = sealed.meta
+        signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, lease.id, sealed.digest)
+        return cls(
+            assignment=lease.id,
+            fence=lease.fence,
+            round=lease.task.round,
+            key=secrets.token_hex(16),
+            seconds=seconds,
+            loss=meta.metrics.get("train_loss"),
+            digest=sealed.digest,
+            blob=sealed.blob,
+            private=private,
+            signature=None if secret is None else sign(secret, signed),
+        )
 
 
 class Spool:

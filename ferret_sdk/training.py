@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 class Training:
     """Trains on ``examples``, on the model that ``follower`` keeps, by the functions of ``site`` where it has any;
-    every contribution goes to ``spool``."""
+    every contribution is signed with ``key`` and goes to ``spool``."""
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class Training:
         enforcement: Enforcement,
         examples: list[Example],
         watcher: Watcher,
+        key: str | None = None,
         site: Site | None = None,
     ) -> None:
         self._follower = follower
@@ -42,6 +43,7 @@ class Training:
         self._enforcement = enforcement
         self._examples = examples
         self._watcher = watcher
+        self._key = key
         self._site = site
         self._shard: Shard | None = None
 
@@ -63,7 +65,7 @@ class Training:
         self._memory.keep(sealed.digest, kept)
         failpoint("participant.kept")
         private = self._enforcement.budget is not None
-        upload = Upload.of(lease, sealed, discretion.timed(cost.seconds), private=private)
+        upload = Upload.of(lease, sealed, discretion.timed(cost.seconds), self._key, private=private)
         self._spool.keep(upload)
         failpoint("participant.spooled")
         return upload

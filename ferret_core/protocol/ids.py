@@ -23,4 +23,7 @@ ParticipantName = Annotated[
         description="Unique in the experiment; letters, digits, dot, dash and underscore",
     ),
 ]
+SecretKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="Ed25519 secret key, in hexadecimal")]
+PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="Ed25519 public key, in hexadecimal")]
+SignatureText = Annotated[str, Field(pattern="^[0-9a-f]{128}$", description="Ed25519 signature, in hexadecimal")]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="BLAKE3-256, 64 lower-case hexadecimal digits")]

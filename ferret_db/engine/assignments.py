@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from ferret_core.cost import LocalCost
+from ferret_core.ledger import Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.protocol.tasks import TaskName
@@ -93,10 +94,12 @@ def accept(
     cost: LocalCost,
     memory_digest: str | None = None,
     idempotency_key: str | None = None,
+    signature: Signature | None = None,
 ) -> Contribution:
     """Records the contribution, whose bytes are stored, and freezes the round if that was the last one needed.
 
-    ``memory_digest`` names what a simulated client keeps, which counts from the round's commit on.
+    ``memory_digest`` names what a simulated client keeps, which counts from the round's commit on. ``signature`` is a
+    real participant's, verified.
 
     The same contribution again returns what is recorded. Raises ``idempotency.conflict`` where the participant used
     the key for another one, ``contribution.duplicate`` for another one, ``round.closed``, ``lease.lost``, and
@@ -126,6 +129,8 @@ def accept(
             bytes_down=round_.bytes_down // sum(counts.values()),
             memory_digest=memory_digest,
             idempotency_key=idempotency_key,
+            public_key=signature and signature.public_key,
+            signature=signature and signature.signature,
         ),
     )
     rounds.count_bytes_up(s, round_, size)

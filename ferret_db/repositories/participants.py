@@ -35,8 +35,9 @@ def create_enrolment(s: Session, experiment_id: str, seconds: float) -> tuple[En
     return enrolment, code
 
 
-def enrol(s: Session, code: str, name: str) -> tuple[Participant, str]:
-    """A participant and its token, which is shown only this once; the experiment is coordinated again.
+def enrol(s: Session, code: str, name: str, public_key: str | None = None) -> tuple[Participant, str]:
+    """A participant and its token, which is shown only this once; the experiment is coordinated again. With a
+    ``public_key`` it has to sign what it contributes.
 
     Raises ``enrolment.invalid`` for an unknown, revoked or expired code, ``enrolment.used`` for a used one,
     ``request.invalid`` for a name that the experiment already has (the code stays good), and ``experiment.conflict`` if
@@ -49,7 +50,7 @@ def enrol(s: Session, code: str, name: str) -> tuple[Participant, str]:
     if name in federation.client_names(experiments.spec_of(experiment).participants.simulated):
         raise _taken(name)
     token = secrets.token_urlsafe(_SECRET_BYTES)
-    participant = Participant(experiment_id=experiment_id, name=name, token_hash=_hash(token))
+    participant = Participant(experiment_id=experiment_id, name=name, token_hash=_hash(token), public_key=public_key)
     try:
         with s.begin_nested():
             s.add(participant)
@@ -63,6 +64,11 @@ def enrol(s: Session, code: str, name: str) -> tuple[Participant, str]:
 def by_token(s: Session, token: str) -> Participant | None:
     """Whose token it is."""
     return s.scalars(select(Participant).where(Participant.token_hash == _hash(token))).one_or_none()
+
+
+def public_key(s: Session, participant_id: str) -> str | None:
+    """The key that the participant signs by, if it joined with one."""
+    return s.scalars(select(Participant.public_key).where(Participant.id == participant_id)).one()
 
 
 def named(s: Session, experiment_id: str, name: str) -> Participant:

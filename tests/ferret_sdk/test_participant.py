@@ -406,6 +406,20 @@ def test_a_revoked_participant_ends_and_the_experiment_goes_on(api, worker, subm
     assert accepted == [1]
 
 
+def test_its_contributions_are_signed_in_the_ledger(api, worker, submit, examples, home):
+    run, code = submit(rounds=2)
+    site = Participant.enrol(api.url, code, "site-a", home)
+    assert site.run(examples) == "completed"
+    records = [item.parsed() for item in run.ledger()]
+    (registered,) = run.participants()
+    for record in records:
+        (signature,) = record.signatures
+        assert (record.version, signature.participant, signature.public_key) == (3, "site-a", registered.public_key)
+    assert site.member.key not in {None, registered.public_key}
+    kept = site.keep_model(home / "tuned")  # which walks the ledger, and checks each
+    assert kept.digest == run.refresh().experiment.digest
+
+
 def test_the_token_is_private_and_a_code_works_once(api, submit, home, tmp_path):
     run, code = submit()
     Participant.enrol(api.url, code, "site-a", home)

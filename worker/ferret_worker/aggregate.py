@@ -13,7 +13,7 @@ from ferret_core import federation
 from ferret_core.cost import LocalCost, numbers_sent, round_cost
 from ferret_core.failpoints import failpoint
 from ferret_core.fold import fold
-from ferret_core.ledger import LedgerEntry
+from ferret_core.ledger import LedgerEntry, Signature
 from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
@@ -124,11 +124,20 @@ def _fold(
     replica, down = kept.replica, kept.replica.numbers
     received = _Received(context, round_.experiment_id, frozen)
     begin = time.perf_counter()
-    entry, noise = fold(replica, round_.experiment_id, received, kept.guard)
+    entry, noise = fold(replica, round_.experiment_id, received, kept.guard, _signatures(frozen))
     seconds = time.perf_counter() - begin
     added = noise.metrics(by_block=replica.round == 1) if noise else {}
     local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]
     return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added
+
+
+def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:
+    """Those of real participants; simulated clients are the service's own and sign nothing."""
+    return [
+        Signature(row.participant, row.public_key, row.assignment_id, row.signature)
+        for row in frozen
+        if row.public_key is not None and row.signature is not None
+    ]
 
 
 def _committed_digest(context: Context, round_id: str) -> str | None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from ferret_api.schemas import Command, Page, Resource
-from ferret_core.protocol.ids import ParticipantName
+from ferret_core.protocol.ids import ParticipantName, PublicKey
 
 DAY = 24 * 3600
 
@@ -48,6 +48,9 @@ class NewParticipant(Command):
 
     code: str = Field(min_length=1, max_length=200)
     name: ParticipantName
+    public_key: PublicKey | None = Field(
+        default=None, description="Ed25519 key that every contribution is then signed by; without one none is signed"
+    )
 
 
 class Enrolled(Resource):

@@ -64,9 +64,10 @@ def _enrol(database: Database, wanted: NewParticipant) -> Enrolled:
     with database.read() as s:  # a guess takes no write lock
         enrolments.check(s, wanted.code)
     with database.begin() as s:
-        row, token = participants.enrol(s, wanted.code, wanted.name)
+        row, token = participants.enrol(s, wanted.code, wanted.name, wanted.public_key)
         _require_place(s, row.experiment_id)
-        audit.record(s, row.id, "participant.enrolled", row.id, experiment=row.experiment_id, name=row.name)
+        about = {"experiment": row.experiment_id, "name": row.name, "public_key": row.public_key}
+        audit.record(s, row.id, "participant.enrolled", row.id, **about)
     return Enrolled(participant=row.id, name=row.name, experiment=row.experiment_id, token=token)
 
 

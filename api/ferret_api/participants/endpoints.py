@@ -138,6 +138,15 @@ def _own(assignment_id: AssignmentId, participant: Participant, context: Context
 Own = Annotated[Assignment, Depends(_own)]
 
 
+SignatureHeader = Annotated[
+    str | None,
+    Header(
+        alias="Ferret-Signature",
+        pattern="^[0-9a-f]{128}$",
+        description="Ed25519 signature, by the key given at enrolment, of the canonical JSON of the contribution's "
+        "context and digest; needed from participants that gave a key",
+    ),
+]
 FenceHeader = Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")]
 
 
@@ -174,6 +183,7 @@ async def _blob(
             "round.closed",
             "contribution.malformed",
             "contribution.non_finite",
+            "signature.invalid",
             "request.too_many",
             "storage.full",
         ),
@@ -196,13 +206,16 @@ def upload_contribution(
     response: Response,
     context: ContextDep,
     idempotency_key: IdempotencyKey = None,
+    signature: SignatureHeader = None,
 ) -> Receipt:
     """Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
 
     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
     """
-    receipt, repeated = upload.take(context, assignment, upload.Delivery(blob, fence, seconds, idempotency_key))
+    receipt, repeated = upload.take(
+        context, assignment, upload.Delivery(blob, fence, seconds, idempotency_key, signature)
+    )
     response.status_code = 200 if repeated else 201
     return receipt
 

@@ -27,6 +27,7 @@ class Participant(Resource):
 
     id: str
     name: str
+    public_key: str | None = Field(description="Ed25519 key that it signs by, in hexadecimal")
     created_at: datetime = Field(description="When it enrolled")
     seen_at: datetime = Field(description="When it last took work")
     revoked_at: datetime | None = Field(description="Since when its token is refused")

@@ -7,29 +7,35 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sqlalchemy.orm import Session
+
 from ferret_api.context import Context
 from ferret_api.participants.schemas import Receipt
 from ferret_core import catalog
 from ferret_core.cost import LocalCost
 from ferret_core.failpoints import failpoint
+from ferret_core.ledger import Signature
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.signatures import Signed, require_valid
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.sealed import Sealed, unseal
 from ferret_core.storage import FileKind
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
-from ferret_db.repositories import contributions, experiments
+from ferret_db.repositories import contributions, experiments, participants
 
 
 class Delivery(NamedTuple):
-    """A contribution as it arrived; ``seconds`` are those of the local update, ``key`` its idempotency key."""
+    """A contribution as it arrived; ``seconds`` are those of the local update, ``key`` its idempotency key, and
+    ``signature`` what its participant signed it with."""
 
     blob: bytes
     fence: int
     seconds: float
     key: str | None
+    signature: str | None
 
 
 def take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Receipt, bool]:
@@ -82,13 +88,32 @@ def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -
         raise
     with context.database.read() as s:  # what comes in vain is not even stored
         leases.check(s, assignment.id, delivery.fence, sealed, delivery.key)
+        signature = _signature(s, assignment, sealed, delivery.signature)
     context.storage.put_bytes(sealed.blob, FileKind.CONTRIBUTION, sealed.digest)
     failpoint("upload.stored")
     cost = LocalCost.reported(delivery.seconds, sealed.meta.metrics)
     with context.database.begin() as s:
-        row = leases.accept(s, assignment.id, delivery.fence, sealed, cost=cost, idempotency_key=delivery.key)
+        row = leases.accept(
+            s,
+            assignment.id,
+            delivery.fence,
+            sealed,
+            cost=cost,
+            idempotency_key=delivery.key,
+            signature=signature,
+        )
     failpoint("upload.accepted")
     return _receipt(row), False
+
+
+def _signature(s: Session, assignment: tables.Assignment, sealed: Sealed, given: str | None) -> Signature | None:
+    """The participant's, verified; None of one that joined without a key. Raises ``signature.invalid``."""
+    key = participants.public_key(s, assignment.participant_id or "")
+    if key is None:
+        return None
+    meta = sealed.meta
+    signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, assignment.id, sealed.digest)
+    return Signature(assignment.participant, key, assignment.id, require_valid(key, given, signed))
 
 
 def _opened(blob: bytes, assignment: tables.Assignment, experiment: tables.Experiment) -> Sealed:

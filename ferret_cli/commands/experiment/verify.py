@@ -22,7 +22,9 @@ def verify(
     digest, rounds = run.experiment.base_digest, 0
     for record in verified_records(run):
         digest, rounds = record.digest, record.round
-        say(f"round {record.round:>4}  {record.digest[:16]}…  {len(record.contributions)} contributions  verified")
+        signed = f", {len(record.signatures)} signed" if record.signatures else ""
+        told = f"{record.digest[:16]}…  {len(record.contributions)} contributions{signed}"
+        say(f"round {record.round:>4}  {told}  verified")
     say(f"{run.id}: {rounds} rounds verified, the model's digest is {digest}")
     if json:
         emit({"id": run.id, "rounds": rounds, "digest": digest, "verified": True})

@@ -1989,6 +1989,11 @@ export interface components {
              * @description Unique in the experiment; letters, digits, dot, dash and underscore
              */
             name: string;
+            /**
+             * Public Key
+             * @description Ed25519 key that every contribution is then signed by; without one none is signed
+             */
+            public_key?: string | null;
         };
         /**
          * NewPassword
@@ -2088,6 +2093,11 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            /**
+             * Public Key
+             * @description Ed25519 key that it signs by, in hexadecimal
+             */
+            public_key: string | null;
             /**
              * Revoked At
              * @description Since when its token is refused
@@ -6447,6 +6457,8 @@ export interface operations {
                 "Ferret-Seconds": number;
                 /** @description Repeating a request with the same key and body returns the first experiment or receipt */
                 "Idempotency-Key"?: string | null;
+                /** @description Ed25519 signature, by the key given at enrolment, of the canonical JSON of the contribution's context and digest; needed from participants that gave a key */
+                "Ferret-Signature"?: string | null;
             };
             path: {
                 /** @description Id of the assignment */
@@ -6552,6 +6564,7 @@ export interface operations {
             /**
              * @description `contribution.malformed`: The contribution cannot be decoded.
              *     `contribution.non_finite`: The contribution holds values that are not finite.
+             *     `signature.invalid`: The contribution's signature is not valid.
              *     `request.invalid`: The request is not valid.
              */
             422: {

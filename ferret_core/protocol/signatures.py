@@ -1,0 +1,71 @@
+"""Signatures of contributions: Ed25519 (RFC 8032) over the canonical JSON of what was contributed to which round.
+
+Keys and signatures are lower-case hexadecimal; ``tests/vectors/signatures.json`` has examples.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from ferret_core.protocol.digest import canonical_json
+from ferret_core.protocol.errors import FerretError
+
+PURPOSE = "ferret.contribution.1"
+"""Stands in every message, so that a signature cannot be used for anything else."""
+
+
+class Signed(NamedTuple):
+    """What a participant signs: that this is its ``contribution`` (a digest) to this assignment in this round."""
+
+    experiment: str
+    round: int
+    participant: str
+    base_digest: str
+    assignment: str
+    contribution: str
+
+    def message(self) -> bytes:
+        """The bytes that are signed: sorted keys, no blanks, UTF-8."""
+        return canonical_json({"purpose": PURPOSE, **self._asdict()})
+
+
+def new_key() -> str:
+    """A secret key of 32 bytes."""
+    return Ed25519PrivateKey.generate().private_bytes_raw().hex()
+
+
+def public_key(secret: str) -> str:
+    """What others verify with."""
+    return _secret(secret).public_key().public_bytes_raw().hex()
+
+
+def sign(secret: str, signed: Signed) -> str:
+    """The same secret and message give the same 64 bytes."""
+    return _secret(secret).sign(signed.message()).hex()
+
+
+def is_valid(public: str, signature: str, signed: Signed) -> bool:
+    """Whether the holder of the key signed exactly this."""
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), signed.message())
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def require_valid(public: str, signature: str | None, signed: Signed) -> str:
+    """The signature; ``signature.invalid`` where there is none, or another's, or one of something else."""
+    if signature is None:
+        message = f"is missing: {signed.participant} joined with a key, and signs what it sends"
+    elif not is_valid(public, signature, signed):
+        message = f"is not what the key of {signed.participant} gives for {signed.message().decode()}"
+    else:
+        return signature
+    raise FerretError.of_field("signature.invalid", "Ferret-Signature", signature, message)
+
+
+def _secret(secret: str) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(secret))

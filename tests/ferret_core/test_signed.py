@@ -1,0 +1,85 @@
+"""The ledger's signatures, and what shows when somebody meddles with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ferret_core.ledger import LedgerRecord, Signature
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
+from ferret_core.signed import Keys
+
+EXPERIMENT, ASSIGNMENT, BASE = "exp_0123456789abcdef", "asg_0123456789abcdef", "ba" * 32
+KEYS = {name: new_key() for name in ("a", "b")}
+
+
+def signature(name: str, number: int = 1, secret: str | None = None, digest: str = "c0" * 32) -> Signature:
+    secret = secret or KEYS[name]
+    signed = Signed(EXPERIMENT, number, name, BASE, ASSIGNMENT, digest)
+    return Signature(name, public_key(secret), ASSIGNMENT, sign(secret, signed))
+
+
+def record(number: int = 1, *signatures: Signature, **changes: Any) -> LedgerRecord:
+    members = {
+        "version": 3 if signatures else 1,
+        "experiment": EXPERIMENT,
+        "spec": "5e" * 32,
+        "round": number,
+        "base_digest": BASE,
+        "digest": "dd" * 32,
+        "update": "0d" * 32,
+        "contributions": (("a", "c0" * 32), ("b", "c0" * 32)),
+        "previous": "",
+        "signatures": signatures,
+    }
+    return LedgerRecord.model_validate({**members, **changes})
+
+
+def test_signed_and_unsigned_hold_side_by_side() -> None:
+    keys = Keys()
+    keys.check(record(1, signature("a")))
+    keys.check(record(2, signature("a", 2), signature("b", 2)))
+    Keys().check(record())
+
+
+def test_a_refused_contribution_is_signed_too() -> None:
+    refused = (("b", "c0" * 32, "too long"),)
+    Keys().check(record(1, signature("a"), signature("b"), contributions=(("a", "c0" * 32),), refused=refused))
+
+
+@pytest.mark.parametrize(
+    ("tampered", "said"),
+    [
+        (record(2, signature("a", 1)), "does not hold"),
+        (record(2, signature("a", 2, KEYS["b"])), "another key"),
+        (record(2, signature("b", 2)), "contribution of a is not signed"),
+        (record(2), "contribution of a is not signed"),
+        (record(2, signature("a", 2), signature("b", 2, digest="c1" * 32)), "signature of b does not hold"),
+        (record(2, signature("a", 2), signature("b", 2), contributions=(("a", "c0" * 32),)), "no contribution"),
+    ],
+)
+def test_what_was_meddled_with_shows(tampered: LedgerRecord, said: str) -> None:
+    keys = Keys()
+    keys.check(record(1, signature("a")))
+    with pytest.raises(FerretError, match=said) as caught:
+        keys.check(tampered)
+    assert caught.value.code == "ledger.broken"
+
+
+def test_older_records_keep_their_hash() -> None:
+    """What nobody signed is written as before: no member more, and the same version."""
+    assert record().hash == "79ee11b5a7f094b1ebe2fed16a86f8262e5431a3b1113fdfc6691d4a92bcb00e"
+    assert "signatures" not in record().model_dump(mode="json")
+    with pytest.raises(ValidationError, match="it is 3"):
+        record(1, signature("a"), version=1)
+    with pytest.raises(ValidationError, match="it is 1"):
+        record(1, version=3)
+
+
+def test_the_signatures_are_part_of_the_chain() -> None:
+    told = record(1, signature("a")).model_dump(mode="json")
+    assert LedgerRecord.model_validate(told).hash == record(1, signature("a")).hash
+    assert record(1, signature("a")).hash != record(1, signature("b")).hash
