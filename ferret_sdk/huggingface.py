@@ -1,0 +1,61 @@
+"""A Hugging Face ``Trainer`` within a round: the site's own collator, loss and data, the experiment's numbers of steps.
+
+::
+
+    @site.train
+    def train(model, examples, context):
+        trainer = MyTrainer(
+            model=model,
+            args=arguments(context),
+            train_dataset=my_dataset(examples, context.tokenizer),
+            data_collator=my_collator,
+            callbacks=[RoundCallback(context)],
+        )
+        return trainer.train().training_loss
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from ferret_core.training.own import Context
+
+SEEDS = 1 << 32
+"""What NumPy takes as a seed, and so the ``Trainer``."""
+
+
+class RoundCallback(TrainerCallback):
+    """Tells the round of each optimizer step; ends the training where the lease is lost or the site's terms say so."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **rest: Any) -> None:
+        self._context.on_step(state.global_step)
+
+
+def arguments(context: Context, **changes: Any) -> TrainingArguments:
+    """The round's steps, rate, batch size and seed as the arguments of a ``Trainer``; ``changes`` are yours.
+
+    Nothing is saved, logged elsewhere or reported: the round is Ferret's to keep. The rate stays as it is, because the
+    experiment's own schedule goes over its rounds.
+    """
+    given: dict[str, Any] = {
+        "output_dir": tempfile.gettempdir(),
+        "max_steps": context.steps,
+        "learning_rate": context.learning_rate,
+        "lr_scheduler_type": "constant",
+        "per_device_train_batch_size": context.batch_size,
+        "seed": context.seed % SEEDS,
+        "use_cpu": context.device.type == "cpu",
+        "dataloader_pin_memory": context.device.type != "cpu",
+        "save_strategy": "no",
+        "logging_strategy": "no",
+        "report_to": [],
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+    }
+    return TrainingArguments(**given | changes)
