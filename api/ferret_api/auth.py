@@ -39,7 +39,7 @@ class SessionCookie(SecurityBase):
             }
         )
 
-    def __call__(self, context: ContextDep, request: Request) -> str | None:
+    async def __call__(self, context: ContextDep, request: Request) -> str | None:
         return request.cookies.get(context.admin.cookie)
 
 

@@ -54,7 +54,7 @@ class Context:
         self.limits.close()
 
 
-def _context(request: Request) -> Context:
+async def _context(request: Request) -> Context:  # what is not a coroutine costs a turn of a thread
     return request.app.state.context
 
 

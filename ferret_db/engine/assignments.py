@@ -37,7 +37,8 @@ def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:
     free = _released(s, assignment, now) if assignment.state == AssignmentState.LEASED else assignment
     if free is None or free.state != AssignmentState.PENDING:
         return None
-    outbox.drop(s, TaskName.TRAIN, assignment_id)
+    if free.kind == ParticipantKind.SIMULATED:
+        outbox.drop(s, TaskName.TRAIN, assignment_id)
     return swap(
         s,
         free,
@@ -75,7 +76,8 @@ def check(
 ) -> None:
     """Raises what :func:`accept` would for a contribution that it has not taken yet: none is stored in vain."""
     assignment = assignments.get(s, assignment_id)
-    _check(s, assignment, rounds.get(s, assignment.round_id), fence, sealed, idempotency_key)
+    recorded = contributions.of_assignment(s, assignment_id)
+    _check(s, assignment, rounds.get(s, assignment.round_id), recorded, fence, sealed, idempotency_key)
 
 
 def check_held(s: Session, assignment_id: str, fence: int) -> None:
@@ -109,7 +111,7 @@ def accept(
     recorded = contributions.of_assignment(s, assignment_id)
     if recorded is not None and recorded.digest == sealed.digest:
         return recorded
-    _check(s, assignment, round_, fence, sealed, idempotency_key)
+    _check(s, assignment, round_, recorded, fence, sealed, idempotency_key)
     if swap(s, assignment, AssignmentState.ACCEPTED, lease_until=None, seconds=cost.seconds) is None:
         raise _lost(assignment, fence)
     counts, size = assignments.count_of_round(s, round_.id), len(sealed.blob)
@@ -199,10 +201,18 @@ def _released(s: Session, assignment: Assignment, now: datetime) -> Assignment |
     return swap(s, assignment, AssignmentState.PENDING, lease_until=None)
 
 
-def _check(s: Session, assignment: Assignment, round_: Round, fence: int, sealed: Sealed, key: str | None) -> None:
-    """All that may be wrong with a contribution that is none of those recorded."""
+def _check(
+    s: Session,
+    assignment: Assignment,
+    round_: Round,
+    recorded: Contribution | None,
+    fence: int,
+    sealed: Sealed,
+    key: str | None,
+) -> None:
+    """All that may be wrong with a contribution that is not the one ``recorded`` for the assignment, if any."""
     _check_key(s, assignment, sealed.digest, key)
-    _check_first(s, assignment, sealed.digest)
+    _check_first(recorded, sealed.digest)
     _check_open(s, round_)
     _check_held(assignment, fence, clock.now(s))
     _check_base(round_, sealed.meta.base_digest)
@@ -219,10 +229,9 @@ def _check_key(s: Session, assignment: Assignment, digest: str, key: str | None)
         raise FerretError.of_field("idempotency.conflict", "Idempotency-Key", key, message)
 
 
-def _check_first(s: Session, assignment: Assignment, digest: str) -> None:
-    stored = contributions.of_assignment(s, assignment.id)
-    if stored is not None:
-        message = f"{stored.participant} already delivered {stored.digest} for round {stored.round}"
+def _check_first(recorded: Contribution | None, digest: str) -> None:
+    if recorded is not None:
+        message = f"{recorded.participant} already delivered {recorded.digest} for round {recorded.round}"
         raise FerretError.of_field("contribution.duplicate", "digest", digest, message)
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy.orm.util import identity_key
 
 from ferret_db.tables import Event, Experiment
 
@@ -38,14 +40,17 @@ def add(
     s: Session, experiment_id: str, type_: EventType, *, round: int | None = None, data: dict[str, Any] | None = None
 ) -> Event:
     """Appends an event under the next number; taking it locks the experiment, so numbers follow the commits."""
-    experiment = s.scalars(
+    seq = s.scalars(
         update(Experiment)
         .where(Experiment.id == experiment_id)
         .values(event_seq=Experiment.event_seq + 1)
-        .returning(Experiment),
-        execution_options={"synchronize_session": False, "populate_existing": True},
+        .returning(Experiment.event_seq),
+        execution_options={"synchronize_session": False},
     ).one()
-    event = Event(experiment_id=experiment_id, seq=experiment.event_seq, type=type_, round=round, data=data or {})
+    # Not the whole row, whose specification and shapes would be read with every event, under the experiment's lock.
+    if (known := s.identity_map.get(identity_key(Experiment, experiment_id))) is not None:
+        set_committed_value(known, "event_seq", seq)
+    event = Event(experiment_id=experiment_id, seq=seq, type=type_, round=round, data=data or {})
     s.add(event)
     s.flush()
     return event

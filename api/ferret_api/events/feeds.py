@@ -123,7 +123,7 @@ class Feeds:
         self._dropped += self._feeds.pop(experiment_id).dropped
 
 
-def _feeds(request: Request) -> Feeds:
+async def _feeds(request: Request) -> Feeds:
     return request.app.state.feeds
 
 

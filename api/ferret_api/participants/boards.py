@@ -165,7 +165,7 @@ def _is_open(opened: asyncio.Task[Board]) -> bool:
     return opened.done() and not opened.cancelled() and opened.exception() is None
 
 
-def _boards(request: Request) -> Boards:
+async def _boards(request: Request) -> Boards:
     return request.app.state.boards
 
 
