@@ -12,6 +12,7 @@ from ferret_cli import failure
 from ferret_cli.commands import (
     api,
     backup,
+    dashboard,
     data,
     demo,
     doctor,
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
+app.command("dashboard")(dashboard.dashboard)
 app.command("plan")(plan.plan)
 app.command("submit")(submit.submit)
 app.add_typer(experiment, name="experiment")

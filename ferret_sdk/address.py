@@ -42,7 +42,7 @@ class Address(NamedTuple):
 
 
 def resolve(url: str | None = None, token: str | None = None) -> Address:
-    """Completes what the caller gave. The address that ``ferret serve`` prints, token and all, is a good ``url``.
+    """Completes what the caller gave. The address that ``ferret serve`` prints is a good ``url``.
 
     The token in this machine's ``FERRET_HOME`` is only ever shown to a server on this machine.
     """

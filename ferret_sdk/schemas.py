@@ -335,3 +335,10 @@ class Ended(Document):
 
     number: Annotated[int, Field(ge=0, lt=2**63)]
     hash: Digest | Literal[""]
+
+
+class SignInLink(Document):
+    """Signs one browser in."""
+
+    url: Annotated[str, Field(pattern=r"^https?://[^\s]{1,2000}$")]
+    expires_at: AwareDatetime

@@ -12,7 +12,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.address import ClientSettings, resolve
 from ferret_sdk.pages import items
 from ferret_sdk.run import Run
-from ferret_sdk.schemas import Audited, CatalogEntry, Ended, EnrolmentCode, Experiment, Info, Page
+from ferret_sdk.schemas import Audited, CatalogEntry, Ended, EnrolmentCode, Experiment, Info, Page, SignInLink
 from ferret_sdk.transport import Transport
 
 Kind = Literal["algorithms", "datasets", "models"]
@@ -54,6 +54,10 @@ class Service:
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         answer = self.transport.post("/experiments", body, headers=headers)
         return Run(self.transport, Experiment.read(answer.json()))
+
+    def sign_in_link(self) -> SignInLink:
+        """An address that signs one browser in, once and within an hour."""
+        return SignInLink.read(self.transport.post("/session/link").json())
 
     def audit(
         self,

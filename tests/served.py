@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Served(NamedTuple):
-    """A running ``ferret serve``: the address it printed, its folder, and an SDK client."""
+    """A running ``ferret serve``: an address that signs in, its folder, and an SDK client."""
 
     process: subprocess.Popen[str]
     address: str
@@ -69,9 +69,10 @@ class start:
         )
         assert self.process.stdout is not None
         address = self.process.stdout.readline().strip()
-        assert address.startswith(f"http://127.0.0.1:{self.port}/#token="), (self.home / "logs").exists()
-        url, _, token = address.partition("/#token=")
-        return Served(self.process, address, self.home, Service(url, token))
+        assert address.startswith(f"http://127.0.0.1:{self.port}/#ticket="), (self.home / "logs").exists()
+        url, token = address.partition("/#")[0], (self.home / "admin.token").read_text().strip()
+        # The address that was printed works once; with the token itself it does so for every test.
+        return Served(self.process, f"{url}/#token={token}", self.home, Service(url, token))
 
     def __exit__(self, *error: object) -> None:
         children = descendants(self.process.pid)

@@ -29,6 +29,11 @@ class AdminToken(NamedTuple):
         """Name of the session cookie."""
         return f"ferret_{self.fingerprint}"
 
+    @property
+    def link_issuer(self) -> str:
+        """Who issues sign-in links; with another token none of them is good."""
+        return f"link:{self.fingerprint}"
+
     def is_token(self, candidate: str) -> bool:
         return hmac.compare_digest(candidate.encode(), self.value.encode())
 

@@ -72,7 +72,8 @@ def address(settings: ApiSettings, request: Request) -> str:
     server = request.scope.get("server")
     port = server[1] if server and server[1] else settings.port
     if settings.host in EVERYWHERE:
-        return str(request.base_url).rstrip("/")
+        named = settings.certificate and settings.certificate.host
+        return f"https://{named}:{port}" if named else str(request.base_url).rstrip("/")
     scheme = "https" if settings.certificate else "http"
     return f"{scheme}://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}"
 

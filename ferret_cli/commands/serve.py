@@ -30,7 +30,8 @@ def serve(
 ) -> None:
     """Run the whole service on this machine: broker, API, training workers and the aggregation worker.
 
-    Prints one address with the token in it, and stops cleanly on Ctrl-C. With --tls-cert and --tls-key it speaks https.
+    Prints one address, which signs one browser in, and stops cleanly on Ctrl-C. With --tls-cert and --tls-key it speaks
+    https.
     """
     from ferret_cli.output import say
     from ferret_cli.setup import require_server
@@ -51,7 +52,7 @@ def serve(
     )
     try:
         with running(plan, say) as stack:
-            print(stack.address, flush=True)
+            print(stack.sign_in_address(), flush=True)
             say(f"serving; logs are in {plan.home / 'logs'}; Ctrl-C stops it")
             stack.keep_running()
     except KeyboardInterrupt:

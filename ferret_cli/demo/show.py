@@ -35,9 +35,9 @@ def show(plan: Plan, *, once: bool, json: bool) -> None:
 def _greet(stack: Stack, json: bool) -> None:
     """Prints the one address; with ``--json`` stdout is for the document alone."""
     if json:
-        say(stack.address)
+        say(stack.sign_in_address())
     else:
-        print(stack.address, flush=True)
+        print(stack.sign_in_address(), flush=True)
     say(f"in another terminal: export FERRET_HOME='{stack.plan.home}'; ferret experiment list")
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from ferret_cli.stack import broker, parts, ports
 from ferret_cli.stack.child import Child
@@ -22,6 +22,7 @@ from ferret_core import demo
 from ferret_core.certificate import CERT, KEY, Certificate
 from ferret_core.private import keep_private
 from ferret_core.protocol.errors import FerretError
+from ferret_sdk.transport import Transport
 
 WATCH_SECONDS = 0.2
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
@@ -86,10 +87,11 @@ class Stack:
     token: str
     supervisor: Supervisor
 
-    @property
-    def address(self) -> str:
-        """The one address a person needs; the token stands in the fragment, which browsers never send."""
-        return f"{self.plan.shown_url}/#token={quote(self.token, safe='')}"
+    def sign_in_address(self) -> str:
+        """The one address a person needs. It signs one browser in, once; the fragment is never sent."""
+        certificate = self.plan.certificate and self.plan.certificate.cert_file
+        transport = Transport(self.plan.url, self.token, insecure_http=True, certificate=certificate)
+        return f"{self.plan.shown_url}/#ticket={transport.post('/session/link').json()['token']}"
 
     def keep_running(self) -> None:
         """Replaces what crashes or hangs until a signal raises KeyboardInterrupt."""

@@ -39,6 +39,7 @@ AuditAction = Literal[
     "enrolment.refused",
     "participant.enrolled",
     "participant.revoked",
+    "sign_in.link_made",
     "session.opened",
     "session.closed",
     "sign_in.failed",

@@ -41,6 +41,13 @@ def end_all(s: Session, user_id: str) -> None:
     s.execute(delete(BrowserSession).where(BrowserSession.user_id == user_id))
 
 
+def redeem(s: Session, secret: str, issuer: str) -> bool:
+    """Ends a session that has not expired; whether this call did, so that of several one alone is told so."""
+    good = BrowserSession.secret_hash == _hash(secret), BrowserSession.issuer == issuer
+    redeemed = delete(BrowserSession).where(*good, BrowserSession.expires_at > clock.utcnow())
+    return s.execute(redeemed.returning(BrowserSession.secret_hash)).one_or_none() is not None
+
+
 def end(s: Session, secret: str) -> bool:
     """Ends the session; whether this call did."""
     ended = delete(BrowserSession).where(BrowserSession.secret_hash == _hash(secret))

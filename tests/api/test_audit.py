@@ -105,7 +105,7 @@ def test_sessions_are_told_by_a_name_that_opens_nothing(site: Any) -> None:
     assert (opened["action"], closed["action"]) == ("session.opened", "session.closed")
     assert opened["subject"] == closed["subject"]
     assert opened["subject"].startswith("ses_")
-    assert opened["detail"] == {"address": "testclient"}
+    assert opened["detail"] == {"address": "testclient", "link": False}
     assert site.context.admin.value not in site.admin.get(URL).text
 
 

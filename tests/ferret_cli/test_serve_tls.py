@@ -59,7 +59,7 @@ def shown_certificate(port: int) -> str:
 def test_everybody_comes_by_https(serve, ferret, home, free_port, write, authority) -> None:
     """Also under leases so short that a child without a sign of life would be replaced within two seconds."""
     served = serve(FERRET_LEASE_SECONDS="4", **write("localhost", "127.0.0.1"))
-    address, token = served.address().split("/#token=")
+    address, token = served.address().split("/#ticket=")
     assert address == f"https://127.0.0.1:{free_port}"
     first = child(served.process.pid, "-m ferret_api")
     announced = json.loads((home / "server.json").read_text())
@@ -72,6 +72,8 @@ def test_everybody_comes_by_https(serve, ferret, home, free_port, write, authori
         assert "strict-transport-security" not in signed_in.headers, "an address is no name, and the port is not alone"
         page = browser.get("/", headers={"Host": "ferret.example.org"})
         assert page.status_code == 421
+
+    assert ferret("dashboard").stdout.startswith(f"{address}/#ticket=")
 
     # The command line of this home finds it, and trusts it though nobody else knows the authority.
     assert json.loads(ferret("experiment", "list", "--json").stdout) == {"items": []}
@@ -117,7 +119,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never(
 
 def test_an_address_for_everybody_is_the_certificates_first_name(serve, ferret, home, free_port, write) -> None:
     served = serve(FERRET_HOST="0.0.0.0", **write("ferret.lab", "10.1.2.3"))
-    assert served.address().startswith(f"https://ferret.lab:{free_port}/#token=")
+    assert served.address().startswith(f"https://ferret.lab:{free_port}/#ticket=")
     assert json.loads((home / "server.json").read_text())["url"] == f"https://127.0.0.1:{free_port}"
     assert ferret("experiment", "list").returncode == 0
 

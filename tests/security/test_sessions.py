@@ -6,6 +6,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from ferret_core.protocol.roles import Scope
+from ferret_db.repositories import user_tokens, users
 from ferret_db.tables import BrowserSession
 from tests.api.conftest import open_site
 
@@ -87,3 +89,44 @@ def test_the_cookie_is_no_token_and_the_token_no_cookie(site: Any) -> None:
     browser, admin = site.browser(), site.context.admin
     assert site.client(cookie(site, browser)).get(LIST).status_code == 401
     assert thief(site, admin.value).get(LIST).status_code == 401
+
+
+def test_a_sign_in_link_opens_one_session_once(site: Any) -> None:
+    link = site.admin.post("/api/v1/session/link").raise_for_status().json()
+    assert link["url"].endswith(f"/#ticket={link['token']}")
+    browser = TestClient(site.app, headers={"Origin": "http://testserver"})
+    assert browser.post("/api/v1/session", json={"token": link["token"]}).status_code == 204
+    assert browser.get(LIST).status_code == 200
+    again = site.client().post("/api/v1/session", json={"token": link["token"]})
+    assert (again.status_code, again.json()["code"]) == (401, "auth.invalid")
+    assert "ferret dashboard" in again.json()["detail"]
+
+
+def test_a_sign_in_link_is_no_token_and_no_cookie(site: Any) -> None:
+    token = site.admin.post("/api/v1/session/link").json()["token"]
+    assert site.client(token).get(LIST).status_code == 401
+    assert thief(site, token).get(LIST).status_code == 401
+    assert thief(site, token).post("/api/v1/session/link").status_code == 401
+
+
+def test_a_sign_in_link_expires(site: Any) -> None:
+    token = site.admin.post("/api/v1/session/link").json()["token"]
+    with site.database.begin() as s:
+        (row,) = s.query(BrowserSession)
+        row.expires_at = site.database.now(s)
+    assert site.client().post("/api/v1/session", json={"token": token}).status_code == 401
+
+
+def test_links_are_in_the_audit_log_and_their_tokens_are_not(site: Any) -> None:
+    token = site.admin.post("/api/v1/session/link").json()["token"]
+    site.client().post("/api/v1/session", json={"token": token})
+    opened, made = site.admin.get("/api/v1/audit").json()["items"]
+    assert (made["action"], opened["action"]) == ("sign_in.link_made", "session.opened")
+    assert opened["detail"]["link"] is True
+    assert token not in site.admin.get("/api/v1/audit").text
+
+
+def test_a_token_that_may_not_do_everything_makes_no_link(site: Any) -> None:
+    with site.database.begin() as s:
+        _, token = user_tokens.create(s, users.INSTALLATION, "writes", [Scope.WRITE], 60)
+    assert site.client(token).post("/api/v1/session/link").json()["code"] == "auth.forbidden"

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
 
+from ferret_api import hosts
 from ferret_api.auth import Anyone, Viewer, ViewerOnly
 from ferret_api.context import Context, ContextDep
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_api.system import prometheus
-from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness
+from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness, SignInLink
 from ferret_api.users import passwords
 from ferret_core import __version__
 from ferret_core.projection import FORMAT_VERSION as PROJECTION_VERSION
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.roles import Scope
 from ferret_core.protocol.wire import FORMAT_VERSION
+from ferret_db import clock
 from ferret_db.repositories import audit, sessions, users
+
+LINK_SECONDS = 3600
 
 api_router = APIRouter(prefix=PREFIX, tags=["system"])
 root_router = APIRouter(tags=["system"])
@@ -44,13 +50,16 @@ def get_info(context: ContextDep) -> Info:
     responses=problems("auth.invalid", "password.invalid"),
 )
 def create_session(login: Login, request: Request, response: Response, context: ContextDep) -> None:
-    """Signs a browser in: name and password, or the admin token, become the cookie of a new session, which scripts
-    cannot read."""
-    user_id = _signed_in(login, request, context)
+    """Signs a browser in: name and password, a sign-in link, or the admin token, become the cookie of a new session,
+    which scripts cannot read."""
+    user_id, link = _signed_in(login, request, context)
     seconds = context.settings.session_seconds
     with context.database.begin() as s:
+        if link and not sessions.redeem(s, link, context.admin.link_issuer):
+            raise _no_token()  # another browser was faster
         secret = sessions.begin(s, user_id, context.admin.fingerprint, seconds)
-        audit.record(s, user_id, "session.opened", sessions.name_of(secret), address=_address(request))
+        told = {"address": _address(request), "link": bool(link)}
+        audit.record(s, user_id, "session.opened", sessions.name_of(secret), **told)
     response.set_cookie(
         context.admin.cookie,
         secret,
@@ -61,19 +70,35 @@ def create_session(login: Login, request: Request, response: Response, context: 
     )
 
 
-def _signed_in(login: Login, request: Request, context: Context) -> str:
-    """Id of the user."""
+def _signed_in(login: Login, request: Request, context: Context) -> tuple[str, str | None]:
+    """Id of the user, and the token of the sign-in link that was shown, if it was one."""
     if login.token is not None:
-        if context.admin.is_token(login.token):
-            return users.INSTALLATION
-        _record_failure(request, context)
-        raise FerretError("auth.invalid", "this is not the admin token; it is in FERRET_HOME/admin.token on the server")
+        return _by_token(login.token, request, context)
     with context.database.read() as s:
         user = users.by_name(s, str(login.name))
     if passwords.is_right(str(login.password), user.password_hash if user else None) and user and user.enabled:
-        return user.id
+        return user.id, None
     _record_failure(request, context)
     raise FerretError("password.invalid", "there is no enabled account of this name with this password")
+
+
+def _by_token(token: str, request: Request, context: Context) -> tuple[str, str | None]:
+    if context.admin.is_token(token):
+        return users.INSTALLATION, None
+    with context.database.read() as s:
+        user = sessions.user_of(s, token, context.admin.link_issuer)
+    if user is None:
+        _record_failure(request, context)
+        raise _no_token()
+    return user.id, token
+
+
+def _no_token() -> FerretError:
+    return FerretError(
+        "auth.invalid",
+        "this is neither the admin token, which is in FERRET_HOME/admin.token on the server, nor a good sign-in link: "
+        "one works once, within an hour; ferret dashboard prints another",
+    )
 
 
 def _record_failure(request: Request, context: Context) -> None:
@@ -85,6 +110,20 @@ def _record_failure(request: Request, context: Context) -> None:
 
 def _address(request: Request) -> str | None:
     return request.client.host if request.client else None
+
+
+@api_router.post("/session/link", operation_id="create_sign_in_link", status_code=201)
+def create_sign_in_link(request: Request, caller: Viewer, context: ContextDep) -> SignInLink:
+    """A link that signs one browser in as the caller, once and within an hour, so that no address holds a lasting
+    token."""
+    if caller.scopes != frozenset(Scope):
+        raise FerretError("auth.forbidden", "this token has not every scope, as the link's session would: sign in")
+    with context.database.begin() as s:
+        token = sessions.begin(s, caller.id, context.admin.link_issuer, LINK_SECONDS)
+        expires_at = clock.now(s) + timedelta(seconds=LINK_SECONDS)
+        audit.record(s, caller.id, "sign_in.link_made", sessions.name_of(token), address=_address(request))
+    url = f"{hosts.address(context.settings, request)}/#ticket={token}"
+    return SignInLink(url=url, token=token, expires_at=expires_at)
 
 
 @api_router.delete("/session", operation_id="delete_session", status_code=204)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field, field_validator, model_validator
 
 from ferret_api.schemas import Command, Resource
@@ -30,7 +32,9 @@ class Login(Command):
 
     name: str | None = Field(default=None, min_length=1, max_length=200)
     password: str | None = Field(default=None, min_length=1, max_length=200, repr=False)
-    token: str | None = Field(default=None, min_length=1, max_length=500, repr=False, description="The admin token")
+    token: str | None = Field(
+        default=None, min_length=1, max_length=500, repr=False, description="The admin token, or that of a sign-in link"
+    )
 
     @field_validator("name")
     @classmethod
@@ -42,6 +46,14 @@ class Login(Command):
         if (self.token is None) == (self.name is None) or (self.name is None) != (self.password is None):
             raise ValueError("give name and password, or the token")
         return self
+
+
+class SignInLink(Resource):
+    """Signs one browser in, once: what browsers keep in their history opens nothing any more."""
+
+    url: str = Field(description="To be opened in a browser; the dashboard takes the token out of the address")
+    token: str
+    expires_at: datetime
 
 
 class Health(Resource):

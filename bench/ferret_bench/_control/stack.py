@@ -63,10 +63,10 @@ def serving(
         )
     try:
         assert process.stdout is not None
-        url, _, token = process.stdout.readline().strip().partition("/#token=")
+        url = process.stdout.readline().strip().partition("/#")[0]
         if not url:
             raise FerretError("server.not_ready", f"ferret serve said: {(home / 'serve.log').read_text().strip()}")
-        yield Stack(Service(url, token, ca=ca), process.pid)
+        yield Stack(Service(url, (home / "admin.token").read_text().strip(), ca=ca), process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         try:

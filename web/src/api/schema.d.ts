@@ -765,8 +765,8 @@ export interface paths {
         put?: never;
         /**
          * Create Session
-         * @description Signs a browser in: name and password, or the admin token, become the cookie of a new session, which scripts
-         *     cannot read.
+         * @description Signs a browser in: name and password, a sign-in link, or the admin token, become the cookie of a new session,
+         *     which scripts cannot read.
          */
         post: operations["create_session"];
         /**
@@ -774,6 +774,27 @@ export interface paths {
          * @description Signs the browser out: its session ends, and a copy of the cookie is worth nothing.
          */
         delete: operations["delete_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Sign In Link
+         * @description A link that signs one browser in as the caller, once and within an hour, so that no address holds a lasting
+         *     token.
+         */
+        post: operations["create_sign_in_link"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1869,7 +1890,7 @@ export interface components {
             password?: string | null;
             /**
              * Token
-             * @description The admin token
+             * @description The admin token, or that of a sign-in link
              */
             token?: string | null;
         };
@@ -2583,6 +2604,24 @@ export interface components {
              * @enum {string}
              */
             weights: "equal" | "examples";
+        };
+        /**
+         * SignInLink
+         * @description Signs one browser in, once: what browsers keep in their history opens nothing any more.
+         */
+        SignInLink: {
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Token */
+            token: string;
+            /**
+             * Url
+             * @description To be opened in a browser; the dashboard takes the token out of the address
+             */
+            url: string;
         };
         /**
          * Stall
@@ -7038,6 +7077,86 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_sign_in_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInLink"];
+                };
             };
             /**
              * @description `auth.missing`: A token is needed.

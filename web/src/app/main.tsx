@@ -8,7 +8,7 @@ import { createRoot } from 'react-dom/client'
 import { ApiProblem, toProblem } from '@/api/problem'
 import { infoQuery, signIn } from '@/api/queries'
 import { SessionGate } from '@/features/session/session-gate'
-import { takeToken } from '@/lib/login-hash'
+import { signsIn, takeToken } from '@/lib/login-hash'
 
 import { dashboardRouter } from './router'
 
@@ -33,7 +33,7 @@ const refused = token === null ? undefined : await signIn(token).then(() => unde
 
 // A second such address pasted into the same tab changes the hash alone.
 window.addEventListener('hashchange', () => {
-  if (window.location.hash.startsWith('#token=')) window.location.reload()
+  if (signsIn(window.location.hash)) window.location.reload()
 })
 
 const router = dashboardRouter()

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { beforeEach, expect, test } from 'vitest'
 
-import { takeToken } from './login-hash'
+import { signsIn, takeToken } from './login-hash'
 
 beforeEach(() => {
   window.history.replaceState(null, '', '/')
@@ -24,4 +24,12 @@ test('an address without a token is left alone', () => {
   window.history.replaceState(null, '', '/#rounds')
   expect(takeToken(window.location, window.history)).toBeNull()
   expect(window.location.hash).toBe('#rounds')
+})
+
+test('a ticket is one too', () => {
+  window.history.replaceState(null, '', '/#ticket=once')
+  expect(signsIn(window.location.hash)).toBe(true)
+  expect(takeToken(window.location, window.history)).toBe('once')
+  expect(window.location.hash).toBe('')
+  expect(signsIn('#rounds')).toBe(false)
 })

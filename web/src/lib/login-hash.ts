@@ -1,10 +1,15 @@
 /**
- * Takes the token out of an address such as `http://host/#token=…` (the one that `ferret serve` prints) and removes
- * it from the address bar and the history, so that it is neither bookmarked nor shared. Null when there is none.
+ * Takes the token out of an address such as `http://host/#ticket=…` (the one that `ferret serve` prints, good once) or
+ * `#token=…`, and removes it from the address bar and the tab's history, so that it is neither bookmarked nor shared.
+ * The browser's own history keeps it, which is why a ticket is good once. Null when there is none.
  */
 export function takeToken(location: Location, history: History): string | null {
-  const token = new URLSearchParams(location.hash.slice(1)).get('token')
+  const given = new URLSearchParams(location.hash.slice(1))
+  const token = given.get('ticket') ?? given.get('token')
   if (token === null) return null
   history.replaceState(history.state, '', location.pathname + location.search)
   return token.trim()
 }
+
+/** Whether an address with this hash signs in. */
+export const signsIn = (hash: string): boolean => /^#(ticket|token)=/.test(hash)

@@ -38,7 +38,8 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
         </button>
         <p className="muted small">
           The token is in <code>FERRET_HOME/admin.token</code> on the server (<code>~/.ferret/admin.token</code> unless
-          you set it). The address that <code>ferret serve</code> prints signs you in by itself.
+          you set it). The address that <code>ferret serve</code> prints signs one browser in by itself;{' '}
+          <code>ferret dashboard</code> prints another.
         </p>
       </form>
     </main>
