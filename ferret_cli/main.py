@@ -30,6 +30,8 @@ from ferret_cli.commands.audit import audit
 from ferret_cli.commands.experiment import experiment
 from ferret_cli.commands.site import site
 from ferret_cli.commands.storage import storage
+from ferret_cli.commands.token import token
+from ferret_cli.commands.user import user
 from ferret_cli.extensions import Extensible
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
@@ -59,6 +61,8 @@ app.command("worker")(worker.worker)
 app.command("migrate")(migrate.migrate)
 app.add_typer(storage, name="storage")
 app.add_typer(audit, name="audit")
+app.add_typer(user, name="user")
+app.add_typer(token, name="token")
 app.command("backup")(backup.backup)
 app.command("restore")(restore.restore)
 

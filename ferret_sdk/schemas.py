@@ -23,8 +23,11 @@ from ferret_core.protocol.ids import (
     ParticipantId,
     ParticipantName,
     PublicKey,
+    TokenId,
+    UserId,
 )
 from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.roles import Role, Scope
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
 from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, ParticipantKind, RoundState
 from ferret_core.protocol.words import Line, Words
@@ -342,3 +345,30 @@ class SignInLink(Document):
 
     url: Annotated[str, Field(pattern=r"^https?://[^\s]{1,2000}$")]
     expires_at: AwareDatetime
+
+
+class User(Document):
+    """Somebody who signs in."""
+
+    id: UserId
+    name: Line
+    role: Role
+    enabled: bool
+    created_at: AwareDatetime
+
+
+class UserToken(Document):
+    """A user's token, without its text."""
+
+    id: TokenId
+    name: Line
+    scopes: list[Scope]
+    created_at: AwareDatetime
+    expires_at: AwareDatetime | None = None
+    used_at: AwareDatetime | None = None
+
+
+class NewUserToken(UserToken):
+    """A token that was made, with its text, which is shown this once."""
+
+    token: Token

@@ -11,6 +11,7 @@ from ferret_core.protocol.audit import AuditEntry, Head
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.address import ClientSettings, resolve
 from ferret_sdk.pages import items
+from ferret_sdk.people import People
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Audited, CatalogEntry, Ended, EnrolmentCode, Experiment, Info, Page, SignInLink
 from ferret_sdk.transport import Transport
@@ -77,6 +78,11 @@ class Service:
         """Where the audit log ends."""
         said = Ended.read(self.transport.get("/audit/head"))
         return Head(said.number, said.hash)
+
+    @property
+    def people(self) -> People:
+        """Users and tokens."""
+        return People(self.transport)
 
     def experiment(self, id: str) -> Run:
         return Run(self.transport, Experiment.read(self.transport.get(f"/experiments/{id}")))

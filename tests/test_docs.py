@@ -86,7 +86,7 @@ def test_every_link_leads_somewhere(document: str) -> None:
 def commands_shown(document: str) -> set[tuple[str, ...]]:
     """The ``ferret`` commands in the document's blocks of console input."""
     blocks = "\n".join(re.findall(r"```console\n(.*?)```", (ROOT / document).read_text(), re.DOTALL))
-    found = re.findall(r"ferret ((?:bench |data |experiment |paper |site |storage )?[a-z]+)", blocks)
+    found = re.findall(r"ferret ((?:bench |data |experiment |paper |site |storage |token |user )?[a-z]+)", blocks)
     return {tuple(command.split()) for command in found}
 
 

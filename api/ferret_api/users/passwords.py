@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -12,7 +13,6 @@ AT_ONCE = 2
 
 _hasher = PasswordHasher()
 _places = threading.BoundedSemaphore(AT_ONCE)
-_NOBODYS = _hasher.hash("nobody")
 
 
 def hashed(password: str) -> str:
@@ -25,6 +25,12 @@ def is_right(password: str, kept: str | None) -> bool:
     """Whether it is the one that was hashed. Takes as long where there is none, so that nobody learns who has one."""
     with _places:
         try:
-            return _hasher.verify(kept or _NOBODYS, password) and kept is not None
+            return _hasher.verify(kept or _nobodys(), password) and kept is not None
         except (VerificationError, InvalidHashError):
             return False
+
+
+@cache
+def _nobodys() -> str:
+    """Made when it is first needed: a service in which nobody signs in needs no memory for it."""
+    return _hasher.hash("nobody")

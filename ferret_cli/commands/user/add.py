@@ -1,0 +1,34 @@
+"""``ferret user add``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+from ferret_cli.secret import PasswordFile
+from ferret_core.protocol.roles import Role
+
+
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Unique; letters, digits and . _ @ + -")],
+    role: Annotated[Role, typer.Option("--role", help="What the user may do.")] = Role.VIEWER,
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="The user cannot sign in at the dashboard, and has tokens only.")
+    ] = False,
+    password_file: PasswordFile = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Make an account."""
+    from ferret_cli.output import emit, say
+    from ferret_cli.secret import password
+    from ferret_sdk.service import Service
+
+    people = Service(url, insecure_http=insecure_http).people
+    made = people.add(name, role, None if no_password else password(password_file))
+    say(f"{made.name} is a {made.role}; a token for programs: ferret token create NAME --user {made.name}")
+    if json:
+        emit(made)

@@ -1,0 +1,67 @@
+"""Users and tokens of a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.roles import Role, Scope
+from ferret_sdk.pages import items
+from ferret_sdk.schemas import NewUserToken, Page, User, UserToken
+from ferret_sdk.transport import Transport
+
+
+class People:
+    """What ``Service.people`` gives. Users are for administrators; tokens are one's own where no ``user`` is named."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def users(self) -> Iterator[User]:
+        """Everybody who has an account, by name."""
+        return items(self._transport, "/users", User, limit=200)
+
+    def user(self, name: str) -> User:
+        """The user of this name or id; ``user.not_found``."""
+        for user in self.users():
+            if name.lower() == user.name or name == user.id:
+                return user
+        raise FerretError.of_field("user.not_found", "user", name, "no such user; see `ferret user list`")
+
+    def add(self, name: str, role: Role, password: str | None = None) -> User:
+        """A new user; ``user.conflict`` if the name is taken."""
+        body = {"name": name, "role": role.value, "password": password}
+        return User.read(self._transport.post("/users", body).json())
+
+    def change(self, user: User, **values: Any) -> User:
+        """The user with another ``role`` or ``password``, or ``enabled`` or not."""
+        headers, content = {"Content-Type": "application/json"}, json.dumps(values).encode()
+        answer = self._transport.request(
+            "PATCH", f"/users/{user.id}", content=content, headers=headers, repeatable=True
+        )
+        return User.read(answer.json())
+
+    def tokens(self, user: User | None = None) -> list[UserToken]:
+        """By name."""
+        return [UserToken.read(item) for item in Page.read(self._transport.get(_tokens(user))).items]
+
+    def create_token(
+        self, name: str, scopes: Sequence[Scope], seconds: int | None, user: User | None = None
+    ) -> NewUserToken:
+        """A token with its text, which is shown this once; None ``seconds``: it does not expire."""
+        body = {"name": name, "scopes": [scope.value for scope in scopes], "expires_seconds": seconds}
+        return NewUserToken.read(self._transport.post(_tokens(user), body).json())
+
+    def revoke_token(self, name: str, user: User | None = None) -> UserToken:
+        """Revokes the token of this name or id, and gives what it was; ``token.not_found``."""
+        for token in self.tokens(user):
+            if name in {token.name, token.id}:
+                self._transport.request("DELETE", f"{_tokens(user)}/{token.id}")
+                return token
+        raise FerretError.of_field("token.not_found", "token", name, "no such token; see `ferret token list`")
+
+
+def _tokens(user: User | None) -> str:
+    return "/tokens" if user is None else f"/users/{user.id}/tokens"

@@ -1,0 +1,99 @@
+"""``ferret user …`` and ``ferret token …`` at a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import ADMIN
+from tests.api.conftest import make_settings as make_settings
+from tests.api.conftest import migrated as migrated
+from tests.api.conftest import serve as serve
+from tests.api.people import PASSWORD
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def live(serve: Any, make_settings: Any) -> Any:
+    return serve(make_settings())
+
+
+@pytest.fixture
+def cli(live: Any, ferret_in_process: Any) -> Cli:
+    def run(*arguments: str, token: str = ADMIN) -> Any:
+        return ferret_in_process(*arguments, FERRET_URL=live.url, FERRET_TOKEN=token)
+
+    return run
+
+
+@pytest.fixture
+def password_file(tmp_path: Path) -> str:
+    path = tmp_path / "password"
+    path.write_text(f"{PASSWORD}\n")
+    return str(path)
+
+
+def test_a_user_is_made_changed_shut_out_and_let_in_again(live: Any, cli: Cli, password_file: str) -> None:
+    made = cli("user", "add", "Ada", "--role", "researcher", "--password-file", password_file, "--json")
+    assert made.returncode == 0
+    assert json.loads(made.stdout)["name"] == "ada"
+    sign_in = {"name": "ada", "password": PASSWORD}
+    assert live.admin.post("/api/v1/session", json=sign_in).status_code == 204
+    assert cli("user", "add", "ada", "--no-password").returncode == 5
+    assert "is a viewer now" in cli("user", "role", "ada", "viewer").stderr
+    assert "is disabled" in cli("user", "disable", "ada").stderr
+    assert live.admin.post("/api/v1/session", json=sign_in).status_code == 401
+    (listed,) = [user for user in json.loads(cli("user", "list", "--json").stdout)["items"] if user["name"] == "ada"]
+    assert (listed["role"], listed["enabled"]) == ("viewer", False)
+    assert "disabled" in cli("user", "list").stdout
+    assert "is enabled" in cli("user", "enable", "ada").stderr
+    Path(password_file).write_text("another fine password\n")
+    assert "another password" in cli("user", "password", "ada", "--password-file", password_file).stderr
+    assert live.admin.post("/api/v1/session", json=sign_in).status_code == 401
+    assert live.admin.post("/api/v1/session", json={**sign_in, "password": "another fine password"}).status_code == 204
+
+
+def test_passwords_have_no_place_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    assert "no such option" in cli("user", "add", "ada", "--password", PASSWORD).stderr.lower()
+    unasked = cli("user", "add", "ada")
+    assert unasked.returncode == 2
+    assert "--password-file" in unasked.stderr
+    missing = cli("user", "add", "ada", "--password-file", str(tmp_path / "none"))
+    assert missing.returncode == 2
+    assert "cannot be read" in missing.stderr
+    (tmp_path / "short").write_text("elevenchars\n")
+    short = cli("user", "add", "ada", "--password-file", str(tmp_path / "short"))
+    assert "at least 12 characters" in short.stderr
+    assert "elevenchars" not in short.stderr
+
+
+def test_a_token_is_made_used_listed_and_revoked(cli: Cli) -> None:
+    cli("user", "add", "ada", "--role", "researcher", "--no-password")
+    made = cli("token", "create", "laptop", "--user", "ada", "--write")
+    token = made.stdout.strip()
+    assert "shown" not in token
+    assert token.startswith("ferret_user_")
+    assert "good for read and write until" in made.stderr
+    assert "laptop" in cli("token", "list", token=token).stdout
+    assert cli("user", "list", token=token).returncode == 4, "a researcher is no administrator"
+    own = cli("token", "create", "ci", "--days", "0", "--json", token=token)
+    assert json.loads(own.stdout)["expires_at"] is None
+    reader = json.loads(own.stdout)["token"]
+    assert cli("experiment", "list", token=reader).returncode == 0
+    assert cli("token", "create", "more", token=reader).returncode == 4, "it only reads"
+    assert "ci is revoked" in cli("token", "revoke", "ci", token=token).stderr
+    assert cli("experiment", "list", token=reader).returncode == 4
+    assert cli("token", "revoke", "ci", token=token).returncode == 3
+    assert "laptop is revoked" in cli("token", "revoke", "laptop", "--user", "ada").stderr
+    assert cli("token", "list", token=token).returncode == 4
+
+
+def test_nobody_of_that_name(cli: Cli) -> None:
+    unknown = cli("user", "disable", "eve")
+    assert unknown.returncode == 3
+    assert "ferret user list" in unknown.stderr
