@@ -112,7 +112,11 @@ def checkpoint_due(spec: ExperimentSpec, round_number: int) -> bool:
 
 def quorum_missed(round_number: int, attempt: int, accepted: int, needed: int, reason: str | None) -> FerretError:
     """The error of an attempt that too few participants reached; ``reason`` is that of the first rejection, if any."""
-    why = f"; the first rejection was: {reason}" if reason else "; lower round.quorum or raise round.deadline_seconds"
+    why = (
+        f"; the first rejection was: {reason}"
+        if reason
+        else "; lower round.quorum or set a longer round.deadline_seconds"
+    )
     return FerretError(
         "quorum.missed",
         f"round {round_number}, attempt {attempt}: {accepted} participants were accepted, {needed} are needed{why}",

@@ -87,8 +87,13 @@ class ParticipantsSpec(Strict):
 class RoundSpec(Strict):
     """When a round closes: once enough participants have reported, or at the deadline if a quorum has."""
 
-    deadline_seconds: float = Field(
-        default=3600, gt=0, le=MAX_SECONDS, description="Seconds until an open round closes"
+    deadline_seconds: float | None = Field(
+        default=None,
+        gt=0,
+        le=MAX_SECONDS,
+        description="Seconds until an open round closes; if unset, an hour without real participants and in the first "
+        "rounds, then what recent contributions took: their median and six median absolute deviations, at least twice "
+        "what the quorum took, from 5 minutes to a day",
     )
     quorum: float | None = Field(
         default=None,

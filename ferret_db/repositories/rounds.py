@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, Select, func, or_, select, update
@@ -15,7 +16,7 @@ from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import metrics, service
 from ferret_db.repositories.experiments import spec_of
-from ferret_db.tables import Assignment, Experiment, Round
+from ferret_db.tables import Assignment, Contribution, Experiment, Round
 
 
 class RoundSummary(NamedTuple):
@@ -94,6 +95,22 @@ def unevaluated(s: Session, experiment: Experiment) -> list[Round]:
     return list(s.scalars(query, execution_options={"populate_existing": True}))
 
 
+def arrivals(s: Session, experiment_id: str, count: int) -> list[float]:
+    """Seconds to each contribution of the last ``count`` rounds that have closed, from their opening; ``inf`` for
+    those that were asked and did not come. Those that were refused, or failed, are left out."""
+    closed = Round.state.in_((RoundState.FROZEN, RoundState.COMMITTED, RoundState.ABANDONED))
+    last = select(Round.id).where(Round.experiment_id == experiment_id, closed)
+    recent = s.scalars(last.order_by(Round.number.desc(), Round.attempt.desc()).limit(count)).all()
+    ended = Assignment.state.in_((AssignmentState.ACCEPTED, AssignmentState.EXPIRED))
+    times = s.execute(
+        select(Round.opened_at, Contribution.created_at)
+        .join(Assignment, Assignment.round_id == Round.id)
+        .outerjoin(Contribution, Contribution.assignment_id == Assignment.id)
+        .where(Round.id.in_(recent), ended)
+    )
+    return [_seconds_between(opened, came) for opened, came in times]
+
+
 def stop_clock(s: Session, round_: Round) -> None:
     """Keeps the time that is left to the open round's deadline."""
     _change(s, round_, seconds_left=(round_.deadline_at - service.time_ahead(s)).total_seconds())
@@ -159,6 +176,10 @@ def _change(s: Session, round_: Round, **values: Any) -> None:
         update(Round).where(Round.id == round_.id).values(**values),
         execution_options={"synchronize_session": False},
     )
+
+
+def _seconds_between(opened: datetime, came: datetime | None) -> float:
+    return math.inf if came is None else max(0.0, (came - opened).total_seconds())
 
 
 def _counted() -> Select[Round, int, int, int]:

@@ -14,8 +14,10 @@ from ferret_core.simulate import simulate
 from ferret_db.engine import assignments as leases
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
-from ferret_db.repositories import assignments, contributions, events, rounds
+from ferret_db.repositories import assignments, contributions, events, participants, rounds
+from ferret_db.tables import Round
 from ferret_worker import coordinate
+from tests.ferret_db.conftest import Lab
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -134,3 +136,45 @@ def test_nobody_works_on_a_round_before_all_of_it_is_there(
     service.later()
     service.run()
     assert service.experiment(experiment_id).state == ExperimentState.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("given", "took", "first", "second"),
+    [({}, 700, 3600, 1400), ({}, 1, 3600, 300), ({"deadline_seconds": 60.0}, 700, 60, 60)],
+)
+def test_real_participants_are_waited_for_as_long_as_they_took_before(
+    service: Service, given: dict[str, float], took: float, first: float, second: float
+) -> None:
+    lab = Lab(service.database)
+    experiment = lab.start(participants={"edge": 3}, round=given)
+    for name in ("north", "south", "west"):
+        with service.database.begin() as s:
+            participants.enrol(s, participants.create_enrolment(s, experiment.id, 60)[1], name)
+    assert seconds_to_the_deadline(service, experiment.id) == pytest.approx(first, abs=1)
+    with service.database.read() as s:
+        (round_,) = rounds.in_states(s, experiment.id, RoundState.OPEN)
+    for assignment in lab.assignments(round_):
+        lab.deliver(assignment)
+    lab.age(Round, "opened_at", took)
+    lab.commit(round_)
+    assert seconds_to_the_deadline(service, experiment.id) == pytest.approx(second, rel=0.05)
+
+
+def test_simulated_clients_wait_for_the_service_alone_and_have_an_hour(service: Service) -> None:
+    lab = Lab(service.database)
+    experiment = lab.start()
+    for _ in range(2):
+        assert seconds_to_the_deadline(service, experiment.id) == pytest.approx(3600, abs=1)
+        with service.database.read() as s:
+            (round_,) = rounds.in_states(s, experiment.id, RoundState.OPEN)
+        for assignment in lab.assignments(round_):
+            lab.deliver(assignment)
+        lab.commit(round_)
+
+
+def seconds_to_the_deadline(service: Service, experiment_id: str) -> float:
+    """Of the round that opens now."""
+    move(service, coordinate.advance, experiment_id)
+    with service.database.read() as s:
+        (round_,) = rounds.in_states(s, experiment_id, RoundState.OPEN)
+    return (round_.deadline_at - round_.opened_at).total_seconds()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy.orm import Session
 
-from ferret_core import federation
+from ferret_core import deadline, federation
 from ferret_core.failpoints import failpoint
 from ferret_core.federated_data import FederatedData
 from ferret_core.memory import memory_checked
@@ -67,7 +67,8 @@ def open_announced(database: Database, experiment_id: str) -> None:
                 return
         failpoint("coordinate.filled")
     with database.begin() as s:
-        round_engine.open_announced(s, round_.id, len(tasks), spec.round.deadline_seconds)
+        seconds = _deadline(s, spec, round_.attempt, round_.needed or len(tasks), len(tasks), experiment_id)
+        round_engine.open_announced(s, round_.id, len(tasks), seconds)
     failpoint("coordinate.opened")
 
 
@@ -118,14 +119,24 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
         return
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
     needed, asked = federation.sample_size(spec, population), federation.asked_size(spec, population)
-    deadline = spec.round.deadline_seconds
-    if population > OPENED_AT_ONCE:
-        round_engine.announce_round(s, experiment.id, number, list(joined), deadline, bytes_down * asked, needed)
-        return
     attempt = rounds.next_attempt(s, experiment.id, number)
+    seconds = _deadline(s, spec, attempt, needed, asked, experiment.id)
+    if population > OPENED_AT_ONCE:
+        round_engine.announce_round(s, experiment.id, number, list(joined), seconds, bytes_down * asked, needed)
+        return
     sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
     tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out)
-    round_engine.open_round(s, experiment.id, number, tasks, deadline, bytes_down, needed)
+    round_engine.open_round(s, experiment.id, number, tasks, seconds, bytes_down, needed)
+
+
+def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked: int, experiment_id: str) -> float:
+    """Seconds that the round stays open. Simulated clients wait for this service alone, whose pace tells nothing."""
+    if spec.round.deadline_seconds is not None:
+        return spec.round.deadline_seconds
+    if not spec.participants.edge:
+        return deadline.DEFAULT_SECONDS
+    arrivals = rounds.arrivals(s, experiment_id, deadline.RECENT_ROUNDS)
+    return deadline.adaptive(arrivals, federation.quorum(spec, needed) / asked, attempt)
 
 
 def _tasks(

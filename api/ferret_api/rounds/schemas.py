@@ -29,7 +29,10 @@ class Round(Resource):
     bytes_down: int = Field(description="Bytes received by the round's participants, in all")
     metrics: dict[str, float]
     opened_at: datetime
-    deadline_at: datetime
+    deadline_at: datetime = Field(
+        description="When the round closes with its quorum: after round.deadline_seconds, or, where that is not given, "
+        "a time that follows from how long the contributions of recent rounds took"
+    )
     frozen_at: datetime | None
     committed_at: datetime | None
     evaluated_at: datetime | None

@@ -1673,7 +1673,6 @@ export interface components {
             /**
              * @default {
              *       "attempts": 3,
-             *       "deadline_seconds": 3600,
              *       "over_selection": 0
              *     }
              */
@@ -2414,6 +2413,7 @@ export interface components {
             /**
              * Deadline At
              * Format: date-time
+             * @description When the round closes with its quorum: after round.deadline_seconds, or, where that is not given, a time that follows from how long the contributions of recent rounds took
              */
             deadline_at: string;
             /**
@@ -2474,10 +2474,9 @@ export interface components {
             attempts: number;
             /**
              * Deadline Seconds
-             * @description Seconds until an open round closes
-             * @default 3600
+             * @description Seconds until an open round closes; if unset, an hour without real participants and in the first rounds, then what recent contributions took: their median and six median absolute deviations, at least twice what the quorum took, from 5 minutes to a day
              */
-            deadline_seconds: number;
+            deadline_seconds?: number | null;
             /**
              * Over Selection
              * @description Extra share of participants to invite; the round closes once as many as sampled have reported

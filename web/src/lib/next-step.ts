@@ -11,7 +11,7 @@ const NEXT_STEPS: Record<string, string> = {
   'model.invalid': 'Point model.source at a causal language model in Hugging Face layout and submit again.',
   'partition.invalid': 'Lower participants.simulated or choose another partition, then submit again.',
   'quorum.missed':
-    'If updates were refused, fix the cause named above. If participants were missing or slow, lower round.quorum or raise round.deadline_seconds. Then clone the experiment.',
+    'If updates were refused, fix the cause named above. If participants were missing or slow, lower round.quorum or set a longer round.deadline_seconds. Then clone the experiment.',
   'server.not_ready': 'Run “ferret doctor” on the server: it names what is missing.',
   'server.unreachable': 'Check that “ferret serve” is still running. This page keeps trying.',
   'spec.invalid': 'Correct the fields named above and submit the experiment again.',
