@@ -145,8 +145,9 @@ export function artifactsQuery(id: string) {
   })
 }
 
-export function signIn(token: string) {
-  return answer(client.POST('/api/v1/session', { body: { token } }))
+/** With the admin token or that of a sign-in link, or with the name and password of an account. */
+export function signIn(shown: { token: string } | { name: string; password: string }) {
+  return answer(client.POST('/api/v1/session', { body: shown }))
 }
 
 export function signOut() {

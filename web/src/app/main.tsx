@@ -29,7 +29,7 @@ const queryClient = new QueryClient({
 })
 
 const token = takeToken(window.location, window.history)
-const refused = token === null ? undefined : await signIn(token).then(() => undefined, toProblem)
+const refused = token === null ? undefined : await signIn({ token }).then(() => undefined, toProblem)
 
 // A second such address pasted into the same tab changes the hash alone.
 window.addEventListener('hashchange', () => {

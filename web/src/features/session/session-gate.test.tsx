@@ -12,14 +12,15 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** A server that knows one token and keeps one session. */
+/** A server that knows one token and one account, and keeps one session. */
 function serve(token: string) {
   let session = false
   const problem = (code: string) =>
     Response.json({ code, title: 'The token is not valid', detail: 'Copy it again.' }, { status: 401 })
   vi.stubGlobal('fetch', async (request: Request) => {
     if (request.url.endsWith('/session')) {
-      session = ((await request.json()) as { token: string }).token === token
+      const shown = (await request.json()) as Record<string, string>
+      session = shown.token === token || (shown.name === 'ada' && shown.password === ' spaces count ')
       return session ? new Response(null, { status: 204 }) : problem('auth.invalid')
     }
     return session ? Response.json({ name: 'ferret' }) : problem('auth.missing')
@@ -35,8 +36,9 @@ function open(refused?: ApiProblem) {
   )
 }
 
-async function enter(token: string) {
-  fireEvent.change(await screen.findByLabelText('Admin token'), { target: { value: token } })
+async function enter(secret: string, name = '') {
+  fireEvent.change(await screen.findByLabelText('Name'), { target: { value: name } })
+  fireEvent.change(screen.getByLabelText('Password or admin token'), { target: { value: secret } })
   fireEvent.submit(screen.getByTestId('sign-in'))
 }
 
@@ -52,6 +54,20 @@ test('the right token opens the dashboard', async () => {
   open()
   await enter(' right ')
   expect(await screen.findByText('the dashboard')).toBeTruthy()
+})
+
+test('name and password of an account open the dashboard', async () => {
+  serve('right')
+  open()
+  await enter(' spaces count ', ' ada ')
+  expect(await screen.findByText('the dashboard')).toBeTruthy()
+})
+
+test('an admin token is no password', async () => {
+  serve('right')
+  open()
+  await enter('right', 'ada')
+  expect(await screen.findByRole('alert')).toBeTruthy()
 })
 
 test('a wrong token is refused with the reason', async () => {

@@ -15,8 +15,10 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
 
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    const token = new FormData(event.currentTarget).get('token')
-    if (typeof token === 'string') attempt.mutate(token.trim())
+    const form = new FormData(event.currentTarget)
+    const [name, secret] = [form.get('username'), form.get('secret')]
+    if (typeof name !== 'string' || typeof secret !== 'string') return
+    attempt.mutate(name.trim() ? { name: name.trim(), password: secret } : { token: secret.trim() })
   }
   const problem = attempt.isError ? toProblem(attempt.error) : refused
 
@@ -24,10 +26,17 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
     <main className="sign-in">
       <form onSubmit={submit} data-testid="sign-in">
         <h1>Sign in to Ferret</h1>
-        {/* Password managers file a secret under a name. */}
-        <input type="text" name="username" autoComplete="username" value="admin" readOnly hidden />
-        <label htmlFor={field}>Admin token</label>
-        <input id={field} name="token" type="password" autoComplete="current-password" required autoFocus />
+        <label htmlFor={`${field}name`}>Name</label>
+        <input
+          id={`${field}name`}
+          name="username"
+          autoComplete="username"
+          autoCapitalize="none"
+          placeholder="empty for the admin token"
+          autoFocus
+        />
+        <label htmlFor={`${field}secret`}>Password or admin token</label>
+        <input id={`${field}secret`} name="secret" type="password" autoComplete="current-password" required />
         {problem && (
           <p className="sign-in-problem" role="alert">
             {problem.title}. {problem.detail}
@@ -37,8 +46,8 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
           Sign in
         </button>
         <p className="muted small">
-          The token is in <code>FERRET_HOME/admin.token</code> on the server (<code>~/.ferret/admin.token</code> unless
-          you set it). The address that <code>ferret serve</code> prints signs one browser in by itself;{' '}
+          The admin token is in <code>FERRET_HOME/admin.token</code> on the server (<code>~/.ferret/admin.token</code>{' '}
+          unless you set it). The address that <code>ferret serve</code> prints signs one browser in by itself;{' '}
           <code>ferret dashboard</code> prints another.
         </p>
       </form>
