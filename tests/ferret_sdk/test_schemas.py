@@ -18,14 +18,20 @@ MODELS = [
     if isinstance(model, type) and issubclass(model, schemas.Document) and model is not schemas.Document
 ]
 NAMES = {
+    "Audited": "AuditEntry",
+    "CodeInfo": "EnrolmentInfo",
     "ContributionInfo": "Contribution",
+    "Ended": "AuditHead",
     "EnrolmentCode": "Enrolment",
     "LedgerItem": "LedgerEntry",
     "Metrics": "MetricSeriesList",
+    "NewUserToken": "CreatedToken",
+    "ParticipantInfo": "Participant",
     "Point": "MetricPoint",
     "Poll": "NextAssignment",
     "Series": "MetricSeries",
     "Summary": "MetricSummary",
+    "UserToken": "Token",
 }
 Json = dict[str, Any]
 
