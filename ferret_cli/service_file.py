@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from subprocess import list2cmdline
 from typing import NamedTuple
-from xml.etree import ElementTree
+from xml.etree import ElementTree  # nosec B405  # to write, not to read
 
 from ferret_core.protocol.errors import Exit
 

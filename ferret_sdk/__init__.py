@@ -11,9 +11,10 @@ from ferret_sdk.service import Service
 
 if TYPE_CHECKING:
     from ferret_core.site import Site
+    from ferret_core.tasks import tasks
     from ferret_sdk.participant import Participant
 
-__all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service", "Site"]
+__all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service", "Site", "tasks"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +27,8 @@ def __getattr__(name: str) -> Any:
         from ferret_core.site import Site
 
         return Site
+    if name == "tasks":
+        from ferret_core.tasks import tasks
+
+        return tasks
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

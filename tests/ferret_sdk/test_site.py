@@ -10,7 +10,7 @@ import torch
 from ferret_core.federated_data import deal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
-from ferret_sdk import Participant, Site
+from ferret_sdk import Participant, Site, tasks
 from ferret_sdk.run import Run
 
 pytestmark = pytest.mark.timeout(90)
@@ -116,3 +116,13 @@ def test_what_has_to_end_the_training_ends_the_sites_own_too(enrolled, rows, mon
     reports: list[Any] = []
     assert participant.run(rows, reports.append, site=site) == "completed"
     assert [report.error and report.error.code for report in reports] == ["lease.lost", None]
+
+
+def test_a_loop_over_tasks_gives_the_model_of_the_function(enrolled, toy_spec, rows, site):
+    run, participant = enrolled()
+    for task in tasks(lambda own: participant.run(rows, site=own)):
+        task.submit(site.trains(task.model, task.examples, task.context))
+    alone = Site()
+    alone.train(site.trains)
+    expected = simulate(toy_spec(rounds=2, participants={"simulated": 1}), site=alone)
+    assert run.refresh().experiment.digest == expected.digest

@@ -1,0 +1,124 @@
+"""A site's rounds as a loop of its own: the round waits while the loop's body trains.
+
+::
+
+    for task in tasks(lambda site: participant.run("records.jsonl", site=site)):
+        loss = my_training(task.model, task.examples, task.context.steps)
+        task.submit(loss)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from ferret_core.site import Site
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ferret_core.datasets._base import Example
+    from ferret_core.training.own import Context
+
+
+class Abandoned(Exception):
+    """The loop was left in the middle of a round, which is given up."""
+
+
+class Task:
+    """One round: ``model`` is to be moved in place, as by a function under ``@site.train``."""
+
+    def __init__(self, model: nn.Module, examples: Sequence[Example], context: Context) -> None:
+        self.model = model
+        self.examples = examples
+        self.context = context
+        self.answered = False
+        self._answer = SimpleQueue[float | BaseException | None]()
+
+    def submit(self, loss: float | None = None) -> None:
+        """What the model has become is sent, with the mean ``loss`` of its training if given. Once for each task."""
+        if self.answered:
+            raise TypeError("a task is submitted once")
+        self._put(loss)
+
+    def abandon(self) -> None:
+        """Nothing is sent for this round."""
+        if not self.answered:
+            self._put(Abandoned("the loop over the tasks was left before this one was submitted"))
+
+    def wait(self) -> float | None:
+        """Until the loop has submitted the task; raises :class:`Abandoned`."""
+        answer = self._answer.get()
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _put(self, answer: float | BaseException | None) -> None:
+        self.answered = True
+        self._answer.put(answer)
+
+
+def tasks(run: Callable[[Site], Any]) -> Generator[Task, None, None]:
+    """The rounds of ``run``, which is called with a :class:`Site` on a thread of its own, until it returns.
+
+    Raises what it raises, and ``TypeError`` for a task that the loop's body did not submit. Leaving the loop gives the
+    round up, and with it ``run``, as soon as that trains again.
+    """
+    rounds = _Rounds()
+
+    def work() -> None:
+        try:
+            run(rounds.site)
+        except BaseException as error:
+            rounds.end(error)
+        else:
+            rounds.end(None)
+
+    Thread(target=work, name="ferret-tasks", daemon=True).start()
+    try:
+        while (task := rounds.next()) is not None:
+            yield task
+            if not task.answered:
+                raise TypeError("the body of the loop has to call task.submit() before the next task comes")
+    finally:
+        rounds.leave()
+
+
+class _Rounds:
+    """Tasks on their way from the thread that runs to the loop."""
+
+    def __init__(self) -> None:
+        self.site = Site()
+        self.site.train(self._train)
+        self._found = SimpleQueue[Task | BaseException | None]()
+        self._last: Task | None = None
+        self._left = Event()
+
+    def next(self) -> Task | None:
+        """The next task, None at the end; raises what ended the run."""
+        found = self._found.get()
+        if isinstance(found, BaseException):
+            raise found
+        self._last = found
+        return found
+
+    def end(self, error: BaseException | None) -> None:
+        self._found.put(error)
+
+    def leave(self) -> None:
+        """Gives up the task that the loop has, and every later one."""
+        self._left.set()
+        if self._last is not None:
+            self._last.abandon()
+        while not self._found.empty():
+            if isinstance(found := self._found.get(), Task):
+                found.abandon()
+
+    def _train(self, model: nn.Module, examples: Sequence[Example], context: Context) -> float | None:
+        task = Task(model, examples, context)
+        self._found.put(task)
+        if self._left.is_set():  # the loop may have looked before
+            task.abandon()
+        return task.wait()
