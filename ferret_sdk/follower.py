@@ -55,6 +55,7 @@ class Follower:
         self._require = require
         self._base = base
         self._replica: Replica | None = None
+        self._known: Run | None = None
 
     @contextmanager
     def at(self, task: RoundTask) -> Generator[Replica]:
@@ -63,7 +64,7 @@ class Follower:
         Raises ``ledger.broken`` if an update does not give the recorded model, ``contribution.wrong_base`` if the
         task starts from a model that the ledger does not know.
         """
-        with self._after(self._run(), task.round - 1) as replica:
+        with self._after(self._known or self._run(), task.round - 1) as replica:
             if replica.digest != task.base_digest:
                 reason = (
                     f"the ledger leads to {replica.digest} after round {replica.round}; asking for another assignment"
@@ -87,11 +88,12 @@ class Follower:
 
     def forget(self) -> None:
         """Drops the copy: the next is built from the base model."""
-        self._replica = None
+        self._replica = self._known = None
 
     def _run(self) -> Run:
-        """The experiment as it is now."""
-        return Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
+        """The experiment as it is now. What a round needs of it does not change: it is asked for once."""
+        self._known = Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
+        return self._known
 
     @contextmanager
     def _after(self, run: Run, last: int) -> Generator[Replica]:
@@ -134,8 +136,11 @@ class Follower:
 def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iterator[LedgerEntry]:
     """The ledger's entries from round ``after`` + 1 to ``last``; each update is downloaded when its turn comes.
 
-    An update that is announced with more than ``largest`` bytes is ``server.unexpected``.
+    Nothing is asked for beyond it. An update that is announced with more than ``largest`` bytes is
+    ``server.unexpected``.
     """
+    if after >= last:
+        return
     for item in run.ledger(after=after):
         record = item.parsed()
         if record.round > last:
@@ -144,6 +149,8 @@ def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iter
             message = f"is more than an update of this model can have ({largest} bytes)"
             raise FerretError.of_field("server.unexpected", "update_size", item.update_size, message)
         yield LedgerEntry(record, item.hash, run.update(record.round, item.update_size))
+        if record.round == last:
+            return
 
 
 def load_base(
