@@ -61,7 +61,9 @@ NAMES = (
     # an upload at the API (api/participants/upload.py)
     "upload.stored",
     "upload.accepted",
-    # a real participant (ferret_sdk/): trained; old memories dropped; its memory kept; its contribution on disk; sent
+    # a real participant (ferret_sdk/): a request noted in its log and not sent; trained; old memories dropped; its
+    # memory kept; its contribution on disk; sent
+    "sent_log.written",
     "participant.trained",
     "memory.dropped",
     "participant.kept",

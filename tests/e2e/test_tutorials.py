@@ -37,9 +37,10 @@ def test_every_command_of_a_tutorial_works(
         (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FERRET_HOME", str(served.home))
-    experiment = "none was submitted"
+    experiment, code = "none was submitted", "none was listed"
     for command in COMMAND.findall(text):
-        arguments = [experiment if word == "ID" else word for word in shlex.split(shortened(command))]
+        given = {"ID": experiment, "CODE_ID": code}
+        arguments = [given.get(word, word) for word in shlex.split(shortened(command))]
         if arguments[0] == "join":
             break  # what follows needs the work of two sites, which test_service.py lets real participants do
         if arguments[0] in {"serve", "doctor"}:
@@ -47,6 +48,7 @@ def test_every_command_of_a_tutorial_works(
         run = CliRunner().invoke(app, arguments)
         assert run.exit_code == 0, f"ferret {command}: {run.exception or run.output}"
         experiment = next(iter(re.findall(r"exp_[0-9a-f]{16}", run.output)), experiment)
+        code = next(iter(re.findall(r"enr_[0-9a-f]{16}", run.output)), code)
 
 
 def shortened(command: str) -> str:
