@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from ferret_bench._api.population import Cohort, base_digest
+from ferret_bench.measure.repeated import repeated
 from ferret_core import federation
 from ferret_core.protocol.states import ParticipantKind, RoundState
 from ferret_db.database import Database
@@ -23,20 +23,13 @@ def turning(database: Database, cohorts: Sequence[Cohort]) -> Generator[None]:
     """Has every cohort's first round open at the begin of the block, and the next one whenever one is over."""
     for cohort in cohorts:
         _open(database, cohort, 1)
-    over = threading.Event()
 
     def turn() -> None:
-        while not over.wait(LOOK_SECONDS):
-            for cohort in cohorts:
-                _turn(database, cohort)
+        for cohort in cohorts:
+            _turn(database, cohort)
 
-    thread = threading.Thread(target=turn)
-    thread.start()
-    try:
+    with repeated(turn, LOOK_SECONDS):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def _turn(database: Database, cohort: Cohort) -> None:

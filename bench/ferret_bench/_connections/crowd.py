@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 
 from ferret_bench._connections.api import TOKEN, Api
+from ferret_bench.measure.repeated import repeated
 from ferret_db.repositories import events
 
 EVENT_SECONDS = 0.5
@@ -25,14 +25,14 @@ def following(api: Api, count: int) -> Generator[None]:
         for stream in streams:
             if not stream.recv(1 << 12).startswith(b"HTTP/1.1 200"):
                 raise RuntimeError("an event stream was refused")
-        with _repeated(lambda: _happen(api), EVENT_SECONDS):
+        with repeated(lambda: _happen(api), EVENT_SECONDS):
             yield
 
 
 @contextmanager
 def dripping(port: int, count: int) -> Generator[None]:
     """``count`` connections that send a byte of a request every second; whoever is closed comes again."""
-    with _held(port, count) as peers, _repeated(lambda: _drip(port, peers), DRIP_SECONDS):
+    with _held(port, count) as peers, repeated(lambda: _drip(port, peers), DRIP_SECONDS):
         yield
 
 
@@ -68,21 +68,3 @@ def _drip(port: int, peers: list[socket.socket]) -> None:
             peer.close()
             with suppress(OSError):
                 peers[number] = _connected(port)
-
-
-@contextmanager
-def _repeated(act: Callable[[], None], seconds: float) -> Generator[None]:
-    """Calls ``act`` every ``seconds`` in a thread."""
-    over = threading.Event()
-
-    def repeat() -> None:
-        while not over.wait(seconds):
-            act()
-
-    thread = threading.Thread(target=repeat)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
