@@ -6,10 +6,8 @@ import getpass
 import sys
 from pathlib import Path
 
+from ferret_cli.secret import read
 from ferret_core.protocol.errors import FerretError
-
-LONGEST = 1000
-"""Characters of a file that holds a code."""
 
 
 def code_of(given: str | None, file: Path | None) -> str:
@@ -32,12 +30,7 @@ def code_of(given: str | None, file: Path | None) -> str:
 
 
 def _read(file: Path) -> str:
-    try:
-        with file.open(encoding="utf-8") as opened:
-            words = opened.read(LONGEST + 1).split()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no text"
-        raise FerretError.of_field("request.invalid", "--code-file", str(file), f"cannot be read: {reason}") from error
+    words = read("--code-file", file).split()
     if len(words) != 1:
         message = "must hold the enrolment code and nothing else"
         raise FerretError.of_field("request.invalid", "--code-file", str(file), message)

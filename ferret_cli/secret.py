@@ -1,4 +1,4 @@
-"""Passwords come from a prompt or a file, never from the command line, which others on the machine can read."""
+"""Secrets come from a prompt or a file, never from the command line, which others on the machine can read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Annotated
 import typer
 
 from ferret_core.protocol.errors import FerretError
+
+LONGEST = 1000
+"""Characters that are read of a file."""
+STDIN = Path("-")
 
 PasswordFile = Annotated[
     Path | None,
@@ -23,15 +27,21 @@ PasswordFile = Annotated[
 
 def password(file: Path | None) -> str:
     """What the file says, or the person at the terminal, twice; ``request.invalid`` where there is neither."""
-    if file is None:
-        if not sys.stdin.isatty():
-            detail = "there is nobody to ask for a password: give --password-file FILE, - for stdin"
-            raise FerretError("request.invalid", detail)
-        return typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    if file is not None:
+        return (read("--password-file", file).splitlines() or [""])[0]
+    if not sys.stdin.isatty():
+        detail = "there is nobody to ask for a password: give --password-file FILE, - for stdin"
+        raise FerretError("request.invalid", detail)
+    return typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+
+
+def read(option: str, file: Path) -> str:
+    """The beginning of the ``file`` that ``option`` names, or the first line of stdin; ``request.invalid``."""
     try:
-        text = sys.stdin.readline() if file == Path("-") else file.read_text()
+        if file == STDIN:
+            return sys.stdin.readline(LONGEST + 1)
+        with file.open(encoding="utf-8") as opened:
+            return opened.read(LONGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise FerretError.of_field(
-            "request.invalid", "--password-file", str(file), f"cannot be read: {error}"
-        ) from error
-    return (text.splitlines() or [""])[0]
+        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        raise FerretError.of_field("request.invalid", option, str(file), f"cannot be read: {reason}") from error

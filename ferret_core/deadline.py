@@ -16,6 +16,8 @@ FEWEST_ARRIVALS = 3
 DEVIATIONS = 6
 """Median absolute deviations beyond the median: about four standard deviations of a normal distribution."""
 MARGIN = 2
+MOST_DOUBLINGS = 5
+"""Of the default: beyond the longest."""
 
 
 def adaptive(arrivals: Sequence[float], share: float, attempt: int = 1) -> float:
@@ -26,17 +28,19 @@ def adaptive(arrivals: Sequence[float], share: float, attempt: int = 1) -> float
     deviations, and never less than twice the time in which the quorum's share had come, or half of them if that is
     more. Fewer late, slow or lying participants than half, or than the quorum can do without, move it no further than
     the honest ones' spread allows. It is the default while less than three arrivals are known or where too many never
-    came, and at least that for another ``attempt`` at a round that missed its quorum.
+    came. Another ``attempt`` at a round that missed its quorum has at least that, doubled each time: a model that takes
+    hours to train gets them.
 
     After F. Hampel, The influence curve and its role in robust estimation, JASA 69 (1974): median and MAD.
     """
+    patience = min(DEFAULT_SECONDS * 2 ** min(attempt - 1, MOST_DOUBLINGS), LONGEST_SECONDS)
     if len(arrivals) < FEWEST_ARRIVALS:
-        return DEFAULT_SECONDS
+        return patience
     ordered = sorted(arrivals)
     middle = median_high(ordered)
     enough = max(middle, ordered[math.ceil(min(share, 1.0) * len(ordered)) - 1])
     if math.isinf(enough):
-        return DEFAULT_SECONDS
+        return patience
     deviation = median_high(abs(seconds - middle) for seconds in ordered)
     seconds = max(middle + DEVIATIONS * deviation, MARGIN * enough)
-    return min(max(seconds, SHORTEST_SECONDS if attempt == 1 else DEFAULT_SECONDS), LONGEST_SECONDS)
+    return min(max(seconds, SHORTEST_SECONDS if attempt == 1 else patience), LONGEST_SECONDS)

@@ -1,4 +1,4 @@
-"""Which failed sign-ins the audit log tells of: whoever tries a million times must not make it so many entries long."""
+"""Which failed sign-ins the audit log tells of: a million attempts must not make a million entries."""
 
 from __future__ import annotations
 

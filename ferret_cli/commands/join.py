@@ -31,7 +31,8 @@ def join(
         ),
     ] = None,
     code_file: Annotated[
-        Path | None, typer.Option("--code-file", metavar="FILE", help="File that holds your enrolment code.")
+        Path | None,
+        typer.Option("--code-file", metavar="FILE", help="File that holds your enrolment code; - for stdin."),
     ] = None,
     field: options.Fields = None,
     site: options.SiteFile = None,

@@ -51,8 +51,15 @@ def test_a_minority_moves_it_no_further_than_the_others_spread(honest: list[floa
 
 
 @given(st.lists(seconds, max_size=40), shares)
-def test_after_a_missed_quorum_there_is_at_least_the_default(arrivals: list[float], share: float) -> None:
-    assert adaptive(arrivals, share, attempt=2) >= DEFAULT_SECONDS
+def test_after_each_missed_quorum_there_is_at_least_twice_as_long(arrivals: list[float], share: float) -> None:
+    assert adaptive(arrivals, share, attempt=2) >= 2 * DEFAULT_SECONDS
+    assert adaptive(arrivals, share, attempt=3) >= 4 * DEFAULT_SECONDS
+    assert adaptive([], share, attempt=1000) == LONGEST_SECONDS
+
+
+def test_who_needs_hours_gets_them_within_the_attempts_there_are_by_default() -> None:
+    """Three participants who need 3.5 hours miss two deadlines, and not the third."""
+    assert [adaptive([math.inf] * 3 * (attempt - 1), 0.5, attempt) for attempt in (1, 2, 3)] == [3600, 7200, 14_400]
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,7 @@ def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked
     """Seconds that the round stays open. Simulated clients wait for this service alone, whose pace tells nothing."""
     if spec.round.deadline_seconds is not None:
         return spec.round.deadline_seconds
-    if not spec.participants.edge:
-        return deadline.DEFAULT_SECONDS
-    arrivals = rounds.arrivals(s, experiment_id, deadline.RECENT_ROUNDS)
+    arrivals = rounds.arrivals(s, experiment_id, deadline.RECENT_ROUNDS) if spec.participants.edge else []
     return deadline.adaptive(arrivals, federation.quorum(spec, needed) / asked, attempt)
 
 

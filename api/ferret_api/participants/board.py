@@ -80,7 +80,7 @@ class Board:
             self._wake()
 
     def removed(self) -> None:
-        """A participant was removed from the experiment: whoever is held is looked at anew."""
+        """A participant was removed from the experiment: all who are held are looked at again."""
         self.members += 1
         self._wake()
 

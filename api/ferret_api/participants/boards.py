@@ -36,7 +36,7 @@ REMOVED = "participant.revoked"
 
 
 class Known(NamedTuple):
-    """Whose token it was when the board's ``members`` were so many changes old."""
+    """Whose token it is, as long as the board still counts this many changes of its ``members``."""
 
     identity: Identity
     board: Board

@@ -29,7 +29,7 @@ def get_me(caller: Viewer) -> Me:
 
 @router.put("/me/password", operation_id="change_password", status_code=204, responses=problems("password.invalid"))
 def change_password(wanted: NewPassword, caller: Viewer, context: ContextDep) -> None:
-    """Another password for whoever is signed in, who is signed out everywhere, here too. Tokens stay good."""
+    """Another password for the caller, who is then signed out everywhere, here too. Tokens stay good."""
     with context.database.read() as s:
         kept = users.get(s, caller.id).password_hash
     if not passwords.is_right(wanted.current, kept):

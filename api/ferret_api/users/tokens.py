@@ -22,7 +22,7 @@ TokenId = Annotated[str, Path(max_length=64, description="Id of the token, e.g. 
 
 @router.get("/tokens", operation_id="list_tokens")
 def list_tokens(caller: Viewer, context: ContextDep) -> TokenList:
-    """The tokens of whoever asks."""
+    """The caller's tokens."""
     return _list(context, caller.id)
 
 

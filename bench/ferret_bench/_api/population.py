@@ -41,7 +41,7 @@ def base_digest(number: int) -> str:
 
 
 def enrol(database: Database, experiments: int, participants: int) -> list[Cohort]:
-    """``participants`` in equal parts in so many experiments, every second one a worker."""
+    """``participants`` dealt equally to ``experiments``; half of them are asked in a round."""
     return [_cohort(database, participants // experiments) for _ in range(experiments)]
 
 

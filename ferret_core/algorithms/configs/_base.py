@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import Field
@@ -49,12 +49,17 @@ class FederatedConfig(Protocol):
         """How far a checked contribution would move each part of the model, at rate 1 and on its own."""
         ...
 
-    # ``corrects_steps``, true where local steps are changed one by one, keeps a site from training in its own way.
-
     @property
     def comparable(self) -> bool:
         """Whether all participants' numbers stand for the same directions, so that their median means something."""
         ...
+
+
+@runtime_checkable
+class CorrectsSteps(Protocol):
+    """The options of an algorithm that changes every local step: a site cannot train for it in a way of its own."""
+
+    corrects_steps: ClassVar[Literal[True]]
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -14,7 +14,7 @@ from ferret_core.training.config import LocalConfig
 class Config(SendsUpdate):
     """FedProx's options."""
 
-    corrects_steps: ClassVar[bool] = True
+    corrects_steps: ClassVar[Literal[True]] = True
 
     mu: float = Field(
         default=0.01,

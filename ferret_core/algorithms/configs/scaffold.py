@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, dense, size_of
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
@@ -17,7 +17,7 @@ SENT = ("update", "control")
 class Config(Strict):
     """SCAFFOLD's options."""
 
-    corrects_steps: ClassVar[bool] = True
+    corrects_steps: ClassVar[Literal[True]] = True
 
     local: LocalConfig = LocalConfig()
 

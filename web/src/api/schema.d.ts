@@ -634,7 +634,7 @@ export interface paths {
         get?: never;
         /**
          * Change Password
-         * @description Another password for whoever is signed in, who is signed out everywhere, here too. Tokens stay good.
+         * @description Another password for the caller, who is then signed out everywhere, here too. Tokens stay good.
          */
         put: operations["change_password"];
         post?: never;
@@ -809,7 +809,7 @@ export interface paths {
         };
         /**
          * List Tokens
-         * @description The tokens of whoever asks.
+         * @description The caller's tokens.
          */
         get: operations["list_tokens"];
         put?: never;
