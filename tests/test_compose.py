@@ -56,7 +56,7 @@ def test_every_command_is_one_of_ours(name: str) -> None:
 def test_there_is_a_process_for_every_part() -> None:
     commands = [tuple(service["command"]) for service in OURS.values()]
     assert {("api",), ("migrate",), ("worker", "train"), ("worker", "aggregate")} == set(commands)
-    assert {"postgres", "redis"} < set(COMPOSE["services"])
+    assert {"caddy", "postgres", "redis"} < set(COMPOSE["services"])
 
 
 def test_ports_and_health_checks_agree_with_the_settings() -> None:
@@ -83,6 +83,7 @@ def test_every_container_is_confined(name: str) -> None:
     service = COMPOSE["services"][name]
     assert service["read_only"]
     assert service["cap_drop"] == ["ALL"]
+    assert service.get("cap_add", []) == (["NET_BIND_SERVICE"] if name == "caddy" else [])
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert "privileged" not in service
     limits = service["deploy"]["resources"]["limits"]
@@ -103,15 +104,42 @@ def test_a_worker_is_checked_by_the_file_that_it_touches() -> None:
             assert service["environment"]["FERRET_HEARTBEAT"] in service["healthcheck"]["test"][-1], name
 
 
-def test_only_the_api_is_reached_from_outside_and_that_from_this_machine() -> None:
-    assert {name for name, service in COMPOSE["services"].items() if "ports" in service} == {"api"}
-    assert all(port.startswith("127.0.0.1:") for port in COMPOSE["services"]["api"]["ports"])
+def test_only_caddy_is_reached_from_outside_and_the_api_from_this_machine() -> None:
+    ports = {name: service["ports"] for name, service in COMPOSE["services"].items() if "ports" in service}
+    assert ports["caddy"] == ["80:80", "443:443"]
+    assert all(port.startswith("127.0.0.1:") for port in ports["api"])
+    assert ports.keys() == {"api", "caddy"}
     assert COMPOSE["networks"]["backend"] == {"internal": True}
     assert all(COMPOSE["services"][name]["networks"] == ["backend"] for name in ("postgres", "redis"))
 
 
+def test_the_api_believes_nobody_but_caddy_who_asks() -> None:
+    services = COMPOSE["services"]
+    (subnet,) = COMPOSE["networks"]["proxy"]["ipam"]["config"]
+    assert services["api"]["environment"]["FERRET_TRUSTED_PROXIES"] == subnet["subnet"]
+    assert COMPOSE["networks"]["proxy"]["internal"]
+    assert {name for name in services if "proxy" in services[name]["networks"]} == {"api", "caddy"}
+    shared = {*services["api"]["networks"]} & {*services["caddy"]["networks"]}
+    assert shared == {"proxy"}, "Caddy reaches the API by no other way"
+    usual = re.sub(r"\$\{\w+:-(.*)\}", r"\1", subnet["subnet"])
+    assert ApiSettings(trusted_proxies=usual).trusted_proxies == usual
+
+
+def test_caddy_serves_the_api_under_its_address_with_the_committed_file() -> None:
+    api, caddy = COMPOSE["services"]["api"], COMPOSE["services"]["caddy"]
+    asked = set(re.findall(r"\{\$(\w+)", (ROOT / "Caddyfile").read_text()))
+    assert asked == caddy["environment"].keys()
+    assert caddy["environment"]["FERRET_PUBLIC_URL"] == api["environment"]["FERRET_PUBLIC_URL"]
+    assert caddy["environment"]["FERRET_API"] == f"api:{api['environment']['FERRET_PORT']}"
+    most = ApiSettings.model_fields["max_connections"].default
+    assert int(api["environment"]["FERRET_MAX_CONNECTIONS_PER_ADDRESS"]) == most
+    ((name, target),) = [(config["source"], config["target"]) for config in caddy["configs"]]
+    assert COMPOSE["configs"] == {name: {"file": "./Caddyfile"}}
+    assert target == "/etc/caddy/Caddyfile", "where the image's command looks"
+
+
 def test_images_of_others_have_an_exact_version_and_may_have_a_digest() -> None:
-    for name in ("postgres", "redis"):
+    for name in {*COMPOSE["services"]} - {*OURS}:
         assert re.fullmatch(
             r"\$\{FERRET_\w+_IMAGE:-\w+:\d+\.\d+(\.\d+)?(@sha256:[0-9a-f]{64})?\}", COMPOSE["services"][name]["image"]
         )

@@ -1,4 +1,4 @@
-"""The commands of docs/tls.md make a certificate that the service takes, and clients that know the authority too."""
+"""docs/tls.md: its commands make a certificate that the service takes, and it shows what docker-compose.yml uses."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ferret_core.certificate import Certificate
 from ferret_sdk import certificates
 
-GUIDE = Path(__file__).parents[1] / "docs/tls.md"
+ROOT = Path(__file__).parents[1]
+GUIDE = ROOT / "docs/tls.md"
+
+
+def block(title: str) -> str:
+    (text,) = re.findall(rf'```\w+ title="{title}"\n(.*?)```', GUIDE.read_text(), re.DOTALL)
+    return text
 
 
 @pytest.fixture
 def made(tmp_path: Path, need: Callable[[bool, str], None]) -> Path:
     need(shutil.which("openssl") is not None, "openssl on PATH: apt-get install openssl")
-    (commands,) = re.findall(r"```bash title=[^\n]*\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    commands = block("an authority, and a certificate for ferret.lab")
     done = subprocess.run(["bash", "-euc", commands], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return tmp_path
@@ -37,6 +44,22 @@ def test_the_authority_of_the_guide_makes_a_certificate_that_serves(made: Path) 
     for name, taken in (("ferret.lab", True), ("other.lab", False)):
         assert shakes_hands(serving, certificates.context(made / "authority.pem"), name) is taken
     assert not shakes_hands(serving, certificates.context(), "ferret.lab"), "nobody else knows the authority"
+
+
+def test_the_guide_shows_the_caddyfile() -> None:
+    assert block("Caddyfile") == (ROOT / "Caddyfile").read_text()
+
+
+@pytest.mark.parametrize("title", ["a public name", "a laboratory"])
+def test_the_guides_way_in_containers_sets_what_compose_reads(title: str) -> None:
+    commands = block(title)
+    (env,) = re.findall(r"cat > \.env <<END\n(.*?)END\n", commands, re.DOTALL)
+    names = [line.partition("=")[0] for line in env.splitlines()]
+    compose = (ROOT / "docker-compose.yml").read_text()
+    assert all(f"${{{name}:-" in compose for name in names)
+    service_path = re.findall(r"docker compose cp (\w+):(/\w+)/", commands)
+    services = yaml.safe_load(compose)["services"]
+    assert all(any(f":{folder}" in mount for mount in services[name]["volumes"]) for name, folder in service_path)
 
 
 def shakes_hands(serving: ssl.SSLContext, knowing: ssl.SSLContext, name: str) -> bool:

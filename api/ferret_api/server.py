@@ -46,6 +46,7 @@ class Server(uvicorn.Server):
             ws="none",
             access_log=settings.log_level == "debug",
             server_header=False,
+            forwarded_allow_ips=settings.trusted_proxies,
             backlog=BACKLOG,
             timeout_keep_alive=settings.keep_alive_seconds,
             timeout_graceful_shutdown=settings.shutdown_seconds,

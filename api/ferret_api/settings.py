@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -20,6 +21,15 @@ def _origin(url: str | None) -> str | None:
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("must be an address such as https://ferret.example.org")
     return url.rstrip("/")
+
+
+def _networks(listed: str) -> str:
+    for network in filter(None, map(str.strip, listed.split(","))):
+        try:
+            ip_network(network)
+        except ValueError as error:
+            raise ValueError(f"{error}: give addresses and networks such as 10.0.0.5,10.1.0.0/24") from error
+    return listed
 
 
 def _file(path: Path | None) -> Path | None:
@@ -62,6 +72,11 @@ class ApiSettings(ServiceSettings):
         default="",
         description="Further names the service answers to, separated by commas; * for any. Addresses, localhost, "
         "this machine's name and that of FERRET_PUBLIC_URL always are",
+    )
+    trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
+        default="127.0.0.1,::1",
+        description="Addresses and networks of reverse proxies, separated by commas, whose X-Forwarded-For and "
+        "X-Forwarded-Proto are believed",
     )
     session_seconds: int = Field(
         default=7 * 24 * 3600, ge=60, le=366 * 24 * 3600, description="Seconds until a browser has to sign in again"

@@ -22,7 +22,15 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("PORT", "70000"), ("PORT", "http"), ("LEASE_SECONDS", "0"), ("LOG_LEVEL", "loud")]
+    ("name", "value"),
+    [
+        ("PORT", "70000"),
+        ("PORT", "http"),
+        ("LEASE_SECONDS", "0"),
+        ("LOG_LEVEL", "loud"),
+        ("TRUSTED_PROXIES", "127.0.0.1,*"),
+        ("TRUSTED_PROXIES", "10.0.0.5/24"),
+    ],
 )
 def test_a_wrong_setting_is_named_with_its_value(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, value: str
