@@ -24,6 +24,7 @@ from ferret_cli.commands import (
     simulate,
     submit,
     tune,
+    whoami,
     worker,
 )
 from ferret_cli.commands.audit import audit
@@ -47,6 +48,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("dashboard")(dashboard.dashboard)
+app.command("whoami")(whoami.whoami)
 app.command("plan")(plan.plan)
 app.command("submit")(submit.submit)
 app.add_typer(experiment, name="experiment")

@@ -25,14 +25,34 @@ PasswordFile = Annotated[
 ]
 
 
+CurrentFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--current-file",
+        metavar="FILE",
+        help="Your password until now, on the first line of this file; - for stdin. Without it you are asked.",
+        show_default=False,
+    ),
+]
+
+
 def password(file: Path | None) -> str:
     """What the file says, or the person at the terminal, twice; ``request.invalid`` where there is neither."""
+    return _password("--password-file", file, "Password", twice=True)
+
+
+def current(file: Path | None) -> str:
+    """The password until now: what the file says, or the person at the terminal; ``request.invalid``."""
+    return _password("--current-file", file, "Current password", twice=False)
+
+
+def _password(option: str, file: Path | None, prompt: str, twice: bool) -> str:
     if file is not None:
-        return (read("--password-file", file).splitlines() or [""])[0]
+        return (read(option, file).splitlines() or [""])[0]
     if not sys.stdin.isatty():
-        detail = "there is nobody to ask for a password: give --password-file FILE, - for stdin"
+        detail = f"there is nobody to ask for a password: give {option} FILE, - for stdin"
         raise FerretError("request.invalid", detail)
-    return typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return typer.prompt(prompt, hide_input=True, confirmation_prompt=twice, err=True)
 
 
 def read(option: str, file: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role, Scope
 from ferret_sdk.pages import items
-from ferret_sdk.schemas import NewUserToken, Page, User, UserToken
+from ferret_sdk.schemas import Me, NewUserToken, Page, User, UserToken
 from ferret_sdk.transport import Transport
 
 
@@ -18,6 +18,16 @@ class People:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+
+    def me(self) -> Me:
+        """Who is asking."""
+        return Me.read(self._transport.get("/me"))
+
+    def change_password(self, current: str, password: str) -> None:
+        """Another password for oneself; ``password.invalid`` if ``current`` is not the one until now."""
+        headers = {"Content-Type": "application/json"}
+        content = json.dumps({"current": current, "password": password}).encode()
+        self._transport.request("PUT", "/me/password", content=content, headers=headers)
 
     def users(self) -> Iterator[User]:
         """Everybody who has an account, by name."""

@@ -357,6 +357,16 @@ class User(Document):
     created_at: AwareDatetime
 
 
+class Me(Document):
+    """Who is asking, and what the token that was shown is good for."""
+
+    id: UserId
+    name: Line
+    role: Role
+    scopes: list[Scope]
+    has_password: bool
+
+
 class UserToken(Document):
     """A user's token, without its text."""
 

@@ -36,9 +36,10 @@ def user_of(s: Session, secret: str, issuer: str) -> User | None:
     return s.scalars(query).one_or_none()
 
 
-def end_all(s: Session, user_id: str) -> None:
-    """Ends all sessions of the user."""
-    s.execute(delete(BrowserSession).where(BrowserSession.user_id == user_id))
+def end_all(s: Session, user_id: str, *, but: str | None = None) -> None:
+    """Ends all sessions of the user; the one with the secret ``but`` goes on."""
+    others = () if but is None else (BrowserSession.secret_hash != _hash(but),)
+    s.execute(delete(BrowserSession).where(BrowserSession.user_id == user_id, *others))
 
 
 def redeem(s: Session, secret: str, issuer: str) -> bool:

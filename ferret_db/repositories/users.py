@@ -47,16 +47,16 @@ def list_page(s: Session, limit: int, cursor: str | None = None) -> Page[User]:
     return page(rows, limit, lambda row: (row.name,))
 
 
-def change(s: Session, user_id: str, **values: Any) -> User:
+def change(s: Session, user_id: str, *, session: str | None = None, **values: Any) -> User:
     """The user with other values; ``user.conflict`` for the role or state of the installation's administrator.
 
-    Who gets another password, or is disabled, is signed out everywhere.
+    Who gets another password, or is disabled, is signed out everywhere but in the ``session`` with this secret.
     """
     get(s, user_id)
     if user_id == INSTALLATION and values.keys() & {"role", "enabled"}:
         reason = "has the admin token, and stays an administrator: without one nobody could let anybody in"
         raise FerretError.of_field("user.conflict", "user", user_id, reason)
     if values.keys() & {"password_hash", "enabled"}:
-        sessions.end_all(s, user_id)
+        sessions.end_all(s, user_id, but=session)
     changed = update(User).where(User.id == user_id).values(**values).returning(User)
     return s.scalars(changed, execution_options={"populate_existing": True, "synchronize_session": False}).one()

@@ -47,6 +47,7 @@ def test_an_administrator_makes_changes_and_lists_users(either_site: Any) -> Non
         "name": person.name,
         "role": "researcher",
         "scopes": ["read", "write"],
+        "has_password": False,
     }
     assert [(actor, action) for actor, action, _ in told(site, person.id)] == [
         ("admin", "user.created"),
@@ -109,15 +110,32 @@ def test_a_disabled_user_is_out_at_once_and_back_when_enabled(site: Any) -> None
     assert browser.get(f"{URL}/me").status_code == 401, "its session has ended"
 
 
-def test_another_password_ends_all_sessions_and_needs_the_one_before(site: Any) -> None:
+def test_another_password_ends_all_other_sessions_and_needs_the_one_before(either_site: Any) -> None:
+    site = either_site
     person = a_user(site, Role.VIEWER)
     first, second = person.browser(), sign_in(site, person.name, PASSWORD)
     body = {"current": "something else", "password": "another fine password"}
     assert first.put(f"{URL}/me/password", json=body).json()["code"] == "password.invalid"
     first.put(f"{URL}/me/password", json={**body, "current": PASSWORD}).raise_for_status()
-    assert [browser.get(f"{URL}/me").status_code for browser in (first, second)] == [401, 401]
+    assert [browser.get(f"{URL}/me").status_code for browser in (first, second)] == [200, 401]
     assert sign_in(site, person.name, PASSWORD).answer.status_code == 401  # type: ignore[attr-defined]
     assert sign_in(site, person.name, "another fine password").get(f"{URL}/me").status_code == 200
+    assert told(site, person.id)[-1] == (person.id, "user.changed", {"password": True})
+
+
+def test_a_password_changed_by_token_ends_all_sessions(site: Any) -> None:
+    person = a_user(site, Role.VIEWER)
+    browser = person.browser()
+    assert browser.get(f"{URL}/me").json()["has_password"]
+    body = {"current": PASSWORD, "password": "another fine password"}
+    person.client.put(f"{URL}/me/password", json=body).raise_for_status()
+    assert browser.get(f"{URL}/me").status_code == 401
+
+
+def test_an_account_without_a_password_is_told_who_gives_it_one(site: Any) -> None:
+    answer = a_user(site, Role.VIEWER).client.put(f"{URL}/me/password", json={"current": "x", "password": PASSWORD})
+    assert (answer.status_code, answer.json()["code"]) == (401, "password.invalid")
+    assert "has no password" in answer.json()["detail"]
 
 
 def test_passwords_are_kept_as_argon2_and_repeated_nowhere(site: Any) -> None:

@@ -72,6 +72,25 @@ def test_passwords_have_no_place_on_the_command_line(cli: Cli, tmp_path: Path) -
     assert "elevenchars" not in short.stderr
 
 
+def test_everybody_is_told_who_it_is_and_changes_the_own_password(
+    live: Any, cli: Cli, password_file: str, tmp_path: Path
+) -> None:
+    cli("user", "add", "ada", "--password-file", password_file)
+    token = cli("token", "create", "laptop", "--user", "ada", "--write").stdout.strip()
+    assert cli("whoami", token=token).stdout == f"ada, viewer, at {live.url}; the token is good for read and write\n"
+    assert json.loads(cli("whoami", "--json").stdout)["role"] == "admin"
+    (tmp_path / "next").write_text("another fine password\n")
+    files = ("--current-file", password_file, "--password-file", str(tmp_path / "next"))
+    assert "ada has another password" in cli("user", "password", *files, token=token).stderr
+    refused = cli("user", "password", *files, token=token)
+    assert refused.returncode == 4
+    assert "not this account's password" in refused.stderr
+    assert cli("user", "password", "ada", *files).returncode == 2, "the current one is asked for one's own alone"
+    assert "--current-file" in cli("user", "password", token=token).stderr
+    sign_in = {"name": "ada", "password": "another fine password"}
+    assert live.admin.post("/api/v1/session", json=sign_in).status_code == 204
+
+
 def test_a_token_is_made_used_listed_and_revoked(cli: Cli) -> None:
     cli("user", "add", "ada", "--role", "researcher", "--no-password")
     made = cli("token", "create", "laptop", "--user", "ada", "--write")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 
 from ferret_api.auth import Admin, AdminOnly, Viewer
 from ferret_api.context import ContextDep
@@ -22,21 +22,24 @@ UserId = Annotated[str, Path(max_length=64, description="Id of the user, e.g. `u
 
 
 @router.get("/me", operation_id="get_me")
-def get_me(caller: Viewer) -> Me:
+def get_me(caller: Viewer, context: ContextDep) -> Me:
     """Who is signed in."""
-    return Me(id=caller.id, name=caller.name, role=caller.role, scopes=sorted(caller.scopes))
+    with context.database.read() as s:
+        has_password = users.get(s, caller.id).password_hash is not None
+    return Me(id=caller.id, name=caller.name, role=caller.role, scopes=sorted(caller.scopes), has_password=has_password)
 
 
 @router.put("/me/password", operation_id="change_password", status_code=204, responses=problems("password.invalid"))
-def change_password(wanted: NewPassword, caller: Viewer, context: ContextDep) -> None:
-    """Another password for the caller, who is then signed out everywhere, here too. Tokens stay good."""
+def change_password(wanted: NewPassword, caller: Viewer, request: Request, context: ContextDep) -> None:
+    """Another password for the caller, who is then signed out everywhere else. Tokens stay good."""
     with context.database.read() as s:
         kept = users.get(s, caller.id).password_hash
     if not passwords.is_right(wanted.current, kept):
-        raise FerretError("password.invalid", "`current` is not the password of this account")
+        reason = "`current` is not this account's password" if kept else "this account has no password"
+        raise FerretError("password.invalid", f"{reason}; an administrator can give it one: ferret user password NAME")
     hashed = passwords.hashed(wanted.password)
     with context.database.begin() as s:
-        users.change(s, caller.id, password_hash=hashed)
+        users.change(s, caller.id, session=request.cookies.get(context.admin.cookie), password_hash=hashed)
         audit.record(s, caller.id, "user.changed", caller.id, password=True)
 
 

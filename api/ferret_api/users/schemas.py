@@ -71,6 +71,7 @@ class Me(Resource):
     name: str
     role: Role
     scopes: list[Scope] = Field(description="What the token that was shown is good for; of a session both")
+    has_password: bool = Field(description="Whether the account has a password, which its user can change")
 
 
 class NewToken(Command):

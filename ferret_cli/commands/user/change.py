@@ -1,4 +1,4 @@
-"""``ferret user role``, ``password``, ``disable`` and ``enable``"""
+"""``ferret user role``, ``disable`` and ``enable``"""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from ferret_cli import options
-from ferret_cli.secret import PasswordFile
 from ferret_core.protocol.roles import Role
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the user.")]
@@ -22,20 +21,6 @@ def role(
 ) -> None:
     """Give a user another role, from the next request on."""
     _change(name, f"is a {role} now", url, insecure_http, json, role=role.value)
-
-
-def password(
-    name: Name,
-    password_file: PasswordFile = None,
-    url: options.Url = None,
-    insecure_http: options.InsecureHttp = False,
-    json: options.Json = False,
-) -> None:
-    """Give a user another password. Whoever is signed in with the one before is signed out; tokens stay good."""
-    from ferret_cli import secret
-
-    chosen = secret.password(password_file)
-    _change(name, "has another password, and is signed out everywhere", url, insecure_http, json, password=chosen)
 
 
 def disable(

@@ -634,7 +634,7 @@ export interface paths {
         get?: never;
         /**
          * Change Password
-         * @description Another password for the caller, who is then signed out everywhere, here too. Tokens stay good.
+         * @description Another password for the caller, who is then signed out everywhere else. Tokens stay good.
          */
         put: operations["change_password"];
         post?: never;
@@ -1898,6 +1898,11 @@ export interface components {
          * @description Who is signed in.
          */
         Me: {
+            /**
+             * Has Password
+             * @description Whether the account has a password, which its user can change
+             */
+            has_password: boolean;
             /** Id */
             id: string;
             /** Name */
