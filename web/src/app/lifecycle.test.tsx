@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Experiment, Rejection } from '@/api/types'
+import type { Experiment, Me, Rejection } from '@/api/types'
 import { FakeEventSource } from '@/lib/fake-event-source'
 
 // They draw on a canvas, which jsdom has not.
@@ -47,10 +47,12 @@ interface Asked {
 let asked: Asked[]
 let stored: Experiment
 let rejections: Rejection[]
+let me: Pick<Me, 'name' | 'role'>
 
 beforeEach(() => {
   asked = []
   rejections = []
+  me = { name: 'ada', role: 'researcher' }
   FakeEventSource.install()
   vi.stubGlobal('scrollTo', vi.fn())
   // jsdom knows the element and not its methods.
@@ -78,6 +80,7 @@ function read(path: string): unknown {
   if (path === '/experiments/exp_2') return { ...stored, id: 'exp_2', name: 'again', cloned_from: 'exp_1' }
   if (path.endsWith('/metrics')) return { series: [] }
   if (path.endsWith('/rejections')) return { items: rejections, next_cursor: null }
+  if (path === '/me') return me
   return path === '/info' ? { formats: {} } : { items: [], next_cursor: null }
 }
 
@@ -108,6 +111,7 @@ async function visit(changes: Partial<Experiment> = {}) {
     </QueryClientProvider>,
   )
   await screen.findByTestId('experiment-state')
+  await screen.findByText(me.role)
   return router
 }
 
@@ -142,6 +146,13 @@ test.each<[Partial<Experiment>, string[]]>([
 ])('what can be done follows from %o', async (changes, expected) => {
   await visit(changes)
   expect(actions()).toEqual(expected)
+})
+
+test('a viewer is told why there is nothing to press', async () => {
+  me = { name: 'eve', role: 'viewer' }
+  await visit()
+  expect(screen.getByTestId('only-reads').textContent).toContain('researcher')
+  expect(screen.queryByRole('group', { name: 'Actions' })).toBeNull()
 })
 
 test('pausing shows that it is paused, and how to go on', async () => {

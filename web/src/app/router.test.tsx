@@ -37,11 +37,14 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-function serve(items: Experiment[]) {
+function serve(items: Experiment[], role = 'researcher') {
+  const body = (path: string) => {
+    if (path.endsWith('/experiments')) return { items, next_cursor: null }
+    return path.endsWith('/me') ? { name: 'ada', role } : { formats: {} }
+  }
   vi.stubGlobal('fetch', (request: Request) => {
     asked.push(new URL(request.url))
-    const body = request.url.includes('/experiments') ? { items, next_cursor: null } : { formats: {} }
-    return Promise.resolve(Response.json(body))
+    return Promise.resolve(Response.json(body(new URL(request.url).pathname)))
   })
 }
 
@@ -73,6 +76,13 @@ test('without experiments the list says what to type', async () => {
   serve([])
   visit('/')
   expect(await screen.findByText('ferret submit examples/quickstart.toml')).toBeTruthy()
+})
+
+test('without experiments a viewer is told whom to wait for', async () => {
+  serve([], 'viewer')
+  visit('/')
+  expect(await screen.findByText(/what a researcher submits/)).toBeTruthy()
+  expect(screen.queryByText('ferret submit examples/quickstart.toml')).toBeNull()
 })
 
 test('filters go from the address to the server', async () => {

@@ -7,6 +7,7 @@ import {
   type RouterHistory,
 } from '@tanstack/react-router'
 
+import { AccountPage } from '@/features/account/account-page'
 import { ExperimentPage } from '@/features/experiment/experiment-page'
 import { parseView } from '@/features/experiment/view'
 import { ExperimentsPage } from '@/features/experiments/experiments-page'
@@ -50,6 +51,8 @@ const experiment = createRoute({
   },
 })
 
+const account = createRoute({ getParentRoute: () => root, path: '/account', component: AccountPage })
+
 function NotFound() {
   return (
     <main className="page">
@@ -63,7 +66,7 @@ function NotFound() {
   )
 }
 
-const routeTree = root.addChildren([experiments, experiment])
+const routeTree = root.addChildren([experiments, experiment, account])
 
 /** Routes by the browser's own history, or by the one that a test hands in. */
 export function dashboardRouter(history: RouterHistory = createBrowserHistory()) {

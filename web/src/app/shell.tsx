@@ -1,17 +1,12 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
 
-import { infoQuery, signOut } from '@/api/queries'
+import { infoQuery } from '@/api/queries'
+import { AccountMenu } from '@/features/account/account-menu'
 
 /** The frame around every page. */
 export function Shell() {
   const { data: info } = useQuery(infoQuery)
-  const queryClient = useQueryClient()
-  const leave = async () => {
-    await signOut()
-    await queryClient.resetQueries()
-  }
-
   return (
     <>
       <header className="shell">
@@ -19,9 +14,7 @@ export function Shell() {
           <img src="/favicon.svg" alt="" width="24" height="24" />
           Ferret
         </Link>
-        <button type="button" className="button quiet" onClick={() => void leave()}>
-          Sign out
-        </button>
+        <AccountMenu />
       </header>
       <Outlet />
       <footer className="shell muted small">

@@ -1,6 +1,7 @@
 /** What a reader can do about a problem, by its code; the problem's own detail says what happened. */
 const NEXT_STEPS: Record<string, string> = {
-  'auth.missing': 'Sign in with the admin token.',
+  'auth.forbidden': 'Ask an administrator of the server for the role that this needs.',
+  'auth.missing': 'Sign in again.',
   'auth.invalid': 'Sign in again: the server has a new token.',
   'dataset.invalid': 'Fix the file at the place named above and submit the experiment again.',
   'experiment.conflict': 'Reload the page: the experiment may have changed in the meantime.',
@@ -10,6 +11,7 @@ const NEXT_STEPS: Record<string, string> = {
   'memory.exhausted': 'Lower algorithm.local.batch_size, or train on a larger device, and submit again.',
   'model.invalid': 'Point model.source at a causal language model in Hugging Face layout and submit again.',
   'partition.invalid': 'Lower participants.simulated or choose another partition, then submit again.',
+  'password.invalid': 'Type your password of now again; if it is forgotten, an administrator can give you another.',
   'quorum.missed':
     'If updates were refused, fix the cause named above. If participants were missing or slow, lower round.quorum or set a longer round.deadline_seconds. Then clone the experiment.',
   'server.not_ready': 'Run “ferret doctor” on the server: it names what is missing.',

@@ -1,4 +1,4 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 
@@ -10,6 +10,7 @@ import {
   resumeExperiment,
   unarchiveExperiment,
 } from '@/api/actions'
+import { meQuery, onlyReads } from '@/api/people'
 import { type ApiProblem, toProblem } from '@/api/problem'
 import { experimentKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
@@ -24,8 +25,22 @@ interface Props {
   experiment: Experiment
 }
 
-/** What can be done with the experiment in the state it is in. */
+/** What this user can do with the experiment in the state it is in. */
 export function Actions({ experiment }: Props) {
+  const reads = onlyReads(useQuery(meQuery).data)
+  if (reads === undefined) return null
+  return reads ? <OnlyReads /> : <ActionGroup experiment={experiment} />
+}
+
+function OnlyReads() {
+  return (
+    <p className="muted small" data-testid="only-reads">
+      You look on as a viewer: a researcher can change this experiment.
+    </p>
+  )
+}
+
+function ActionGroup({ experiment }: Props) {
   const { state, archived_at: archived } = experiment
   const finished = isFinished(state)
   return (

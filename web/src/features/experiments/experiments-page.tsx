@@ -1,7 +1,8 @@
 import './experiments.css'
 
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 
+import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { experimentsQuery } from '@/api/queries'
 import { Command } from '@/lib/ui/command'
@@ -55,12 +56,26 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
 }
 
 function NoExperiment() {
+  const reads = onlyReads(useQuery(meQuery).data)
+  if (reads === undefined) return null
   return (
     <section className="empty">
       <h2>No experiment yet</h2>
+      {reads ? (
+        <p className="muted">You look on as a viewer: what a researcher submits appears here.</p>
+      ) : (
+        <FirstSteps />
+      )}
+    </section>
+  )
+}
+
+function FirstSteps() {
+  return (
+    <>
       <p className="muted">Submit the demo from a terminal on the server; it appears here within seconds.</p>
       <Command text="ferret submit examples/quickstart.toml" label="command" />
-    </section>
+    </>
   )
 }
 

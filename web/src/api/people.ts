@@ -1,0 +1,28 @@
+import { queryOptions } from '@tanstack/react-query'
+
+import { answer, client } from './client'
+import type { Me, Role } from './types'
+
+/** The order says who may what: each may do what the one before may, and more. */
+const ROLES = ['viewer', 'researcher', 'admin'] as const satisfies readonly Role[]
+
+/** Whether `role` may do what is for `least`; the server asks the same. */
+export function covers(role: Role, least: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(least)
+}
+
+/** Who is signed in. A role can be changed meanwhile. */
+export const meQuery = queryOptions({
+  queryKey: ['me'],
+  queryFn: ({ signal }) => answer(client.GET('/api/v1/me', { signal })),
+  staleTime: 60_000,
+})
+
+/** Whether the user only looks; undefined until the server has said who it is. */
+export function onlyReads(me: Me | undefined): boolean | undefined {
+  return me && !covers(me.role, 'researcher')
+}
+
+export function changePassword(passwords: { current: string; password: string }) {
+  return answer(client.PUT('/api/v1/me/password', { body: passwords }))
+}

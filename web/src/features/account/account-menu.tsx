@@ -1,0 +1,37 @@
+import './account.css'
+
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useId, useRef } from 'react'
+
+import { meQuery } from '@/api/people'
+import { signOut } from '@/api/queries'
+
+/** Who is signed in, and what one can do about it. */
+export function AccountMenu() {
+  const { data: me } = useQuery(meQuery)
+  const queryClient = useQueryClient()
+  const menu = useRef<HTMLDivElement>(null)
+  const id = useId()
+  const leave = async () => {
+    await signOut()
+    await queryClient.resetQueries()
+  }
+
+  if (me === undefined) return null
+  return (
+    <div className="account-menu">
+      <button type="button" className="button quiet" popoverTarget={id} data-testid="account-menu">
+        {me.name} <span className="role">{me.role}</span>
+      </button>
+      <div ref={menu} id={id} popover="auto">
+        <Link to="/account" onClick={() => menu.current?.hidePopover()}>
+          Your account
+        </Link>
+        <button type="button" onClick={() => void leave()}>
+          Sign out
+        </button>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,37 @@
+import './account.css'
+
+import { useQuery } from '@tanstack/react-query'
+
+import { meQuery } from '@/api/people'
+import { toProblem } from '@/api/problem'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { useTitle } from '@/lib/use-title'
+
+import { PasswordSection } from './password-section'
+
+const MAY = {
+  viewer: 'reads everything about experiments and changes nothing',
+  researcher: 'submits and changes experiments, and lets participants in',
+  admin: 'does everything, users and the audit log too',
+}
+
+export function AccountPage() {
+  const { data: me, error } = useQuery(meQuery)
+  useTitle('Your account')
+  return (
+    <main className="page">
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      {me && (
+        <>
+          <header>
+            <h1>{me.name}</h1>
+            <p className="muted">
+              {me.role}: {MAY[me.role]}
+            </p>
+          </header>
+          <PasswordSection me={me} />
+        </>
+      )}
+    </main>
+  )
+}
