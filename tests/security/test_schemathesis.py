@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,10 +28,12 @@ from ferret_api.app import create_app
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.roles import Role
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
-ROLES = ("stranger", "participant", *(role.value for role in Role), "browser")
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(1800)]
+RISKIEST = ("stranger", "participant", Role.ADMIN.value)
+"""They have the least trust, or reach the most."""
+OTHERS = (Role.RESEARCHER.value, Role.VIEWER.value, "browser")
+ROLES = [*RISKIEST, *(pytest.param(role, marks=pytest.mark.slow) for role in OTHERS)]
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-EXAMPLES = 25
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 UNHEALTHY = {"get_readiness"}
 """Answers 503 where there is no broker, as here."""
@@ -102,13 +104,15 @@ def service(tmp_path_factory: pytest.TempPathFactory, migrated: Any) -> Iterator
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_no_request_causes_a_server_error(service: Service, name: str, role: str) -> None:
+def test_no_request_causes_a_server_error(
+    service: Service, name: str, role: str, amount: Callable[[int, int], int]
+) -> None:
     if name == "delete_session" and role == "browser":
         pytest.skip("it would sign the browser out; test_sessions.py does")
     for mode in MODES:
         strategy = OPERATIONS[name].as_strategy(generation_mode=mode)
         checked = settings(
-            max_examples=EXAMPLES,
+            max_examples=amount(2, 25),
             deadline=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
@@ -119,6 +123,10 @@ def test_no_request_causes_a_server_error(service: Service, name: str, role: str
         except Exception as error:
             if "nsatisfiable" not in type(error).__name__:  # there is nothing wrong to send where nothing is sent
                 raise
+
+
+def test_every_role_asks() -> None:
+    assert {*RISKIEST, *OTHERS} == {"stranger", "participant", "browser", *(role.value for role in Role)}
 
 
 def ask(service: Service, name: str, role: str, case: Any, real: bool) -> None:
