@@ -10,20 +10,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferret_core import catalog
 from ferret_core.models.shapes import Shapes
-from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.digest import digest_bytes, digest_pieces
+from ferret_core.protocol.pieces import Pieces, size_of
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_core.protocol.wire import REPORTED, Contribution, ContributionMeta, malformed
+from ferret_core.protocol.wire import REPORTED, Contribution, ContributionMeta, malformed, require_finite
 
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import Client, LocalUpdate
 
 
 class Sealed(NamedTuple):
-    """A contribution as it is stored and sent: its bytes, their BLAKE3 digest, and what they say."""
+    """A contribution as it is stored and sent: its bytes in pieces, their BLAKE3 digest, and what they say."""
 
-    blob: bytes
+    pieces: Pieces
     digest: str
     contribution: Contribution
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return size_of(self.pieces)
+
+    @property
+    def blob(self) -> bytes:
+        """A copy of the bytes in one piece."""
+        return b"".join(self.pieces)
 
     @property
     def meta(self) -> ContributionMeta:
@@ -47,25 +58,37 @@ def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shap
         metrics=discretion.reported({**update.metrics, "truncated": float(client.shard.truncated)}),
         **update.columns,
     )
-    return unseal(Contribution(meta, update.arrays).encode(), spec, task, shapes)
+    contribution = Contribution(meta, update.arrays)
+    for name, array in update.arrays.items():
+        require_finite(name, array)
+    _check(contribution, spec, task, shapes)
+    pieces = contribution.pieces()
+    return Sealed(pieces, digest_pieces(pieces), contribution)
 
 
-def unseal(blob: bytes, spec: ExperimentSpec, task: RoundTask, shapes: Shapes) -> Sealed:
+def unseal(
+    blob: bytes | memoryview, spec: ExperimentSpec, task: RoundTask, shapes: Shapes, digest: str | None = None
+) -> Sealed:
     """The contribution in ``blob``, if it is one that the algorithm's participants send for ``task``.
 
-    Raises ``contribution.malformed`` and ``contribution.non_finite``. Whether it starts from the round's own model is
-    the round engine's question: a participant that does not can catch up and try again.
+    ``digest`` is that of the blob, which is hashed here unless it is given. Raises ``contribution.malformed`` and
+    ``contribution.non_finite``. Whether it starts from the round's own model is the round engine's question: a
+    participant that does not can catch up and try again.
     """
     config = catalog.algorithm_config(spec.algorithm)
     contribution = Contribution.decode(blob, config.size(shapes).header)
-    _check_identity(contribution.meta, task, spec)
-    config.check(contribution, task, shapes)
-    return Sealed(blob, digest_bytes(blob), contribution)
+    _check(contribution, spec, task, shapes)
+    return Sealed((blob,), digest or digest_bytes(blob), contribution)
 
 
-def stored(blob: bytes, digest: str) -> Sealed:
+def stored(blob: bytes | memoryview, digest: str) -> Sealed:
     """A contribution that was checked when it was accepted, read back by its ``digest``."""
-    return Sealed(blob, digest, Contribution.decode(blob))
+    return Sealed((blob,), digest, Contribution.decode(blob))
+
+
+def _check(contribution: Contribution, spec: ExperimentSpec, task: RoundTask, shapes: Shapes) -> None:
+    _check_identity(contribution.meta, task, spec)
+    catalog.algorithm_config(spec.algorithm).check(contribution, task, shapes)
 
 
 def _check_identity(meta: ContributionMeta, task: RoundTask, spec: ExperimentSpec) -> None:

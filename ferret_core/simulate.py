@@ -184,7 +184,7 @@ class _Simulation:
             raise AssertionError("a specification has at least one attempt")
         record = self._last_record()
         rejected |= {name: out_of_bounds(why) for name, _, why in record.refused}
-        up = sum(len(part.sealed.blob) for part in parts.values())
+        up = sum(part.sealed.size for part in parts.values())
         parts = {name: part for name, part in parts.items() if name not in rejected}
         self.memories.commit(parts)
         metrics = noise | federation.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})

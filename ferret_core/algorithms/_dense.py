@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected, apply_
 from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.pieces import places
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
@@ -66,15 +68,22 @@ def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",
     """The weighted mean of each of the vectors ``names``, streamed; and ``rounding``, which nobody chooses."""
     received = iter(contributions)
     first = next(received)
-    mean = {name: np.float32(first.pull) * first.contribution.arrays[name] for name in names}
-    total = first.weight
-    for sent in received:
-        for name in mean:
-            mean[name] += np.float32(sent.pull) * sent.contribution.arrays[name]
+    # −0.0 + x is x to the bit, whatever x is.
+    mean = {name: np.full_like(first.contribution.arrays[name], -0.0) for name in names}
+    total = 0.0
+    for sent in chain([first], received):
+        for name, vector in mean.items():
+            _add(vector, np.float32(sent.pull), sent.contribution.arrays[name])
         total += sent.weight
     for vector in mean.values():
         vector /= np.float32(total)
     return {**mean, "rounding": rounding_of(first.contribution)}
+
+
+def _add(total: Array, factor: np.float32, vector: Array) -> None:
+    """total ← total + factor · vector, without a copy of either."""
+    for place in places(vector):
+        total[place] += factor * vector[place]
 
 
 def average_of(contributions: Iterable[Weighted], update_of: Callable[[Contribution], Array]) -> dict[str, Array]:

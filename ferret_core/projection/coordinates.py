@@ -113,7 +113,7 @@ def _check(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int])
     for position in np.flatnonzero(np.signbit(arrays["scales"]))[:1]:
         raise malformed(f"scales[{position}]", float(arrays["scales"][position]), "is negative")
     used = sum(K) - sum(K[position] for position in whole)
-    if kind == "sign" and np.unpackbits(arrays["coordinates"])[used:].any():
+    if kind == "sign" and np.unpackbits(arrays["coordinates"][used // 8 :])[used % 8 :].any():
         raise malformed("coordinates", None, "bits after the last coordinate are not zero")
 
 

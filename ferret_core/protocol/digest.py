@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from blake3 import blake3
 
+from ferret_core.protocol.pieces import Pieces, size_of
 
-def digest_bytes(data: bytes) -> str:
+CHUNK_BYTES = 16 << 20
+
+
+def digest_bytes(data: bytes | memoryview) -> str:
     """BLAKE3-256 of the bytes, 64 lower-case hexadecimal digits."""
     return blake3(data).hexdigest()
+
+
+def digest_pieces(pieces: Pieces) -> str:
+    """BLAKE3-256 of all of the pieces, one after the other; of what is long on all cores."""
+    hasher = blake3(max_threads=blake3.AUTO if size_of(pieces) > CHUNK_BYTES else 1)
+    for piece in pieces:
+        hasher.update(piece)
+    return hasher.hexdigest()
+
+
+def digest_stream(file: BinaryIO) -> str:
+    """BLAKE3-256 of what is left of the file, on all cores.
+
+    By reading: a sector that cannot be read is an error here, and would kill the process under a memory map.
+    """
+    hasher = blake3(max_threads=blake3.AUTO)
+    while chunk := file.read(CHUNK_BYTES):
+        hasher.update(chunk)
+    return hasher.hexdigest()
 
 
 def digest_file(path: Path) -> str:

@@ -23,6 +23,7 @@ from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.metrics import names_of
+from ferret_core.protocol.pieces import Pieces, places
 from ferret_core.protocol.spec import Strict
 
 FORMAT_VERSION = 1
@@ -78,10 +79,14 @@ class Contribution:
     arrays: Arrays
 
     def encode(self) -> bytes:
-        return encode(self.arrays, self.meta.model_dump(mode="json"))
+        return b"".join(self.pieces())
+
+    def pieces(self) -> Pieces:
+        """The blob, without a copy of the arrays: as :func:`pieces_of`."""
+        return pieces_of(self.arrays, self.meta.model_dump(mode="json"))
 
     @classmethod
-    def decode(cls, blob: bytes, header_bytes: int = MAX_HEADER_BYTES) -> Contribution:
+    def decode(cls, blob: bytes | memoryview, header_bytes: int = MAX_HEADER_BYTES) -> Contribution:
         """The contribution in ``blob``; ``contribution.malformed`` or ``contribution.non_finite`` if it is none.
 
         ``header_bytes`` is the longest header that is read.
@@ -99,25 +104,30 @@ class Contribution:
 
 def encode(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
     """The blob of little-endian ``arrays`` (fp32, fp16, int32, uint64, int8, uint8) and JSON ``meta``."""
+    return b"".join(pieces_of(arrays, meta))
+
+
+def pieces_of(arrays: Arrays, meta: Mapping[str, Any]) -> Pieces:
+    """The same blob: the length and the header, and then each array's bytes where they lie."""
     header: dict[str, Any] = {"__metadata__": {"ferret": canonical_json(meta).decode()}}
-    parts: list[bytes] = []
+    bodies: list[memoryview] = []
     offset = 0
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        part = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         header[name] = {
-            "dtype": _NAMES[array.dtype.newbyteorder("<")],
+            "dtype": _NAMES[array.dtype],
             "shape": list(array.shape),
-            "data_offsets": [offset, offset + len(part)],
+            "data_offsets": [offset, offset + array.nbytes],
         }
-        offset += len(part)
-        parts.append(part)
+        offset += array.nbytes
+        bodies.append(array.reshape(-1).view(np.uint8).data)
     text = canonical_json(header)
     text += b" " * (-len(text) % 8)
-    return b"".join([struct.pack("<Q", len(text)), text, *parts])
+    return (struct.pack("<Q", len(text)) + text, *bodies)
 
 
-def decode(blob: bytes, header_bytes: int = MAX_HEADER_BYTES) -> tuple[dict[str, Array], dict[str, Any]]:
+def decode(blob: bytes | memoryview, header_bytes: int = MAX_HEADER_BYTES) -> tuple[dict[str, Array], dict[str, Any]]:
     """Arrays (read-only views into ``blob``) and metadata. A header longer than ``header_bytes`` is not read.
 
     Raises ``contribution.malformed`` for anything that :func:`encode` would not have written: a wrong length, a
@@ -139,7 +149,7 @@ def malformed(field: str, value: Any, message: str) -> FerretError:
     return FerretError.of_field("contribution.malformed", field, value, message)
 
 
-def _split(blob: bytes, header_bytes: int) -> tuple[dict[str, Any], memoryview]:
+def _split(blob: bytes | memoryview, header_bytes: int) -> tuple[dict[str, Any], memoryview]:
     if len(blob) < 8:
         raise malformed("length", len(blob), "a blob has at least 8 bytes")
     (size,) = struct.unpack_from("<Q", blob)
@@ -148,7 +158,7 @@ def _split(blob: bytes, header_bytes: int) -> tuple[dict[str, Any], memoryview]:
     if size > header_bytes:
         raise malformed("header length", size, f"is above {header_bytes}")
     try:
-        header: object = json.loads(blob[8 : 8 + size], object_pairs_hook=_unique)
+        header: object = json.loads(bytes(blob[8 : 8 + size]), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise malformed("header", size, "is not JSON") from error
     if not isinstance(header, dict):
@@ -190,9 +200,17 @@ def _array(name: str, entry: Any, body: memoryview, offset: int) -> tuple[Array,
         array = np.frombuffer(body[offset:end], dtype=dtype).reshape(shape)
     except ValueError as error:  # an array without elements may still have other dimensions that are too large
         raise malformed(f"{name}.shape", str(fields["shape"]), "is no shape of an array") from error
-    if dtype.kind == "f" and not bool(np.isfinite(array).all()):
-        raise FerretError.of_field("contribution.non_finite", name, None, "holds NaN or infinity")
+    require_finite(name, array)
     return array, end
+
+
+def require_finite(name: str, array: Array) -> None:
+    """Raises ``contribution.non_finite`` for NaN and infinities."""
+    if array.dtype.kind != "f":
+        return
+    flat = array.reshape(-1)
+    if not all(bool(np.isfinite(flat[place]).all()) for place in places(flat)):
+        raise FerretError.of_field("contribution.non_finite", name, None, "holds NaN or infinity")
 
 
 def _sizes(field: str, value: Any) -> tuple[int, ...]:

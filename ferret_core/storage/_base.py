@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
+from ferret_core.protocol.pieces import Pieces
+
 
 class FileKind(StrEnum):
     """What a stored file is; also the folder of the storage that it lies in."""
@@ -55,6 +57,14 @@ class Storage(Protocol):
         """Stores a blob by its ``digest``, hashed here unless given; storing the same bytes twice is one file."""
         ...
 
+    def put_pieces(self, pieces: Pieces, kind: FileKind, digest: str) -> StoredFile:
+        """The same for a blob in pieces."""
+        ...
+
+    def put_file(self, path: Path, kind: FileKind, digest: str) -> StoredFile:
+        """Moves in a blob that was written to a :meth:`scratch` folder."""
+        ...
+
     def scratch(self, size: int) -> AbstractContextManager[Path]:
         """An empty folder to write files into that are to be stored; ``storage.full`` unless ``size`` bytes fit in."""
         ...
@@ -65,6 +75,10 @@ class Storage(Protocol):
 
     def read(self, location: str, digest: str) -> bytes:
         """The bytes; ``storage.missing`` or ``storage.corrupt`` if they are not there or not those of ``digest``."""
+        ...
+
+    def view(self, location: str, digest: str) -> memoryview:
+        """The same, of a large file without holding them: they are mapped once they have been checked."""
         ...
 
     def verify(self, location: str, digest: str) -> None:

@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from blake3 import blake3
-
 from ferret_core.durable import flush_folder, make_folder_durably, put_in_place, replacing, room_for
 from ferret_core.failpoints import failpoint
-from ferret_core.protocol.digest import digest_bytes, digest_file
+from ferret_core.protocol.digest import digest_bytes, digest_file, digest_stream
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.pieces import Pieces, mapped, size_of
 from ferret_core.storage._base import FileKind, ListedFile, StoredFile, blob_location
 
 RESERVE_BYTES = 32 << 20
-CHUNK_BYTES = 16 << 20
+READ_BYTES = 1 << 20
+"""Of what is larger a view is mapped."""
 WRITING_LOCK = ".writing"
 COLLECTED = ".collected"
 DRAFTS = ".drafts"
@@ -41,12 +41,19 @@ class Backend:
         self.root.mkdir(parents=True, exist_ok=True)
 
     def put_bytes(self, data: bytes, kind: FileKind, digest: str | None = None) -> StoredFile:
-        digest = digest or digest_bytes(data)
-        stored = StoredFile(digest, len(data), blob_location(kind, digest))
+        return self.put_pieces((data,), kind, digest or digest_bytes(data))
+
+    def put_pieces(self, pieces: Pieces, kind: FileKind, digest: str) -> StoredFile:
+        stored = StoredFile(digest, size_of(pieces), blob_location(kind, digest))
         if not self._renew(stored):
-            self._need_room(len(data))
+            self._need_room(stored.size)
             with replacing(self.path(stored.location), self._writing) as file:
-                file.write(data)
+                file.writelines(pieces)
+        return stored
+
+    def put_file(self, path: Path, kind: FileKind, digest: str) -> StoredFile:
+        stored = StoredFile(digest, path.stat().st_size, blob_location(kind, digest))
+        self._move_in(path, stored)
         return stored
 
     @contextmanager
@@ -68,10 +75,7 @@ class Backend:
         for name in names:
             if name == last:
                 failpoint("storage.unsealed")
-            if not self._renew(stored[name]):
-                with room_for(folder):
-                    _seal(folder / name)
-                    put_in_place(folder / name, self.path(stored[name].location), self._writing)
+            self._move_in(folder / name, stored[name])
         return stored
 
     def read(self, location: str, digest: str) -> bytes:
@@ -81,11 +85,16 @@ class Backend:
             raise _corrupt(location, digest)
         return data
 
+    def view(self, location: str, digest: str) -> memoryview:
+        if self.size(location) <= READ_BYTES:
+            return memoryview(self.read(location, digest))
+        with self.open(location) as file:
+            _check(file, location, digest)
+            return mapped(file)
+
     def verify(self, location: str, digest: str) -> None:
-        with self.open(location) as file, _readable(location):
-            found = _digest(file)
-        if found != digest:
-            raise _corrupt(location, digest)
+        with self.open(location) as file:
+            _check(file, location, digest)
 
     def open(self, location: str) -> BinaryIO:
         try:
@@ -147,12 +156,18 @@ class Backend:
             if Path(folder) != self.root:
                 yield from (Path(folder) / name for name in names)
 
+    def _move_in(self, path: Path, file: StoredFile) -> None:
+        if not self._renew(file):
+            with room_for(path):
+                _seal(path)
+                put_in_place(path, self.path(file.location), self._writing)
+
     def _renew(self, file: StoredFile) -> bool:
         """Whether the file is already there, whole; if so it counts as stored now."""
         path = self.path(file.location)
         try:
             with path.open("rb") as reader:
-                if os.fstat(reader.fileno()).st_size != file.size or _digest(reader) != file.digest:
+                if os.fstat(reader.fileno()).st_size != file.size or digest_stream(reader) != file.digest:
                     return False
             with self._writing():
                 os.utime(path)
@@ -210,12 +225,11 @@ def _lock(handle: int, how: int) -> bool:
     return True
 
 
-def _digest(file: BinaryIO) -> str:
-    """By reading: a sector that cannot be read is an error here, and would kill the process under a memory map."""
-    hasher = blake3(max_threads=blake3.AUTO)
-    while chunk := file.read(CHUNK_BYTES):
-        hasher.update(chunk)
-    return hasher.hexdigest()
+def _check(file: BinaryIO, location: str, digest: str) -> None:
+    with _readable(location):
+        found = digest_stream(file)
+    if found != digest:
+        raise _corrupt(location, digest)
 
 
 @contextmanager

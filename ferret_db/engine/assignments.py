@@ -114,7 +114,7 @@ def accept(
     _check(s, assignment, round_, recorded, fence, sealed, idempotency_key)
     if swap(s, assignment, AssignmentState.ACCEPTED, lease_until=None, seconds=cost.seconds) is None:
         raise _lost(assignment, fence)
-    counts, size = assignments.count_of_round(s, round_.id), len(sealed.blob)
+    counts, size = assignments.count_of_round(s, round_.id), sealed.size
     contribution = contributions.add(
         s,
         Contribution(

@@ -43,7 +43,7 @@ def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> I
 
 def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
     try:
-        blob = storage.read(blob_location(FileKind.CONTRIBUTION, row.digest), row.digest)
+        blob = storage.view(blob_location(FileKind.CONTRIBUTION, row.digest), row.digest)
     except FerretError as error:
         if error.code not in DAMAGE:
             raise

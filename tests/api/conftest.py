@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -209,14 +209,16 @@ class Site:
         with self.database.begin() as s:
             return lifecycle.submit(s, spec(**changes))[0].id
 
-    def start(self, experiment_id: str, files: Sequence[ArtifactFile] = ()) -> None:
+    def start(
+        self, experiment_id: str, files: Sequence[ArtifactFile] = (), shapes: Mapping[str, tuple[int, ...]] = SHAPES
+    ) -> None:
         with self.database.begin() as s:
-            lifecycle.start(s, experiment_id, BASE_DIGEST, SHAPES, files)
+            lifecycle.start(s, experiment_id, BASE_DIGEST, shapes, files)
 
-    def running(self, **changes: Any) -> str:
+    def running(self, shapes: Mapping[str, tuple[int, ...]] = SHAPES, **changes: Any) -> str:
         """Id of a running experiment."""
         experiment_id = self.submit(**changes)
-        self.start(experiment_id)
+        self.start(experiment_id, shapes=shapes)
         return experiment_id
 
     def store(self, name: str, data: bytes) -> ArtifactFile:

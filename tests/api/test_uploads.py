@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import pytest
 from starlette.testclient import TestClient
 
+from ferret_api.settings import ApiSettings
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import rounds
 from ferret_db.tables import Assignment, Round
+from tests.api.conftest import open_site
 
 BLOB = "application/octet-stream"
 
@@ -201,6 +203,35 @@ def test_rejections_are_counted_by_reason_and_come_in_pages(member: Member) -> N
     }
     assert rest["next_cursor"] is None
     assert member.site.admin.get(address, params={"round": 2}).json()["items"] == []
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "cut off"])
+def test_a_body_of_megabytes_goes_by_way_of_the_disk(site: Any, make_blob: Callable[..., bytes], whole: bool) -> None:
+    """The experiment is of a model with as many weights; nothing is left over of what cannot be used."""
+    experiment_id = site.running(shapes={"weight": (1 << 20,)}, participants={"edge": 1})
+    client = site.client(site.enrol(experiment_id))
+    (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
+    lease = client.get("/api/v1/participant/assignment").json()["assignment"]
+    member = Member(site, client, experiment_id, assignment_id, "", lease, make_blob)
+    blob = member.blob(size=1 << 20)
+    answers = [member.upload(blob if whole else blob[:-1]) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == ([201, 200] if whole else [422, 422])
+    assert [path.read_bytes() for path in site.files()] == [blob][:whole]
+    assert len(list(site.context.storage.list())) == whole
+
+
+def test_a_model_whose_contributions_are_too_large_for_the_service_names_the_setting(
+    make_settings: Callable[..., ApiSettings], make_blob: Callable[..., bytes]
+) -> None:
+    with open_site(make_settings(max_upload_bytes=1 << 20)) as site:
+        experiment_id = site.running(shapes={"weight": (1 << 20,)}, participants={"edge": 1})
+        client = site.client(site.enrol(experiment_id))
+        (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
+        lease = client.get("/api/v1/participant/assignment").json()["assignment"]
+        problem = Member(site, client, experiment_id, assignment_id, "", lease, make_blob).upload(b"any").json()
+    assert problem["code"] == "request.too_large"
+    assert "has 4194304 bytes, this service takes at most 1048576" in problem["detail"]
+    assert "FERRET_MAX_UPLOAD_BYTES" in problem["detail"]
 
 
 @pytest.mark.heavy

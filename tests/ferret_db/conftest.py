@@ -189,7 +189,7 @@ class Lab:
 
     def sealed(self, leased: Assignment, digest: str, **changes: Any) -> Sealed:
         """50 bytes that the engine never looks into, under any digest."""
-        return Sealed(bytes(50), digest, wire.Contribution(self.meta(leased, **changes), {}))
+        return Sealed((bytes(50),), digest, wire.Contribution(self.meta(leased, **changes), {}))
 
     def accept(self, leased: Assignment, digest: str = "c0" * 32, **changes: Any) -> Contribution:
         with self.database.begin() as s:

@@ -23,7 +23,7 @@ META = ContributionMeta(
     examples=3,
     metrics={"train_loss": 1.25},
 )
-SEALED = Sealed(BLOB, digest_bytes(BLOB), Contribution(META, {}))
+SEALED = Sealed((BLOB,), digest_bytes(BLOB), Contribution(META, {}))
 
 
 @pytest.fixture

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from sqlalchemy.orm import Session
 
 from ferret_core import federation
-from ferret_core.cost import LocalCost, numbers_sent, round_cost
+from ferret_core.cost import LocalCost, round_cost
 from ferret_core.failpoints import failpoint
 from ferret_core.fold import fold
 from ferret_core.ledger import LedgerEntry, Signature
 from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
-from ferret_core.sealed import Sealed, stored
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_db import tables
 from ferret_db.engine import lifecycle
@@ -28,6 +27,7 @@ from ferret_db.repositories import contributions, experiments, rounds
 from ferret_worker import checkpoints
 from ferret_worker.context import Context, KeptModel
 from ferret_worker.coordinate import advance
+from ferret_worker.received import Received
 from ferret_worker.repair import repaired
 from ferret_worker.watch import Watch
 
@@ -122,7 +122,8 @@ def _fold(
 ) -> tuple[LedgerEntry, dict[str, float]]:
     """Moves the replica on: the round's ledger entry, and what the round cost."""
     replica, down = kept.replica, kept.replica.numbers
-    received = _Received(context, round_.experiment_id, frozen)
+    watch = Watch(context, round_.experiment_id)
+    received = Received(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
     begin = time.perf_counter()
     entry, noise = fold(replica, round_.experiment_id, received, kept.guard, _signatures(frozen))
     seconds = time.perf_counter() - begin
@@ -143,21 +144,3 @@ def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:
 def _committed_digest(context: Context, round_id: str) -> str | None:
     with context.database.read() as s:
         return rounds.get(s, round_id).digest
-
-
-class _Received:
-    """The frozen contributions in participant order, read anew each time, one in memory at a time and each checked
-    against its digest. ``numbers`` says how many each holds. Between two of them a fold can be stopped."""
-
-    def __init__(self, context: Context, experiment_id: str, frozen: list[tables.Contribution]) -> None:
-        self._storage = context.storage
-        self._digests = {row.participant: row.digest for row in sorted(frozen, key=lambda row: row.participant)}
-        self._watch = Watch(context, experiment_id)
-        self.numbers: dict[str, int] = {}
-
-    def __iter__(self) -> Iterator[Sealed]:
-        for participant, digest in self._digests.items():
-            sealed = stored(self._storage.read(blob_location(FileKind.CONTRIBUTION, digest), digest), digest)
-            self._watch.check()
-            self.numbers[participant] = numbers_sent(sealed.contribution)
-            yield sealed

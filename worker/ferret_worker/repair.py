@@ -24,11 +24,11 @@ from ferret_core.ledger import LedgerEntry, LedgerRecord, broken
 from ferret_core.participant import contribute
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.pieces import Pieces
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica import Replica
-from ferret_core.sealed import stored
 from ferret_core.storage import FileKind, blob_location
 from ferret_db import tables
 from ferret_db.engine import checkpoints as checkpoint_engine
@@ -37,6 +37,7 @@ from ferret_db.repositories import assignments, contributions, experiments, ledg
 from ferret_db.repositories.references import Reference
 from ferret_worker import checkpoints
 from ferret_worker.context import Context
+from ferret_worker.received import Received
 
 logger = logging.getLogger(__name__)
 
@@ -205,31 +206,28 @@ class _Walk:
         if (part.sealed.digest, memory and digest_bytes(memory)) != (sent.digest, sent.memory_digest):
             logger.error("%s is damaged, and training on this machine gives other bits", what)
             return
-        self._put(part.sealed.blob, FileKind.CONTRIBUTION)
+        self._put(part.sealed.pieces, FileKind.CONTRIBUTION, part.sealed.digest)
         if memory is not None:
-            self._put(memory, FileKind.MEMORY)
+            self._put((memory,), FileKind.MEMORY, digest_bytes(memory))
 
     def _read(self, row: tables.LedgerEntry) -> bytes:
         return self._context.storage.read(blob_location(FileKind.UPDATE, row.update_digest), row.update_digest)
 
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
         """A damaged update, made again of the contributions that it was made of."""
-        storage, record = self._context.storage, LedgerRecord.model_validate(row.record)
-        received = [
-            stored(storage.read(blob_location(FileKind.CONTRIBUTION, digest), digest), digest)
-            for digest in _folded(row)
-        ]
+        record = LedgerRecord.model_validate(row.record)
+        received = Received(self._context.storage, dict(record.contributions))
         update = self._kept.replica.aggregate(received, dict(record.clipped))
         if digest_bytes(update) != row.update_digest:
             raise broken(record, "its update is damaged, and folding its contributions here gives another")
-        self._put(update, FileKind.UPDATE)
+        self._put((update,), FileKind.UPDATE, row.update_digest)
         return update
 
     def _written(self) -> Sequence[checkpoint_engine.ArtifactFile]:
         return checkpoints.store(self._context.storage, self._kept.replica, self._experiment.id)
 
-    def _put(self, blob: bytes, kind: FileKind) -> None:
-        stored = self._context.storage.put_bytes(blob, kind)
+    def _put(self, pieces: Pieces, kind: FileKind, digest: str) -> None:
+        stored = self._context.storage.put_pieces(pieces, kind, digest)
         failpoint("repair.rebuilt")
         logger.warning("rebuilt %s of %s", stored.location, self._experiment.id)
 

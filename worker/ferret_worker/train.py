@@ -67,7 +67,7 @@ def _contribute(context: Context, assignment: Assignment, keeper: LeaseKeeper) -
 
 def _report(context: Context, assignment: Assignment, part: Part) -> None:
     sealed, memory, cost = part
-    context.storage.put_bytes(sealed.blob, FileKind.CONTRIBUTION, sealed.digest)
+    context.storage.put_pieces(sealed.pieces, FileKind.CONTRIBUTION, sealed.digest)
     failpoint("train.stored")
     kept = context.storage.put_bytes(encode(memory, {}), FileKind.MEMORY).digest if memory else None
     failpoint("train.remembered")

@@ -1,38 +1,67 @@
-"""Receiving a large body without holding it in memory while it grows: what is cut off for its size costs none."""
+"""Receiving a large body without holding it in memory: beyond a megabyte it goes to the disk where it will stay."""
 
 from __future__ import annotations
 
-from tempfile import SpooledTemporaryFile
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
+from anyio import open_file
 from fastapi import Request
+from fastapi.concurrency import contextmanager_in_threadpool
 from starlette.exceptions import HTTPException
 
 from ferret_core.durable import room_for
 from ferret_core.protocol.errors import FerretError
+from ferret_core.storage import Storage
 
 IN_MEMORY_BYTES = 1 << 20
 
 
-async def receive(request: Request, most: int) -> bytes:
-    """The whole body. Beyond a megabyte it grows in a temporary file, and is read once it is known to be complete.
+@asynccontextmanager
+async def received(request: Request, storage: Storage, most: int) -> AsyncGenerator[bytes | Path]:
+    """The whole body: its bytes, or beyond a megabyte a scratch file of the storage that is gone when the block ends.
 
     Raises ``request.too_large`` beyond ``most`` bytes, before any is read where the request announces more, and
     ``storage.full``.
     """
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > most:
-        raise _too_large(most)
+    text = request.headers.get("content-length", "")
+    declared = int(text) if text.isdecimal() else 0
+    if declared > most:
+        raise _too_large(most, f"this one has {declared}")
+    async with AsyncExitStack() as stack:
+        chunks = _chunks(request, most)
+        first = await anext(chunks, b"")
+        if len(first) <= IN_MEMORY_BYTES:
+            yield first
+            return
+        folder = await stack.enter_async_context(contextmanager_in_threadpool(storage.scratch(declared)))
+        path = folder / "body"
+        with room_for(path):
+            async with await open_file(path, "wb") as file:
+                await file.write(first)
+                async for chunk in chunks:
+                    await file.write(chunk)
+        yield path
+
+
+async def _chunks(request: Request, most: int) -> AsyncIterator[bytes]:
+    """The body in chunks above :data:`IN_MEMORY_BYTES`, the last of which is shorter."""
+    held, count = bytearray(), 0
     try:
-        with room_for("an upload in TMPDIR"), SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
-            async for chunk in request.stream():
-                if file.tell() + len(chunk) > most:
-                    raise _too_large(most)
-                file.write(chunk)
-            file.seek(0)
-            return file.read()
+        async for chunk in request.stream():
+            count += len(chunk)
+            if count > most:
+                raise _too_large(most, "this one has more")
+            held += chunk
+            if len(held) > IN_MEMORY_BYTES:
+                yield bytes(held)
+                held.clear()
     except HTTPException as error:
         raise FerretError("request.too_large", error.detail) from error
+    yield bytes(held)
 
 
-def _too_large(most: int) -> FerretError:
-    return FerretError("request.too_large", f"a contribution to this assignment has at most {most} bytes")
+def _too_large(most: int, found: str) -> FerretError:
+    detail = f"a contribution to this assignment has at most {most} bytes, {found}: send what its algorithm sends"
+    return FerretError("request.too_large", detail)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from pathlib import Path as FilePath
 from typing import Annotated
 
 from anyio import from_thread
@@ -150,21 +153,23 @@ SignatureHeader = Annotated[
 FenceHeader = Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")]
 
 
-async def _blob(
+async def _body(
     assignment: Own, participant: Participant, fence: FenceHeader, request: Request, context: ContextDep
-) -> bytes:
+) -> AsyncGenerator[bytes | FilePath]:
     """The body, read only if it may be accepted: from the holder of the lease, and no larger than expected."""
     if request.headers.get("content-type") != OCTETS:
         raise FerretError.of_field(
             "request.invalid", "Content-Type", request.headers.get("content-type"), f"a contribution is {OCTETS}"
         )
-    with context.uploads.entered(participant.id):
-        try:
-            most = await run_in_threadpool(upload.admit, context, assignment, fence)
-            return await body.receive(request, most)
-        except FerretError as error:
-            await run_in_threadpool(upload.refuse, context, assignment.id, error)
-            raise
+    async with AsyncExitStack() as stack:
+        with context.uploads.entered(participant.id):
+            try:
+                most = await run_in_threadpool(upload.admit, context, assignment, fence)
+                whole = await stack.enter_async_context(body.received(request, context.storage, most))
+            except FerretError as error:
+                await run_in_threadpool(upload.refuse, context, assignment.id, error)
+                raise
+        yield whole
 
 
 @router.put(
@@ -191,7 +196,7 @@ async def _blob(
 )
 def upload_contribution(
     assignment: Own,
-    blob: Annotated[bytes, Depends(_blob)],
+    whole: Annotated[bytes | FilePath, Depends(_body)],
     fence: FenceHeader,
     seconds: Annotated[
         float,
@@ -214,7 +219,7 @@ def upload_contribution(
     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
     """
     receipt, repeated = upload.take(
-        context, assignment, upload.Delivery(blob, fence, seconds, idempotency_key, signature)
+        context, assignment, upload.Delivery(whole, fence, seconds, idempotency_key, signature)
     )
     response.status_code = 200 if repeated else 201
     return receipt

@@ -5,6 +5,7 @@ What cannot be taken is noted with its reason, and moves nothing.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
@@ -16,22 +17,23 @@ from ferret_core.cost import LocalCost
 from ferret_core.failpoints import failpoint
 from ferret_core.ledger import Signature
 from ferret_core.models.shapes import Shapes
-from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.digest import digest_bytes, digest_stream
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.pieces import mapped
 from ferret_core.protocol.signatures import Signed, require_valid
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.sealed import Sealed, unseal
-from ferret_core.storage import FileKind
+from ferret_core.storage import FileKind, Storage
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
 from ferret_db.repositories import contributions, experiments, participants
 
 
 class Delivery(NamedTuple):
-    """A contribution as it arrived; ``seconds`` are those of the local update, ``key`` its idempotency key, and
-    ``signature`` what its participant signed it with."""
+    """A contribution as it arrived, in memory or in a scratch file of the storage; ``seconds`` are those of the local
+    update, ``key`` its idempotency key, and ``signature`` what its participant signed it with."""
 
-    blob: bytes
+    body: bytes | Path
     fence: int
     seconds: float
     key: str | None
@@ -53,8 +55,8 @@ def take(context: Context, assignment: tables.Assignment, delivery: Delivery) ->
 def admit(context: Context, assignment: tables.Assignment, fence: int) -> int:
     """The most bytes that a contribution to the assignment can have, before the first is read.
 
-    Raises ``round.closed`` and ``lease.lost`` for what would not be accepted. Where one has been accepted, only the
-    same again is of use.
+    Raises ``round.closed``, ``lease.lost`` and ``request.too_large`` for what would not be accepted. Where one has been
+    accepted, only the same again is of use.
     """
     with context.database.read() as s:
         accepted = contributions.of_assignment(s, assignment.id)
@@ -63,8 +65,11 @@ def admit(context: Context, assignment: tables.Assignment, fence: int) -> int:
         leases.check_held(s, assignment.id, fence)
         experiment = experiments.get(s, assignment.experiment_id)
     spec = ExperimentSpec.model_validate(experiment.spec)
-    expected = catalog.algorithm_config(spec.algorithm).size(_shapes(experiment)).total
-    return min(expected, context.settings.max_upload_bytes)
+    size, limit = catalog.algorithm_config(spec.algorithm).size(_shapes(experiment)), context.settings.max_upload_bytes
+    if size.arrays > limit:
+        detail = f"a contribution to this experiment has {size.arrays} bytes, this service takes at most {limit}: ask"
+        raise FerretError("request.too_large", f"{detail} its operator to raise FERRET_MAX_UPLOAD_BYTES")
+    return size.total
 
 
 def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
@@ -78,10 +83,11 @@ def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -
     with context.database.read() as s:
         experiment = experiments.get(s, assignment.experiment_id)
         accepted = contributions.of_assignment(s, assignment.id)
-    if accepted is not None and accepted.digest == digest_bytes(delivery.blob):
+    digest = _digest(delivery.body)
+    if accepted is not None and accepted.digest == digest:
         return _receipt(accepted), True
     try:
-        sealed = _opened(delivery.blob, assignment, experiment)
+        sealed = _opened(delivery.body, digest, assignment, experiment)
     except FerretError as error:
         with context.database.begin() as s:
             leases.spoilt(s, assignment.id, delivery.fence, error)
@@ -89,7 +95,7 @@ def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -
     with context.database.read() as s:  # what comes in vain is not even stored
         leases.check(s, assignment.id, delivery.fence, sealed, delivery.key)
         signature = _signature(s, assignment, sealed, delivery.signature)
-    context.storage.put_bytes(sealed.blob, FileKind.CONTRIBUTION, sealed.digest)
+    _store(context.storage, delivery.body, digest)
     failpoint("upload.stored")
     cost = LocalCost.reported(delivery.seconds, sealed.meta.metrics)
     with context.database.begin() as s:
@@ -116,9 +122,26 @@ def _signature(s: Session, assignment: tables.Assignment, sealed: Sealed, given:
     return Signature(assignment.participant, key, assignment.id, require_valid(key, given, signed))
 
 
-def _opened(blob: bytes, assignment: tables.Assignment, experiment: tables.Experiment) -> Sealed:
+def _digest(body: bytes | Path) -> str:
+    if isinstance(body, bytes):
+        return digest_bytes(body)
+    with body.open("rb") as file:
+        return digest_stream(file)
+
+
+def _opened(body: bytes | Path, digest: str, assignment: tables.Assignment, experiment: tables.Experiment) -> Sealed:
     spec, task = ExperimentSpec.model_validate(experiment.spec), RoundTask.model_validate(assignment.task)
-    return unseal(blob, spec, task, _shapes(experiment))
+    if isinstance(body, bytes):
+        return unseal(body, spec, task, _shapes(experiment), digest)
+    with body.open("rb") as file:
+        return unseal(mapped(file), spec, task, _shapes(experiment), digest)
+
+
+def _store(storage: Storage, body: bytes | Path, digest: str) -> None:
+    if isinstance(body, bytes):
+        storage.put_bytes(body, FileKind.CONTRIBUTION, digest)
+    else:
+        storage.put_file(body, FileKind.CONTRIBUTION, digest)
 
 
 def _shapes(experiment: tables.Experiment) -> Shapes:

@@ -97,7 +97,7 @@ def _accept(database: Database, leased: Assignment) -> None:
     of_task = {field: task[field] for field in ("experiment", "round", "participant", "base_digest")}
     meta = ContributionMeta.model_validate({**of_task, "algorithm": "ferret", "examples": 1, "metrics": {}})
     blob = leased.participant.encode()
-    sealed = Sealed(blob, digest_bytes(blob), Contribution(meta, {}))
+    sealed = Sealed((blob,), digest_bytes(blob), Contribution(meta, {}))
     with database.begin() as s:
         assignments.accept(s, leased.id, leased.fence, sealed, cost=LocalCost(1.0))
 

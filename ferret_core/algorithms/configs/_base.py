@@ -167,7 +167,7 @@ def check_layouts(arrays: Arrays, expected: Mapping[str, Layout]) -> None:
 
 def check_bits(name: str, packed: Array, count: int) -> None:
     """Raises ``contribution.malformed`` unless the bits after the first ``count`` of each row are zero."""
-    if np.unpackbits(packed, axis=-1)[..., count:].any():
+    if np.unpackbits(packed[..., count // 8 :], axis=-1)[..., count % 8 :].any():
         raise malformed(name, None, f"bits after the first {count} are not zero")
 
 

@@ -6,12 +6,14 @@ rebuilding an update, so they cost next to nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from ferret_core.models.shapes import Shapes, sizes
+from ferret_core.protocol.pieces import places
 from ferret_core.protocol.wire import Array
 
 
@@ -39,7 +41,7 @@ class Norms(NamedTuple):
 
 def norm(vector: Array) -> float:
     """‖v‖₂ in fp64, which no fp32 vector takes beyond its range."""
-    return float(np.sqrt(np.square(vector, dtype=np.float64).sum()))
+    return math.sqrt(sum(float(np.square(vector[place], dtype=np.float64).sum()) for place in places(vector)))
 
 
 def dense_norms(update: Array, shapes: Shapes) -> Norms:

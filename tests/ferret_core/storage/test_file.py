@@ -40,6 +40,37 @@ def test_a_rotten_blob_is_noticed_and_mended_by_storing_it_again(storage: Storag
     assert storage.read(stored.location, stored.digest) == b"coordinates"
 
 
+def test_a_blob_in_pieces_is_stored_as_one(storage: Storage) -> None:
+    stored = storage.put_pieces((b"coor", memoryview(b"dinates")), FileKind.CONTRIBUTION, digest_bytes(b"coordinates"))
+    assert stored == storage.put_bytes(b"coordinates", FileKind.CONTRIBUTION)
+    assert storage.read(stored.location, stored.digest) == b"coordinates"
+
+
+def test_a_file_is_moved_in_and_found_by_its_digest(storage: Storage) -> None:
+    for _ in range(2):
+        with storage.scratch(0) as folder:
+            (folder / "body").write_bytes(b"coordinates")
+            stored = storage.put_file(folder / "body", FileKind.CONTRIBUTION, digest_bytes(b"coordinates"))
+        assert storage.read(stored.location, stored.digest) == b"coordinates"
+        assert [file.location for file in storage.list()] == [stored.location]
+
+
+@pytest.mark.parametrize("size", [11, 3 << 20], ids=["read", "mapped"])
+def test_a_view_is_checked_and_stays_whatever_becomes_of_the_file(storage: Storage, size: int) -> None:
+    data = bytes(range(11)) + bytes(size - 11)
+    stored = storage.put_bytes(data, FileKind.CONTRIBUTION)
+    view = storage.view(stored.location, stored.digest)
+    storage.path(stored.location).unlink()
+    assert view == data
+    with pytest.raises(FerretError, match="is not in the storage"):
+        storage.view(stored.location, stored.digest)
+    storage.put_bytes(data, FileKind.CONTRIBUTION)
+    with storage.path(stored.location).open("r+b") as file:
+        file.write(b"x")
+    with pytest.raises(FerretError, match="does not match"):
+        storage.view(stored.location, stored.digest)
+
+
 def test_what_is_not_there_is_named(storage: Storage) -> None:
     with pytest.raises(FerretError, match="updates/ab/abc") as caught:
         storage.read("updates/ab/abc", "abc")
@@ -160,7 +191,7 @@ def _unreadable(storage: Storage, location: str) -> BinaryIO:
 def test_a_sector_that_cannot_be_read_is_a_rotten_file(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = storage.put_bytes(b"coordinates", FileKind.CONTRIBUTION)
     monkeypatch.setattr(type(storage), "open", _unreadable)
-    for look in (storage.read, storage.verify):
+    for look in (storage.read, storage.verify, storage.view):
         with pytest.raises(FerretError, match="cannot be read") as caught:
             look(stored.location, stored.digest)
         assert caught.value.code == "storage.corrupt"
