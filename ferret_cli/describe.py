@@ -67,13 +67,14 @@ def cost_rows(rounds: Sequence[Round]) -> Iterator[Row]:
 
 def rejection_rows(rejections: Iterable[Rejection]) -> Iterator[Row]:
     for refused in rejections:
-        yield refused.round, refused.participant, refused.count, refused.code, refused.detail
+        yield refused.round, refused.display_name, refused.count, refused.code, refused.detail
 
 
 def participant_rows(participants: Iterable[ParticipantInfo]) -> Iterator[Row]:
     for found in participants:
         revoked = found.revoked_at and f"{found.revoked_at:%Y-%m-%d %H:%M}"
         yield (
+            found.display_name,
             found.name,
             "revoked" if revoked else "active",
             f"{found.created_at:%Y-%m-%d %H:%M}",

@@ -70,7 +70,9 @@ def begin() -> None:
 
 def take_part(participant: Participant, asked: JoinOptions) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
-    say(f"{participant.member.name} takes part in {participant.member.experiment} with {asked.data}")
+    member = participant.member
+    known = "" if member.shown_name == member.name else f" ({member.name})"
+    say(f"{member.shown_name}{known} takes part in {member.experiment} with {asked.data}")
     if (budget := participant.budget) is not None:
         say(f"privacy: {budget_in_words(budget)}")
     try:

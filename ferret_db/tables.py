@@ -357,15 +357,17 @@ class Service(Base, kw_only=True):
 
 
 class Participant(Base, kw_only=True):
-    """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``. It signs by
-    the Ed25519 ``public_key``, unless it joined without one."""
+    """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``. People read its
+    ``display_name``; everything else knows it by ``name``. It signs by the Ed25519 ``public_key``, unless it joined
+    without one."""
 
     __tablename__ = "participants"
-    __table_args__ = (UniqueConstraint("experiment_id", "name"),)
+    __table_args__ = (UniqueConstraint("experiment_id", "name"), UniqueConstraint("experiment_id", "display_name"))
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("par"))
     experiment_id: Mapped[ExperimentId]
     name: Mapped[str]
+    display_name: Mapped[str]
     token_hash: Mapped[str] = mapped_column(unique=True)
     public_key: Mapped[str | None] = mapped_column(default=None)
     revoked_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -375,8 +377,8 @@ class Participant(Base, kw_only=True):
 
 
 class Enrolment(Base, kw_only=True):
-    """A single-use code, kept as its BLAKE3 hash. ``used_by`` names the participant that it became, and ``refused`` is
-    how often it was shown again after that."""
+    """A single-use code, kept as its BLAKE3 hash. ``used_by`` is the display name of the participant that it became,
+    and ``refused`` is how often it was shown again after that."""
 
     __tablename__ = "enrolments"
     __table_args__ = (Index(None, "experiment_id", "created_at", "id"),)

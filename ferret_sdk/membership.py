@@ -14,6 +14,7 @@ from ferret_core.durable import write_durably
 from ferret_core.private import close_secret
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName, SecretKey
+from ferret_core.protocol.names import DisplayName
 from ferret_core.protocol.spec import Strict
 from ferret_sdk.places import Places, all_of
 from ferret_sdk.schemas import Enrolled, Token
@@ -26,12 +27,14 @@ LARGEST = 16 << 10
 
 class Membership(Strict):
     """A participant's place in one experiment. ``code`` is the digest of the enrolment code it came from, ``key`` what
-    it signs its contributions with, unless it joined before there were keys."""
+    it signs its contributions with, unless it joined before there were keys. Before there were display names, people
+    read its ``name``."""
 
     url: str
     experiment: ExperimentId
     participant: ParticipantId
     name: ParticipantName
+    display_name: DisplayName | None = None
     token: Token
     code: Digest
     key: SecretKey | None = None
@@ -44,10 +47,16 @@ class Membership(Strict):
             experiment=enrolled.experiment,
             participant=enrolled.participant,
             name=enrolled.name,
+            display_name=enrolled.display_name,
             token=enrolled.token,
             code=digest_bytes(code.encode()),
             key=key,
         )
+
+    @property
+    def shown_name(self) -> str:
+        """What people read."""
+        return self.display_name or self.name
 
 
 def save(home: Path, member: Membership) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferret_core.ledger import LedgerRecord
+from ferret_core.protocol import names
 from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
@@ -104,8 +105,10 @@ class Participant:
     ) -> Participant:
         """Turns a one-time code into a token, kept under ``home`` (``FERRET_HOME``) for its owner only.
 
-        A code that was turned into a token here before gives that participant again. Raises ``enrolment.invalid``,
-        ``terms.invalid``, and ``request.invalid`` for plain http to another machine without ``insecure_http``. ``ca``
+        ``name`` is what people read, in any script and of up to 200 characters; ``member.name`` is the id that the
+        server makes of it. A code that was turned into a token here before gives that participant again. Raises
+        ``enrolment.invalid``, ``terms.invalid``, and ``request.invalid`` for what is no name, or for plain http to
+        another machine without ``insecure_http``. ``ca``
         is the file of the authorities that the server's certificate may come from, instead of the usual ones. ``base``
         is the folder that the base model's weights are in at this site, or ``"hub"`` to get them from the hub where the
         experiment names a model and a revision there; without it they are downloaded from the server.
@@ -113,6 +116,7 @@ class Participant:
         settings = ClientSettings()
         home = (home or settings.home).expanduser()
         insecure_http, ca = insecure_http or settings.insecure_http, ca or settings.ca
+        display_name = names.checked("name", name)
         terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be kept
         if terms.privacy is not None:
             require_accounting()
@@ -121,7 +125,7 @@ class Participant:
         member = membership.find(home, address, code)
         if member is None:
             key = new_key()
-            asked = {"code": code, "name": name, "public_key": public_key(key)}
+            asked = {"code": code, "display_name": display_name, "public_key": public_key(key)}
             with membership.room(home):
                 answer = transport.post("/participants", asked).json()
             member = Membership.of(address, Enrolled.read(answer), code, key)
@@ -155,7 +159,7 @@ class Participant:
         """
         mine = read_examples(examples, fields)
         self._site = site
-        with sole(self._lock, self.member.name):
+        with sole(self._lock, self.member.shown_name):
             return self._run(mine, on_round, on_progress, give_up_after)
 
     def _run(
@@ -220,7 +224,7 @@ class Participant:
         mine = read_examples(examples, fields)
         self._site = site
         previewing = Previewing(self._transport, self.member, self._follower, self._memory, self._enforcement, site)
-        with sole(self._lock, self.member.name):
+        with sole(self._lock, self.member.shown_name):
             return previewing.make(mine, on_progress)
 
     def keep_model(self, folder: Path) -> Manifest:

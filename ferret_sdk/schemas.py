@@ -27,6 +27,7 @@ from ferret_core.protocol.ids import (
     UserId,
 )
 from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.names import DisplayName
 from ferret_core.protocol.roles import Role, Scope
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
 from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, ParticipantKind, RoundState
@@ -152,6 +153,7 @@ class ContributionInfo(Document):
     """One participant's part in one round: leased and rejected ones show too."""
 
     participant: Line
+    display_name: Line
     kind: ParticipantKind
     round: int
     attempt: int = 1
@@ -166,6 +168,7 @@ class Rejection(Document):
     """Uploads of one participant in one round that were refused for one reason: how many, and the last's detail."""
 
     participant: Line
+    display_name: Line
     round: int
     code: Line
     detail: Words
@@ -255,7 +258,8 @@ class EnrolmentCode(Document):
 
 
 class CodeInfo(Document):
-    """What became of a one-time code; ``refused`` is how often it was shown again after it was used."""
+    """What became of a one-time code; ``used_by`` is a display name, ``refused`` how often the code was shown again
+    after it was used."""
 
     id: EnrolmentId
     created_at: datetime
@@ -267,10 +271,12 @@ class CodeInfo(Document):
 
 
 class ParticipantInfo(Document):
-    """A real participant of an experiment; revoked ones have ``revoked_at``."""
+    """A real participant of an experiment; revoked ones have ``revoked_at``. People read its ``display_name``,
+    everything else knows it by ``name``."""
 
     id: ParticipantId
     name: ParticipantName
+    display_name: Line
     public_key: PublicKey | None = None
     created_at: datetime
     seen_at: datetime
@@ -283,6 +289,7 @@ class Enrolled(Document):
 
     participant: ParticipantId
     name: ParticipantName
+    display_name: DisplayName
     experiment: ExperimentId
     token: Token
 

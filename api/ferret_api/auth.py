@@ -230,6 +230,6 @@ def _revoked(participant: tables.Participant) -> FerretError:
     reason = f": {participant.revoked_for}" if participant.revoked_for else ""
     return FerretError(
         "participant.revoked",
-        f"{participant.name} was removed from {participant.experiment_id}{reason}; what was accepted from it stays in "
-        "the ledger, and nothing more is taken",
+        f"{participant.display_name} was removed from {participant.experiment_id}{reason}; what was accepted from it "
+        "stays in the ledger, and nothing more is taken",
     )

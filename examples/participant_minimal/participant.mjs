@@ -25,7 +25,7 @@ async function ask(method, path, { body, headers = {} } = {}) {
 
 async function enrol() {
   const key = Buffer.from(publicKey.export({ format: 'jwk' }).x, 'base64url').toString('hex')
-  const body = JSON.stringify({ code: process.env.FERRET_CODE, name, public_key: key })
+  const body = JSON.stringify({ code: process.env.FERRET_CODE, display_name: name, public_key: key })
   const joined = await ask('POST', '/participants', { body, headers: { 'Content-Type': 'application/json' } })
   return joined.json()
 }

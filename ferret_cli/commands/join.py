@@ -37,7 +37,11 @@ def join(
     field: options.Fields = None,
     site: options.SiteFile = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="Your name in the experiment; default: this machine's name.")
+        str | None,
+        typer.Option(
+            "--name",
+            help="Your name for the others to read, in any script, of up to 200 characters; default: this machine's.",
+        ),
     ] = None,
     keep_model: Annotated[
         Path | None,

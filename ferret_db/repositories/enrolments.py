@@ -20,13 +20,13 @@ def check(s: Session, code: str) -> None:
         raise _refusal(s, code)
 
 
-def use(s: Session, code: str, name: str) -> str:
-    """Spends the code for the participant ``name``; the experiment that it leads to.
+def use(s: Session, code: str, display_name: str) -> str:
+    """Spends the code for the participant ``display_name``; the experiment that it leads to.
 
     Raises ``enrolment.used`` for a code that was spent before, which its holder and the administrator should know of,
     and ``enrolment.invalid`` for one that is unknown, revoked or expired.
     """
-    used = update(Enrolment).where(*_good(code)).values(used_at=clock.utcnow(), used_by=name)
+    used = update(Enrolment).where(*_good(code)).values(used_at=clock.utcnow(), used_by=display_name)
     experiment_id = s.scalars(used.returning(Enrolment.experiment_id), execution_options=_UNSYNCHRONISED).one_or_none()
     if experiment_id is None:
         raise _refusal(s, code)

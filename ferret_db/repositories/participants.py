@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from datetime import timedelta
 
 from sqlalchemy import ColumnElement, func, select, update
@@ -10,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from ferret_core import federation
+from ferret_core.protocol import names
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
@@ -35,28 +37,32 @@ def create_enrolment(s: Session, experiment_id: str, seconds: float) -> tuple[En
     return enrolment, code
 
 
-def enrol(s: Session, code: str, name: str, public_key: str | None = None) -> tuple[Participant, str]:
-    """A participant and its token, which is shown only this once; the experiment is coordinated again. With a
-    ``public_key`` it has to sign what it contributes.
+def enrol(s: Session, code: str, display_name: str, public_key: str | None = None) -> tuple[Participant, str]:
+    """A participant and its token, which is shown only this once; the experiment is coordinated again. Its name follows
+    from the ``display_name``. With a ``public_key`` it has to sign what it contributes.
 
     Raises ``enrolment.invalid`` for an unknown, revoked or expired code, ``enrolment.used`` for a used one,
     ``request.invalid`` for a name that the experiment already has (the code stays good), and ``experiment.conflict`` if
     the experiment is over.
     """
-    experiment_id = enrolments.use(s, code, name)
+    experiment_id = enrolments.use(s, code, display_name)
     experiment = experiments.lock(s, experiment_id)
     if experiment.state.finished:
         raise _over(experiment_id)
-    if name in federation.client_names(experiments.spec_of(experiment).participants.simulated):
-        raise _taken(name)
     token = secrets.token_urlsafe(_SECRET_BYTES)
-    participant = Participant(experiment_id=experiment_id, name=name, token_hash=_hash(token), public_key=public_key)
+    participant = Participant(
+        experiment_id=experiment_id,
+        name=_free_name(s, experiment, display_name),
+        display_name=display_name,
+        token_hash=_hash(token),
+        public_key=public_key,
+    )
     try:
         with s.begin_nested():
             s.add(participant)
     except IntegrityError as error:
-        raise _taken(name) from error
-    events.add(s, experiment_id, "participant.joined", data={"participant": name})
+        raise _taken(display_name) from error
+    events.add(s, experiment_id, "participant.joined", data={"participant": participant.name})
     outbox.add(s, TaskName.COORDINATE, experiment_id)
     return participant, token
 
@@ -79,6 +85,12 @@ def named(s: Session, experiment_id: str, name: str) -> Participant:
         message = f"is no participant of {experiment_id}; ferret experiment participants lists them"
         raise FerretError.of_field("participant.not_found", "name", name, message)
     return found
+
+
+def display_names(s: Session, experiment_id: str, names: Collection[str]) -> dict[str, str]:
+    """What people call those of the ``names`` that are real participants."""
+    query = select(Participant.name, Participant.display_name)
+    return dict(s.execute(query.where(Participant.experiment_id == experiment_id, Participant.name.in_(names))).all())
 
 
 def of_experiment(s: Session, experiment_id: str) -> list[Participant]:
@@ -141,8 +153,19 @@ def _hash(secret: str) -> str:
     return digest_bytes(secret.encode())
 
 
-def _taken(name: str) -> FerretError:
-    return FerretError.of_field("request.invalid", "name", name, "is taken; choose another name")
+def _free_name(s: Session, experiment: Experiment, display_name: str) -> str:
+    """The best of the names that ``display_name`` leads to, which neither a participant nor a simulated client has."""
+    wanted = names.ids(display_name)
+    query = select(Participant.name).where(Participant.experiment_id == experiment.id, Participant.name.in_(wanted))
+    taken = {*s.scalars(query), *federation.client_names(experiments.spec_of(experiment).participants.simulated)}
+    free = next((name for name in wanted if name not in taken), None)
+    if free is None:
+        raise _taken(display_name)
+    return free
+
+
+def _taken(display_name: str) -> FerretError:
+    return FerretError.of_field("request.invalid", "display_name", display_name, "is taken; choose another name")
 
 
 def _over(experiment_id: str) -> FerretError:

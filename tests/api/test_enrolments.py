@@ -16,7 +16,7 @@ def make(site: Any, experiment_id: str) -> Any:
 
 
 def join(site: Any, code: str, name: str) -> Any:
-    return site.client().post("/api/v1/participants", json={"code": code, "name": name})
+    return site.client().post("/api/v1/participants", json={"code": code, "display_name": name})
 
 
 def listed(site: Any, experiment_id: str) -> list[dict[str, Any]]:

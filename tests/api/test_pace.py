@@ -20,7 +20,9 @@ def pauses(site: Any, enrolled: int, waiting: Waiting | None = SOON, **settings:
     """A thousand, of an experiment with so many participants."""
     experiment_id = site.submit(participants={"edge": 2})
     rows = [
-        Participant(experiment_id=experiment_id, name=f"site-{n}", token_hash=f"{experiment_id}-{n}")
+        Participant(
+            experiment_id=experiment_id, name=f"site-{n}", display_name=f"site-{n}", token_hash=f"{experiment_id}-{n}"
+        )
         for n in range(enrolled)
     ]
     with site.database.begin() as s:

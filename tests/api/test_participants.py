@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
+import unicodedata
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -61,7 +63,7 @@ def test_a_code_becomes_a_token_once(site: Any) -> None:
     assert made.status_code == 201
     code = made.json()["code"]
     assert made.json()["command"] == "ferret join http://127.0.0.1:80 --data FILE.jsonl"
-    joined = site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-7"})
+    joined = site.client().post("/api/v1/participants", json={"code": code, "display_name": "clinic-7"})
     assert joined.status_code == 201
     assert joined.json()["experiment"] == experiment_id
     asked = site.client(joined.json()["token"]).get("/api/v1/participant/assignment")
@@ -71,7 +73,7 @@ def test_a_code_becomes_a_token_once(site: Any) -> None:
     assert asked.headers["retry-after"] == str(math.ceil(pause))
     waiting = {"awaited": "participants", "round": 0, "done": 1, "total": 2}
     assert poll == {"experiment_state": "queued", "assignment": None, "waiting": waiting}
-    again = site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-8"})
+    again = site.client().post("/api/v1/participants", json={"code": code, "display_name": "clinic-8"})
     assert (again.status_code, again.json()["code"]) == (403, "enrolment.used")
 
 
@@ -81,7 +83,7 @@ def test_an_expired_code_is_refused(site: Any) -> None:
         "code"
     ]
     time.sleep(1.1)
-    answer = site.client().post("/api/v1/participants", json={"code": code, "name": "late"})
+    answer = site.client().post("/api/v1/participants", json={"code": code, "display_name": "late"})
     assert answer.json()["code"] == "enrolment.invalid"
 
 
@@ -89,15 +91,42 @@ def test_a_taken_name_leaves_the_code_good(site: Any) -> None:
     experiment_id = site.submit(participants={"edge": 2})
     site.enrol(experiment_id, "clinic-7")
     code = site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={}).json()["code"]
-    taken = site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-7"})
-    assert (taken.status_code, taken.json()["errors"][0]["field"]) == (422, "name")
-    assert site.client().post("/api/v1/participants", json={"code": code, "name": "clinic-8"}).status_code == 201
+    taken = site.client().post("/api/v1/participants", json={"code": code, "display_name": "clinic-7"})
+    assert (taken.status_code, taken.json()["errors"][0]["field"]) == (422, "display_name")
+    assert (
+        site.client().post("/api/v1/participants", json={"code": code, "display_name": "clinic-8"}).status_code == 201
+    )
 
 
-@pytest.mark.parametrize("name", ["", " ", "a b", "../up", "-x", "x" * 65, "nul\x00"])
+@pytest.mark.parametrize("name", ["", " ", "x" * 201, "nul\x00", "two\nlines", "\u202eniffek", "\u2067x\u2069"])
 def test_a_name_that_would_make_trouble_is_refused(site: Any, name: str) -> None:
-    answer = site.client().post("/api/v1/participants", json={"code": "c", "name": name})
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "name")
+    answer = site.client().post("/api/v1/participants", json={"code": "c", "display_name": name})
+    assert (answer.status_code, answer.json()["code"]) == (422, "request.invalid")
+    assert answer.json()["errors"][0]["field"] == "display_name"
+
+
+@pytest.mark.parametrize("name", ["مستشفى الأمل", "בית חולים", "協和醫院 🏥", "é" * 200])
+def test_a_name_in_any_script_leads_to_an_id(either_site: Any, name: str) -> None:
+    site = either_site
+    experiment_id = site.running(participants={"edge": 1})
+    code = site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={}).json()["code"]
+    decomposed = unicodedata.normalize("NFD", name)
+    joined = site.client().post("/api/v1/participants", json={"code": code, "display_name": decomposed}).json()
+    assert joined["display_name"] == name
+    assert re.fullmatch("[a-z0-9-]{1,64}", joined["name"])
+
+    site.open_round(experiment_id, edge=[joined["name"]])
+    address = f"/api/v1/experiments/{experiment_id}"
+    (listed,) = site.admin.get(f"{address}/participants").json()["items"]
+    (contribution,) = site.admin.get(f"{address}/contributions").json()["items"]
+    (used,) = site.admin.get(f"{address}/enrolments").json()["items"]
+    assert (listed["name"], listed["display_name"]) == (joined["name"], name)
+    assert (contribution["participant"], contribution["display_name"]) == (joined["name"], name)
+    assert used["used_by"] == name
+    revoked = site.admin.post(f"{address}/participants/{joined['name']}:revoke", json={})
+    assert revoked.json()["display_name"] == name
+    refused = site.client(joined["token"]).get("/api/v1/participant/assignment")
+    assert refused.json()["detail"].startswith(f"{name} was removed")
 
 
 def test_the_whole_way_of_a_contribution(site: Any, member: Member) -> None:

@@ -21,7 +21,7 @@ def signer(either_site: Any) -> Any:
     """A client that joined with a key, in an open round."""
     experiment_id = either_site.running(participants={"edge": 1})
     code = either_site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={}).json()["code"]
-    asked = {"code": code, "name": "site-a", "public_key": public_key(SECRET)}
+    asked = {"code": code, "display_name": "site-a", "public_key": public_key(SECRET)}
     joined = either_site.client().post("/api/v1/participants", json=asked).json()
     either_site.open_round(experiment_id, edge=["site-a"])
     return either_site.client(joined["token"])
@@ -72,6 +72,6 @@ def test_only_the_keys_holder_can_contribute(either_site: Any, signer: Any, make
 
 @pytest.mark.parametrize("key", ["", "zz" * 32, "ab" * 31])
 def test_a_key_that_is_none_is_refused(site: Any, key: str) -> None:
-    asked = {"code": "c", "name": "site-a", "public_key": key}
+    asked = {"code": "c", "display_name": "site-a", "public_key": key}
     answer = site.client().post("/api/v1/participants", json=asked)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "public_key")

@@ -74,7 +74,14 @@ def test_where_a_clone_comes_from_and_what_was_put_away_are_shown() -> None:
 
 
 def test_refused_uploads_are_shown_with_their_reason() -> None:
-    refused = {"participant": "clinic", "round": 2, "code": "round.closed", "detail": "too late", "count": 3}
+    refused = {
+        "participant": "site-1",
+        "display_name": "clinic",
+        "round": 2,
+        "code": "round.closed",
+        "detail": "too late",
+        "count": 3,
+    }
     rows = list(rejection_rows([Rejection.model_validate(refused)]))
     assert rows == [(2, "clinic", 3, "round.closed", "too late")]
 

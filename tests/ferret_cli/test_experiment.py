@@ -104,13 +104,17 @@ def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_
     assert "line 1" in refused.stderr
 
     joined = participant_command(
-        *("join", served.service.url, "--data", toy_data[0], "--name", "clinic"),
+        *("join", served.service.url, "--data", toy_data[0], "--name", "مستشفى الأمل"),
         *("--keep-model", tmp_path / "tuned", "--json"),
         code=code["code"],
     )
     assert joined.returncode == 0, joined.stderr
     for said in ("downloading the base model", "round 1: training", "2 rounds, sent", f"is in {tmp_path / 'tuned'}"):
         assert said in joined.stderr
+    (name,) = re.findall(
+        rf"^مستشفى الأمل \((site-[0-9a-f]{{8}})\) takes part in {id} with", joined.stderr, re.MULTILINE
+    )
+    assert re.search(rf"^مستشفى الأمل +{name} +active", ferret("experiment", "participants", id).stdout, re.MULTILINE)
     assert json.loads((tmp_path / "tuned" / "ferret.json").read_text())["round"] == 2
     rounds = [json.loads(line) for line in joined.stdout.splitlines()]
     assert [(round["round"], round["error"]) for round in rounds] == [(1, None), (2, None)]

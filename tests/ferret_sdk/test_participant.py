@@ -61,6 +61,28 @@ def test_it_takes_part_in_every_round(api, worker, submit, examples, home):
     assert run.refresh().experiment.round == 3
 
 
+@pytest.mark.parametrize("name", ["מרפאה בחיפה", "é" * 200])
+def test_a_name_in_any_script_is_read_by_people_and_stands_in_no_path(api, worker, submit, examples, home, name):
+    run, code = submit(simulated=0, rounds=1)
+    site = Participant.enrol(api.url, code, name, home)
+    assert site.run(examples) == "completed"
+    (listed,) = run.participants()
+    (contribution,) = run.contributions()
+    assert (listed.display_name, listed.name) == (name, site.member.name)
+    assert (contribution.display_name, contribution.participant) == (name, site.member.name)
+    (record,) = run.ledger()
+    assert site.member.name in json.dumps(record.record)
+    assert all(str(path).isascii() for path in home.rglob("*"))
+
+
+def test_what_is_no_name_spends_no_code(api, submit, home):
+    _, code = submit()
+    with pytest.raises(FerretError, match="U\\+202E at 1") as raised:
+        Participant.enrol(api.url, code, "\u202eniffek", home)
+    assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "name")
+    assert Participant.enrol(api.url, code, "Kneipp", home).member.shown_name == "Kneipp"
+
+
 def test_rows_of_its_own_names_train_the_same_model_as_the_file(api, worker, submit, examples, home):
     digests: list[str | None] = []
     rows = [json.loads(line) for line in examples.read_text().splitlines()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -155,6 +156,14 @@ def test_the_bytes_on_the_wire_are_those_of_the_log(api, worker, service, toy_sp
     accepted = [found.digest for found in run.contributions() if found.participant == "clinic"]
     assert [digest_bytes(upload.body) for upload in uploads] == accepted
     assert [sent.contribution for sent in SentLog(home).read() if sent.method == "PUT"] == accepted
+
+
+def test_what_is_said_when_joining_is_documented(api, service, toy_spec, tap, tmp_path) -> None:
+    run = service.submit(toy_spec(participants={"edge": 1}))
+    Participant.enrol(tap.url, service.enrolment(run.id).code, "מרפאה", tmp_path / "site")
+    (joined,) = tap.requests()
+    (row,) = re.findall(r"^\| `POST /participants` \|.*$", DOCUMENT, re.MULTILINE)
+    assert list(json.loads(joined.body)) == re.findall("`([a-z_]+)`:", row)
 
 
 def test_so_are_those_of_a_refusal(api, worker, service, toy_spec, tap, data, tmp_path) -> None:

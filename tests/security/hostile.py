@@ -46,6 +46,7 @@ class HostileServer:
         self.enrolled: Any = {
             "participant": PARTICIPANT,
             "name": NAME,
+            "display_name": NAME,
             "experiment": EXPERIMENT,
             "token": "a-token-of-the-server",
         }

@@ -55,7 +55,7 @@ def test_a_flood_of_strangers_is_told_to_wait(strict: Any) -> None:
     ("path", "request_", "status"),
     [
         ("/api/v1/session", {"json": {"token": "x" * 43}}, 401),
-        ("/api/v1/participants", {"json": {"code": "x" * 43, "name": "a"}}, 403),
+        ("/api/v1/participants", {"json": {"code": "x" * 43, "display_name": "a"}}, 403),
         (INFO, {}, 401),
     ],
     ids=["admin tokens", "codes", "participants' tokens"],
@@ -127,7 +127,7 @@ def test_a_wrong_code_takes_no_write_lock(site: Any) -> None:
     engine = site.database._engine
     event.listen(engine, "before_cursor_execute", note)
     try:
-        site.client().post("/api/v1/participants", json={"code": "guess", "name": "a"})
+        site.client().post("/api/v1/participants", json={"code": "guess", "display_name": "a"})
         site.client("guess").get("/api/v1/participant/assignment")
         site.client().post("/api/v1/session", json={"token": "guess"})
     finally:

@@ -79,7 +79,9 @@ def test_answers_of_the_api_bind_the_browser_and_are_not_stored(
 def test_answers_with_secrets_are_not_stored(shared_site: Any) -> None:
     experiment_id = shared_site.running(participants={"edge": 1})
     code = shared_site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={})
-    enrolled = shared_site.client().post("/api/v1/participants", json={"code": code.json()["code"], "name": "site-a"})
+    enrolled = shared_site.client().post(
+        "/api/v1/participants", json={"code": code.json()["code"], "display_name": "site-a"}
+    )
     signed_in = shared_site.client().post("/api/v1/session", json={"token": ADMIN})
     for answer in (code, enrolled, signed_in):
         assert answer.is_success

@@ -10,7 +10,7 @@ from ferret_api.contributions.schemas import Contribution, ContributionPage
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, OfRound
-from ferret_db.repositories import contributions, experiments
+from ferret_db.repositories import contributions, experiments, participants
 
 router = APIRouter(
     prefix=f"{PREFIX}/experiments/{{experiment_id}}/contributions", tags=["rounds"], dependencies=[ViewerOnly]
@@ -29,4 +29,6 @@ def list_contributions(
     with context.database.read() as s:
         experiments.get(s, experiment_id)
         page = contributions.list_page(s, experiment_id, limit, cursor, round=round)
-        return ContributionPage(items=[Contribution.of(item) for item in page.items], next_cursor=page.next_cursor)
+        named = participants.display_names(s, experiment_id, {item.assignment.participant for item in page.items})
+        items = [Contribution.of(item, named) for item in page.items]
+        return ContributionPage(items=items, next_cursor=page.next_cursor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pydantic import Field
@@ -15,6 +16,7 @@ class Contribution(Resource):
     """One participant's part in one round, from the assignment to what was accepted or why it was not."""
 
     participant: str
+    display_name: str = Field(description="What people call the participant")
     kind: ParticipantKind
     round: int
     attempt: int = Field(description="Which attempt at the round: 1, or more after attempts without a quorum")
@@ -30,10 +32,12 @@ class Contribution(Resource):
     created_at: datetime
 
     @classmethod
-    def of(cls, report: Report) -> Contribution:
+    def of(cls, report: Report, display_names: Mapping[str, str]) -> Contribution:
+        """Whoever is not among the real participants' ``display_names`` is simulated."""
         assignment, attempt, accepted = report
         return cls(
             participant=assignment.participant,
+            display_name=display_names.get(assignment.participant, assignment.participant),
             kind=assignment.kind,
             round=assignment.round,
             attempt=attempt,

@@ -7,7 +7,8 @@ from datetime import datetime
 from pydantic import Field
 
 from ferret_api.schemas import Command, Page, Resource
-from ferret_core.protocol.ids import ParticipantName, PublicKey
+from ferret_core.protocol.ids import PublicKey
+from ferret_core.protocol.names import DisplayName
 
 DAY = 24 * 3600
 
@@ -34,7 +35,7 @@ class EnrolmentInfo(Resource):
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None = Field(description="When somebody joined with it")
-    used_by: str | None = Field(description="Name of the participant that joined with it")
+    used_by: str | None = Field(description="Display name of the participant that joined with it")
     revoked_at: datetime | None = Field(description="When it was revoked, unused")
     refused: int = Field(description="How often it was shown again after it was used: somebody else has it too")
 
@@ -47,7 +48,7 @@ class NewParticipant(Command):
     """Turns a code into a participant."""
 
     code: str = Field(min_length=1, max_length=200)
-    name: ParticipantName
+    display_name: DisplayName
     public_key: PublicKey | None = Field(
         default=None, description="Ed25519 key that every contribution is then signed by; without one none is signed"
     )
@@ -57,6 +58,7 @@ class Enrolled(Resource):
     """A participant and its token. The token is shown only once."""
 
     participant: str = Field(description="Id of the participant")
-    name: str
+    name: str = Field(description="What paths, folders and the ledger call it; follows from `display_name`")
+    display_name: str
     experiment: str = Field(description="Id of the experiment")
     token: str

@@ -64,11 +64,17 @@ def _enrol(database: Database, wanted: NewParticipant) -> Enrolled:
     with database.read() as s:  # a guess takes no write lock
         enrolments.check(s, wanted.code)
     with database.begin() as s:
-        row, token = participants.enrol(s, wanted.code, wanted.name, wanted.public_key)
+        row, token = participants.enrol(s, wanted.code, wanted.display_name, wanted.public_key)
         _require_place(s, row.experiment_id)
-        about = {"experiment": row.experiment_id, "name": row.name, "public_key": row.public_key}
-        audit.record(s, row.id, "participant.enrolled", row.id, **about)
-    return Enrolled(participant=row.id, name=row.name, experiment=row.experiment_id, token=token)
+        about = {"name": row.name, "display_name": row.display_name, "public_key": row.public_key}
+        audit.record(s, row.id, "participant.enrolled", row.id, experiment=row.experiment_id, **about)
+        return Enrolled(
+            participant=row.id,
+            name=row.name,
+            display_name=row.display_name,
+            experiment=row.experiment_id,
+            token=token,
+        )
 
 
 def _require_place(s: Session, experiment_id: str) -> None:
@@ -91,5 +97,5 @@ def _note_refused(s: Session, wanted: NewParticipant) -> None:
             row.id,
             experiment=row.experiment_id,
             used_by=row.used_by,
-            name=wanted.name,
+            display_name=wanted.display_name,
         )

@@ -26,7 +26,8 @@ class Participant(Resource):
     """A real participant of an experiment."""
 
     id: str
-    name: str
+    name: str = Field(description="What paths and the ledger call it")
+    display_name: str = Field(description="What people call it, in any script")
     public_key: str | None = Field(description="Ed25519 key that it signs by, in hexadecimal")
     created_at: datetime = Field(description="When it enrolled")
     seen_at: datetime = Field(description="When it last took work")

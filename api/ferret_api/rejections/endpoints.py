@@ -10,7 +10,7 @@ from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.rejections.schemas import Rejection, RejectionPage
 from ferret_api.schemas import PREFIX, ExperimentId, OfRound
-from ferret_db.repositories import experiments, rejections
+from ferret_db.repositories import experiments, participants, rejections
 
 router = APIRouter(
     prefix=f"{PREFIX}/experiments/{{experiment_id}}/rejections", tags=["rounds"], dependencies=[ViewerOnly]
@@ -29,4 +29,5 @@ def list_rejections(
     with context.database.read() as s:
         experiments.get(s, experiment_id)
         page = rejections.list_page(s, experiment_id, limit, cursor, round=round)
-        return RejectionPage(items=[Rejection.model_validate(row) for row in page.items], next_cursor=page.next_cursor)
+        named = participants.display_names(s, experiment_id, {row.participant for row in page.items})
+        return RejectionPage(items=[Rejection.of(row, named) for row in page.items], next_cursor=page.next_cursor)

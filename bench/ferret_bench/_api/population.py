@@ -51,7 +51,13 @@ def _cohort(database: Database, size: int) -> Cohort:
         lifecycle.start(s, experiment.id, base_digest(1), SHAPES, [])
         members = [Member(new_id("par"), f"site-{n:05}", secrets.token_urlsafe(32)) for n in range(size)]
         rows = [
-            {"id": id_, "experiment_id": experiment.id, "name": name, "token_hash": digest_bytes(token.encode())}
+            {
+                "id": id_,
+                "experiment_id": experiment.id,
+                "name": name,
+                "display_name": name,
+                "token_hash": digest_bytes(token.encode()),
+            }
             for id_, name, token in members
         ]
         s.execute(insert(Participant), rows)

@@ -18,4 +18,4 @@ def participants(
     if json:
         emit({"items": [participant.model_dump(mode="json") for participant in found]})
         return
-    table(["name", "state", "joined", "last work", "revoked", "reason"], participant_rows(found))
+    table(["participant", "name", "state", "joined", "last work", "revoked", "reason"], participant_rows(found))

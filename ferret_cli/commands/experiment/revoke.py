@@ -11,7 +11,10 @@ from ferret_cli import options
 
 def revoke(
     id: options.Id,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the participant.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it."),
+    ],
     reason: Annotated[
         str | None,
         typer.Option("--reason", help="Why: the participant is shown this; at most 500 characters."),
@@ -28,6 +31,6 @@ def revoke(
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     revoked = run.revoke(name, reason)
-    say(f"{revoked.name} is revoked since {revoked.revoked_at:%Y-%m-%d %H:%M} UTC; {run.id} goes on without it")
+    say(f"{revoked.display_name} is revoked since {revoked.revoked_at:%Y-%m-%d %H:%M} UTC; {run.id} goes on without it")
     if json:
         emit(revoked)

@@ -50,6 +50,7 @@ def _document(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget 
             {
                 "experiment": kept.member.experiment,
                 "name": kept.member.name,
+                "display_name": kept.member.shown_name,
                 "url": kept.member.url,
                 "ended": kept.ended,
                 "rounds": kept.rounds,
@@ -75,7 +76,7 @@ def _show(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | No
         (
             (
                 kept.member.experiment,
-                kept.member.name,
+                kept.member.shown_name,
                 kept.member.url,
                 kept.ended or "goes on",
                 kept.rounds,

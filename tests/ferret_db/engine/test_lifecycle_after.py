@@ -168,7 +168,7 @@ def test_deleting_one_leaves_the_others(database: Database, lab: Any) -> None:
     lab.commit(lab.freeze(other))
     with database.begin() as s:
         outbox.add(s, TaskName.COORDINATE, other.id)
-        s.add(Participant(experiment_id=other.id, name="clinic-b", token_hash="t"))
+        s.add(Participant(experiment_id=other.id, name="clinic-b", display_name="clinic-b", token_hash="t"))
     before = rows(database)
     clone = lab.start()
     lab.open(clone)

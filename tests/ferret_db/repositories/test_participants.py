@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -84,6 +85,25 @@ def test_a_taken_name_is_refused_and_the_code_stays_good(database: Database, lab
         enrol(database, code, "clinic-a")
     assert caught.value.code == "request.invalid"
     assert enrol(database, code, "clinic-b")[0].name == "clinic-b"
+
+
+def test_names_that_lead_to_one_id_get_two(database: Database, lab: Any) -> None:
+    experiment = lab.submit()
+    first, second = (
+        enrol(database, code_for(database, experiment.id), name)[0] for name in ("北京 Hospital", "上海 Hospital")
+    )
+    assert first.name == "hospital"
+    assert re.fullmatch("hospital-[0-9a-f]{8}", second.name)
+    with database.read() as s:
+        found = participants.display_names(s, experiment.id, ["hospital", second.name, "client-001"])
+    assert found == {"hospital": "北京 Hospital", second.name: "上海 Hospital"}
+    with pytest.raises(FerretError, match="is taken"):
+        enrol(database, code_for(database, experiment.id), "北京 Hospital")
+
+
+def test_an_id_of_a_simulated_client_is_not_given(database: Database, lab: Any) -> None:
+    participant, _ = enrol(database, code_for(database, lab.submit().id), "Client 001")
+    assert re.fullmatch("client-001-[0-9a-f]{8}", participant.name)
 
 
 def test_a_finished_experiment_takes_nobody(database: Database, lab: Any) -> None:

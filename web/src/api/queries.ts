@@ -10,7 +10,7 @@ export interface ExperimentFilters {
 }
 
 /** The parts of an experiment that are fetched, and grow stale, each on its own. */
-export type Part = 'show' | 'rounds' | 'contributions' | 'rejections' | 'metrics' | 'artifacts'
+export type Part = 'show' | 'participants' | 'rounds' | 'contributions' | 'rejections' | 'metrics' | 'artifacts'
 
 export function experimentKey(id: string) {
   return ['experiment', id] as const
@@ -103,6 +103,21 @@ export function rejectionsQuery(id: string, live: boolean) {
         }),
       ),
     refetchInterval: live && REFETCH_MILLISECONDS,
+  })
+}
+
+/** Those that have joined, by name. */
+export function participantsQuery(id: string) {
+  return infiniteQueryOptions({
+    queryKey: partKey(id, 'participants'),
+    queryFn: ({ pageParam, signal }) =>
+      answer(
+        client.GET('/api/v1/experiments/{experiment_id}/participants', {
+          params: { path: { experiment_id: id }, query: page(pageParam) },
+          signal,
+        }),
+      ),
+    ...byCursor,
   })
 }
 

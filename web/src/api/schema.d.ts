@@ -1233,6 +1233,11 @@ export interface components {
              * @description Digest of the accepted contribution
              */
             digest: string | null;
+            /**
+             * Display Name
+             * @description What people call the participant
+             */
+            display_name: string;
             error: components["schemas"]["Failure"] | null;
             /**
              * Examples
@@ -1309,12 +1314,17 @@ export interface components {
          * @description A participant and its token. The token is shown only once.
          */
         Enrolled: {
+            /** Display Name */
+            display_name: string;
             /**
              * Experiment
              * @description Id of the experiment
              */
             experiment: string;
-            /** Name */
+            /**
+             * Name
+             * @description What paths, folders and the ledger call it; follows from `display_name`
+             */
             name: string;
             /**
              * Participant
@@ -1381,7 +1391,7 @@ export interface components {
             used_at: string | null;
             /**
              * Used By
-             * @description Name of the participant that joined with it
+             * @description Display name of the participant that joined with it
              */
             used_by: string | null;
         };
@@ -2010,10 +2020,10 @@ export interface components {
             /** Code */
             code: string;
             /**
-             * Name
-             * @description Unique in the experiment; letters, digits, dot, dash and underscore
+             * Display Name
+             * @description What people call the site, in any script
              */
-            name: string;
+            display_name: string;
             /**
              * Public Key
              * @description Ed25519 key that every contribution is then signed by; without one none is signed
@@ -2114,9 +2124,17 @@ export interface components {
              * @description When it enrolled
              */
             created_at: string;
+            /**
+             * Display Name
+             * @description What people call it, in any script
+             */
+            display_name: string;
             /** Id */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description What paths and the ledger call it
+             */
             name: string;
             /**
              * Public Key
@@ -2300,6 +2318,11 @@ export interface components {
              * @description What was wrong with the latest upload
              */
             detail: string;
+            /**
+             * Display Name
+             * @description What people call the participant
+             */
+            display_name: string;
             /** Participant */
             participant: string;
             /** Round */

@@ -18,6 +18,7 @@ import { CostSection } from './cost-section'
 import { Facts } from './facts'
 import { LiveBadge } from './live-badge'
 import { NoiseSection } from './noise-section'
+import { ParticipantsSection } from './participants-section'
 import { RejectionsSection } from './rejections-section'
 import { Rounds } from './rounds'
 import { SpecSection } from './spec-section'
@@ -59,6 +60,7 @@ function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: 
       />
       <CostSection id={experiment.id} />
       <NoiseSection id={experiment.id} />
+      <ParticipantsSection id={experiment.id} />
       <Rounds id={experiment.id} chosen={view.round} />
       <RejectionsSection experiment={experiment} />
       <CheckpointSection id={experiment.id} />

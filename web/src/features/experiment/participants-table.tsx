@@ -8,6 +8,7 @@ import { formatMetric } from '@/lib/metrics'
 import { Digest } from '@/lib/ui/digest'
 import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { SiteName } from '@/lib/ui/site-name'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
@@ -51,6 +52,7 @@ export function ParticipantsTable({ id, round }: { id: string; round: number }) 
 function ContributionRow({ contribution }: { contribution: Contribution }) {
   const {
     participant,
+    display_name: name,
     attempt,
     kind,
     state,
@@ -66,7 +68,7 @@ function ContributionRow({ contribution }: { contribution: Contribution }) {
   return (
     <tr>
       <th scope="row">
-        {participant}
+        <SiteName name={name} id={participant} />
         {attempt > 1 && <span className="muted small"> attempt {attempt}</span>}
       </th>
       <td>{kind}</td>

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { rejectionsQuery } from '@/api/queries'
 import { type Experiment, isFinished, type Rejection } from '@/api/types'
 import { formatCount, formatTime } from '@/lib/format'
+import { SiteName } from '@/lib/ui/site-name'
 import { TableHead } from '@/lib/ui/table-head'
 
 const COLUMNS = ['Round', 'Participant', 'Refused', 'Reason', 'Detail of the last', 'Last']
@@ -32,11 +33,13 @@ export function RejectionsSection({ experiment: { id, state } }: { experiment: E
   )
 }
 
-function RejectionRow({ round, participant, count, code, detail, updated_at: last }: Rejection) {
+function RejectionRow({ round, participant, display_name: name, count, code, detail, updated_at: last }: Rejection) {
   return (
     <tr>
       <td className="number">{round}</td>
-      <th scope="row">{participant}</th>
+      <th scope="row">
+        <SiteName name={name} id={participant} />
+      </th>
       <td className="number">{formatCount(count)}</td>
       <td>
         <code>{code}</code>

@@ -1,0 +1,68 @@
+"""What a site is called: a display name in any script, for people, and an id made of it, for paths and the ledger."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import ParticipantName
+from ferret_core.protocol.words import shown
+
+LONGEST = 200
+"""Characters of a display name."""
+_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LATIN = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "'": "", "’": ""})
+"""What no normalisation takes apart."""
+_LONGEST_SLUG = 48
+_SUFFIX = 8
+
+
+def normal(text: str) -> str:
+    """The display name in NFC (Unicode Standard Annex 15), without blanks around it; ``ValueError`` if it is none."""
+    name = unicodedata.normalize("NFC", text).strip()
+    if not any(unicodedata.category(character)[0] in "LNS" for character in name):
+        raise ValueError("has no letter, digit or symbol; give the name that people know the site by")
+    if len(name) > LONGEST:
+        raise ValueError(f"has {len(name)} characters; shorten it to {LONGEST}")
+    for character in name:
+        if shown(character) != character:
+            raise ValueError(f"holds the invisible U+{ord(character):04X} at {name.index(character) + 1}; leave it out")
+    return name
+
+
+def checked(field: str, text: str) -> str:
+    """The same for a ``field`` of which a person is told; ``request.invalid``."""
+    try:
+        return normal(text)
+    except ValueError as error:
+        raise FerretError.of_field("request.invalid", field, text, str(error)) from error
+
+
+def ids(display_name: str) -> list[ParticipantName]:
+    """The ids that a participant of this display name may have, the best first: what is an id already stays as it is.
+
+    Others become small Latin letters and digits, as far as they have any. The second ends with a digest of the whole
+    name, for two names that differ in what an id cannot hold.
+    """
+    if _ID.fullmatch(display_name):
+        return [display_name]
+    latin = display_name.casefold().translate(_LATIN)
+    plain = unicodedata.normalize("NFKD", latin).encode("ascii", "ignore").decode()
+    slug = "-".join(re.findall("[a-z0-9]+", plain))[:_LONGEST_SLUG].rstrip("-")
+    suffix = digest_bytes(display_name.encode())[:_SUFFIX]
+    return [slug, f"{slug}-{suffix}"] if slug else [f"site-{suffix}"]
+
+
+DisplayName = Annotated[
+    str,
+    AfterValidator(normal),
+    Field(
+        description="What people call the site, in any script",
+        json_schema_extra={"minLength": 1, "maxLength": LONGEST},
+    ),
+]

@@ -1,0 +1,60 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+
+import { toProblem } from '@/api/problem'
+import { participantsQuery } from '@/api/queries'
+import type { Participant } from '@/api/types'
+import { formatTime } from '@/lib/format'
+import { MoreButton } from '@/lib/ui/more-button'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { SiteName } from '@/lib/ui/site-name'
+import { StateChip } from '@/lib/ui/state-chip'
+import { TableHead } from '@/lib/ui/table-head'
+
+const COLUMNS = ['Participant', 'State', 'Joined', 'Last work']
+
+/** The real participants, if any have joined. */
+export function ParticipantsSection({ id }: { id: string }) {
+  const query = useInfiniteQuery(participantsQuery(id))
+  if (query.error) return <ProblemNotice problem={toProblem(query.error)} />
+  const participants = query.data?.pages.flatMap((page) => page.items) ?? []
+  if (participants.length === 0) return null
+  return (
+    <section aria-labelledby="participants" data-testid="participants">
+      <header className="section-header">
+        <h2 id="participants">Real participants</h2>
+      </header>
+      <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Real participants">
+        <table>
+          <TableHead columns={COLUMNS} />
+          <tbody>
+            {participants.map((participant) => (
+              <ParticipantRow key={participant.id} participant={participant} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <MoreButton list={query} />
+    </section>
+  )
+}
+
+function ParticipantRow({ participant }: { participant: Participant }) {
+  const { name, display_name: shown, created_at: joined, seen_at: seen, revoked_at: revoked, revoked_for } = participant
+  return (
+    <tr>
+      <th scope="row">
+        <SiteName name={shown} id={name} />
+      </th>
+      <td>
+        <StateChip state={revoked === null ? 'active' : 'revoked'} />
+        {revoked_for !== null && <span className="row-error">{revoked_for}</span>}
+      </td>
+      <td className="number">
+        <time dateTime={joined}>{formatTime(joined)}</time>
+      </td>
+      <td className="number">
+        <time dateTime={seen}>{formatTime(seen)}</time>
+      </td>
+    </tr>
+  )
+}
