@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Experiment, Me, Participant, Rejection } from '@/api/types'
+import type { Experiment, Me, Rejection } from '@/api/types'
 import { FakeEventSource } from '@/lib/fake-event-source'
 
 // They draw on a canvas, which jsdom has not.
@@ -48,13 +48,11 @@ let asked: Asked[]
 let stored: Experiment
 let rejections: Rejection[]
 let me: Pick<Me, 'name' | 'role'>
-let participants: Participant[]
 
 beforeEach(() => {
   asked = []
   rejections = []
   me = { name: 'ada', role: 'researcher' }
-  participants = []
   FakeEventSource.install()
   vi.stubGlobal('scrollTo', vi.fn())
   // jsdom knows the element and not its methods.
@@ -81,7 +79,6 @@ function read(path: string): unknown {
   if (path === '/experiments/exp_1') return stored
   if (path === '/experiments/exp_2') return { ...stored, id: 'exp_2', name: 'again', cloned_from: 'exp_1' }
   if (path.endsWith('/metrics')) return { series: [] }
-  if (path.endsWith('/participants')) return { items: participants, next_cursor: null }
   if (path.endsWith('/rejections')) return { items: rejections, next_cursor: null }
   if (path === '/me') return me
   return path === '/info' ? { formats: {} } : { items: [], next_cursor: null }
@@ -238,22 +235,4 @@ test('refused uploads are counted with their reasons', async () => {
   expect(section.textContent).toContain('4 in all')
   expect(section.textContent).toContain('contribution.non_finite')
   expect(section.textContent).toContain('update: holds NaN')
-})
-
-test('a participant is shown by its name in any script, apart from the text around it', async () => {
-  const at = '2026-11-21T12:30:00Z'
-  const joined = { id: 'par_1', public_key: null, created_at: at, seen_at: at, revoked_at: null, revoked_for: null }
-  const long = 'é'.repeat(200)
-  participants = [
-    { ...joined, name: 'site-5d556e03', display_name: 'مستشفى الأمل' },
-    { ...joined, id: 'par_2', name: 'long', display_name: long, revoked_at: at, revoked_for: 'left' },
-    { ...joined, id: 'par_3', name: 'clinic-7', display_name: 'clinic-7' },
-  ]
-  await visit()
-  const section = within(await screen.findByTestId('participants'))
-  const name = section.getByText('مستشفى الأمل')
-  expect([name.tagName, name.dir]).toEqual(['BDI', 'auto'])
-  expect(section.getByText('site-5d556e03').tagName).toBe('CODE')
-  expect(section.getByText(long).closest('tr')?.textContent).toContain('revokedleft')
-  expect(section.getAllByText('clinic-7')).toHaveLength(1)
 })
