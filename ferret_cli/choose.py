@@ -33,3 +33,12 @@ def experiment(service: Service, given: str) -> Run:
     ids = ", ".join(run.id for run in found)
     message = f"could be any of {ids}: give more of the id" if found else "no experiment has this id or name"
     raise FerretError.of_field("experiment.not_found", "ID", given, message)
+
+
+def member_or_group(argument: str, member: str | None, group: str | None) -> tuple[str, str] | tuple[None, str]:
+    """One of the two; ``request.invalid`` for both or neither. Beside a member the group is empty."""
+    if member is not None and group is None:
+        return member, ""
+    if member is None and group is not None:
+        return None, group
+    raise FerretError("request.invalid", f"give either {argument} or --group")

@@ -77,6 +77,7 @@ def participant_rows(participants: Iterable[ParticipantInfo]) -> Iterator[Row]:
             found.display_name,
             found.name,
             "revoked" if revoked else "active",
+            found.group,
             f"{found.created_at:%Y-%m-%d %H:%M}",
             f"{found.seen_at:%Y-%m-%d %H:%M}",
             revoked,
@@ -89,6 +90,7 @@ def code_rows(codes: Iterable[CodeInfo], now: datetime) -> Iterator[Row]:
         yield (
             found.id,
             _code_state(found, now),
+            found.group,
             f"{found.created_at:%Y-%m-%d %H:%M}",
             f"{found.expires_at:%Y-%m-%d %H:%M}",
             found.used_by,

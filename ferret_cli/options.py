@@ -73,6 +73,13 @@ Id = Annotated[
     str,
     typer.Argument(metavar="ID", help="Id of the experiment, the beginning of its id, its name, or `latest`."),
 ]
+Group = Annotated[
+    str | None, typer.Option("--group", help="All that belongs to this group of enrolment codes.", show_default=False)
+]
+ParticipantName = Annotated[
+    str | None,
+    typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it."),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Home = Annotated[
     Path,

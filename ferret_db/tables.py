@@ -359,7 +359,7 @@ class Service(Base, kw_only=True):
 class Participant(Base, kw_only=True):
     """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``. People read its
     ``display_name``; everything else knows it by ``name``. It signs by the Ed25519 ``public_key``, unless it joined
-    without one."""
+    without one. ``group`` is that of its code."""
 
     __tablename__ = "participants"
     __table_args__ = (UniqueConstraint("experiment_id", "name"), UniqueConstraint("experiment_id", "display_name"))
@@ -368,6 +368,7 @@ class Participant(Base, kw_only=True):
     experiment_id: Mapped[ExperimentId]
     name: Mapped[str]
     display_name: Mapped[str]
+    group: Mapped[str | None] = mapped_column(default=None)
     token_hash: Mapped[str] = mapped_column(unique=True)
     public_key: Mapped[str | None] = mapped_column(default=None)
     revoked_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -385,6 +386,7 @@ class Enrolment(Base, kw_only=True):
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("enr"))
     experiment_id: Mapped[ExperimentId]
+    group: Mapped[str | None] = mapped_column(default=None)
     code_hash: Mapped[str] = mapped_column(unique=True)
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None] = mapped_column(default=None)

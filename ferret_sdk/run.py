@@ -31,6 +31,7 @@ from ferret_sdk.schemas import (
     ParticipantInfo,
     Point,
     Rejection,
+    Revoked,
     Round,
 )
 from ferret_sdk.transport import MAX_ANSWER_BYTES, Transport
@@ -120,18 +121,30 @@ class Run:
         """The uploads that were refused, by round, participant and reason."""
         return items(self._transport, f"{self._path}/rejections", Rejection, round=round)
 
-    def participants(self) -> Iterator[ParticipantInfo]:
-        """The real participants by name, the revoked ones too."""
-        return items(self._transport, f"{self._path}/participants", ParticipantInfo)
+    def participants(self, group: str | None = None) -> Iterator[ParticipantInfo]:
+        """The real participants, or those of the ``group``, by name, the revoked ones too."""
+        return items(self._transport, f"{self._path}/participants", ParticipantInfo, group=group)
 
-    def codes(self) -> Iterator[CodeInfo]:
-        """What became of the experiment's enrolment codes, the newest first."""
-        return items(self._transport, f"{self._path}/enrolments", CodeInfo)
+    def codes(self, group: str | None = None) -> Iterator[CodeInfo]:
+        """What became of the experiment's enrolment codes, or of those of the ``group``, the newest first."""
+        return items(self._transport, f"{self._path}/enrolments", CodeInfo, group=group)
 
     def revoke_code(self, id: str) -> CodeInfo:
         """Makes an unused code useless; a used one stays as it is. Raises ``enrolment.not_found``."""
         path = f"{self._path}/enrolments/{quote(id, safe='')}:revoke"
         return CodeInfo.read(self._transport.post(path, repeatable=True).json())
+
+    def revoke_codes(self, group: str) -> int:
+        """Makes the group's unused codes useless; how many there were. Raises ``enrolment.not_found``."""
+        answer = self._transport.post(f"{self._path}/enrolments:revoke", {"group": group}, repeatable=True)
+        return Revoked.read(answer.json()).revoked
+
+    def revoke_group(self, group: str, reason: str | None = None) -> int:
+        """Removes all participants of the group, as :meth:`revoke` does; how many there were. Raises
+        ``participant.not_found``."""
+        body = {"group": group, "reason": reason}
+        answer = self._transport.post(f"{self._path}/participants:revoke", body, repeatable=True)
+        return Revoked.read(answer.json()).revoked
 
     def revoke(self, name: str, reason: str | None = None) -> ParticipantInfo:
         """Removes a participant: its token is refused from now on, it is told the ``reason``, and rounds go on without

@@ -252,6 +252,7 @@ class EnrolmentCode(Document):
     """A one-time code, and the command that a participant runs, which then asks for it."""
 
     id: EnrolmentId
+    group: Line | None = None
     code: Line
     expires_at: datetime
     command: Line
@@ -262,6 +263,7 @@ class CodeInfo(Document):
     after it was used."""
 
     id: EnrolmentId
+    group: Line | None = None
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None = None
@@ -277,6 +279,7 @@ class ParticipantInfo(Document):
     id: ParticipantId
     name: ParticipantName
     display_name: Line
+    group: Line | None = None
     public_key: PublicKey | None = None
     created_at: datetime
     seen_at: datetime
@@ -292,6 +295,12 @@ class Enrolled(Document):
     display_name: DisplayName
     experiment: ExperimentId
     token: Token
+
+
+class Revoked(Document):
+    """How many of a group a request revoked."""
+
+    revoked: int = Field(ge=0, lt=2**63)
 
 
 class Lease(Document):

@@ -8,6 +8,7 @@ from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ferret_core.protocol.errors import FieldError
+from ferret_core.protocol.names import LONGEST, DisplayName
 
 Item = TypeVar("Item")
 PREFIX = "/api/v1"
@@ -18,7 +19,10 @@ REF = "#/components/schemas/{model}"
 
 ExperimentId = Annotated[str, Path(max_length=64, description="Id of the experiment, e.g. `exp_0123456789abcdef`")]
 RoundNumber = Annotated[int, Path(ge=1, le=MAX_INTEGER, description="Number of the round, from 1")]
+OfGroup = Annotated[str | None, Query(max_length=LONGEST, description="Only what belongs to this group")]
 OfRound = Annotated[int | None, Query(ge=1, le=MAX_INTEGER, description="Only this round")]
+
+GroupName = Annotated[DisplayName, Field(description="A word for codes that belong together, e.g. of one network")]
 
 IdempotencyKey = Annotated[
     str | None,
@@ -41,6 +45,12 @@ class Command(BaseModel):
     """A request body; an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Revoked(Resource):
+    """What revoking a group has changed."""
+
+    revoked: int = Field(description="How many this request revoked; what was revoked before is not counted")
 
 
 class Page(Resource, Generic[Item]):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import RoundState
 from ferret_db.engine.rounds import give_up_revoked
 from ferret_db.repositories import audit, events, experiments, participants, rounds
-from ferret_db.tables import Participant
+from ferret_db.tables import Experiment, Participant
 
 
 def revoke(s: Session, actor: str, experiment_id: str, name: str, reason: str | None = None) -> Participant:
@@ -17,11 +19,28 @@ def revoke(s: Session, actor: str, experiment_id: str, name: str, reason: str | 
     up. Its name stays taken. Raises ``experiment.not_found`` and ``participant.not_found``.
     """
     experiment = experiments.lock(s, experiment_id)
-    participant = participants.named(s, experiment_id, name)
-    if not participants.revoke(s, participant, reason):
-        return participant
-    events.add(s, experiment_id, "participant.revoked", data={"participant": name})
-    for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN):
-        give_up_revoked(s, experiment, round_)
-    audit.record(s, actor, "participant.revoked", participant.id, experiment=experiment_id, name=name, reason=reason)
+    _revoke(s, actor, experiment, [participants.named(s, experiment_id, name)], reason)
     return participants.named(s, experiment_id, name)
+
+
+def revoke_group(s: Session, actor: str, experiment_id: str, group: str, reason: str | None = None) -> int:
+    """How many participants of the group this call revoked, each as :func:`revoke` does.
+
+    Raises ``experiment.not_found`` and ``participant.not_found``.
+    """
+    experiment = experiments.lock(s, experiment_id)
+    return _revoke(s, actor, experiment, participants.in_group(s, experiment_id, group), reason)
+
+
+def _revoke(s: Session, actor: str, experiment: Experiment, members: Sequence[Participant], reason: str | None) -> int:
+    """Revokes members of the experiment, which is locked; how many were not revoked before."""
+    revoked = [member for member in members if participants.revoke(s, member, reason)]
+    for member in revoked:
+        events.add(s, experiment.id, "participant.revoked", data={"participant": member.name})
+    if revoked:
+        for round_ in rounds.in_states(s, experiment.id, RoundState.OPEN):
+            give_up_revoked(s, experiment, round_)
+    for member in revoked:
+        about = {"experiment": experiment.id, "name": member.name, "reason": reason}
+        audit.record(s, actor, "participant.revoked", member.id, **about)
+    return len(revoked)

@@ -12,6 +12,7 @@ from ferret_db.pagination import Page, page, seek
 from ferret_db.tables import Enrolment
 
 _UNSYNCHRONISED = {"synchronize_session": False}
+_FRESH = {**_UNSYNCHRONISED, "populate_existing": True}
 
 
 def check(s: Session, code: str) -> None:
@@ -20,25 +21,24 @@ def check(s: Session, code: str) -> None:
         raise _refusal(s, code)
 
 
-def use(s: Session, code: str, display_name: str) -> str:
-    """Spends the code for the participant ``display_name``; the experiment that it leads to.
+def use(s: Session, code: str, display_name: str) -> Enrolment:
+    """Spends the code for the participant ``display_name``.
 
     Raises ``enrolment.used`` for a code that was spent before, which its holder and the administrator should know of,
     and ``enrolment.invalid`` for one that is unknown, revoked or expired.
     """
     used = update(Enrolment).where(*_good(code)).values(used_at=clock.utcnow(), used_by=display_name)
-    experiment_id = s.scalars(used.returning(Enrolment.experiment_id), execution_options=_UNSYNCHRONISED).one_or_none()
-    if experiment_id is None:
+    spent = s.scalars(used.returning(Enrolment), execution_options=_FRESH).one_or_none()
+    if spent is None:
         raise _refusal(s, code)
-    return experiment_id
+    return spent
 
 
 def refuse(s: Session, code: str) -> Enrolment | None:
     """Counts that a spent code was shown again; the code, or None where it is another's word."""
     again = update(Enrolment).where(Enrolment.code_hash == _hash(code), Enrolment.used_at.is_not(None))
     return s.scalars(
-        again.values(refused=Enrolment.refused + 1).returning(Enrolment),
-        execution_options={**_UNSYNCHRONISED, "populate_existing": True},
+        again.values(refused=Enrolment.refused + 1).returning(Enrolment), execution_options=_FRESH
     ).one_or_none()
 
 
@@ -63,9 +63,27 @@ def revoke(s: Session, experiment_id: str, enrolment_id: str) -> tuple[Enrolment
     return found, revoked is not None
 
 
-def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = None) -> Page[Enrolment]:
-    """The experiment's codes, the newest first."""
+def revoke_group(s: Session, experiment_id: str, group: str) -> list[Enrolment]:
+    """The unspent codes of the group, which nobody can use from now on; ``enrolment.not_found`` if it never had any."""
+    of_group = Enrolment.experiment_id == experiment_id, Enrolment.group == group
+    if s.scalars(select(Enrolment.id).where(*of_group).limit(1)).one_or_none() is None:
+        message = f"is no group of codes of {experiment_id}; ferret experiment codes lists them"
+        raise FerretError.of_field("enrolment.not_found", "group", group, message)
+    revoked = (
+        update(Enrolment)
+        .where(*of_group, Enrolment.used_at.is_(None), Enrolment.revoked_at.is_(None))
+        .values(revoked_at=clock.utcnow())
+    )
+    return list(s.scalars(revoked.returning(Enrolment), execution_options=_FRESH))
+
+
+def list_page(
+    s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, group: str | None = None
+) -> Page[Enrolment]:
+    """The experiment's codes, or those of the ``group``, the newest first."""
     query = select(Enrolment).where(Enrolment.experiment_id == experiment_id)
+    if group is not None:
+        query = query.where(Enrolment.group == group)
     rows = list(s.scalars(seek(query, [Enrolment.created_at, Enrolment.id], cursor, limit, descending=True)))
     return page(rows, limit, lambda row: (row.created_at, row.id))
 

@@ -24,14 +24,14 @@ from ferret_db.tables import Enrolment, Experiment, Participant
 _SECRET_BYTES = 32
 
 
-def create_enrolment(s: Session, experiment_id: str, seconds: float) -> tuple[Enrolment, str]:
+def create_enrolment(s: Session, experiment_id: str, seconds: float, group: str | None = None) -> tuple[Enrolment, str]:
     """An enrolment and its code, which is shown this once; ``experiment.conflict`` if the experiment is over."""
     experiment = experiments.get(s, experiment_id)
     if experiment.state.finished:
         raise _over(experiment_id)
     code = secrets.token_urlsafe(_SECRET_BYTES)
     expires_at = clock.now(s) + timedelta(seconds=seconds)
-    enrolment = Enrolment(experiment_id=experiment_id, code_hash=_hash(code), expires_at=expires_at)
+    enrolment = Enrolment(experiment_id=experiment_id, group=group, code_hash=_hash(code), expires_at=expires_at)
     s.add(enrolment)
     s.flush()
     return enrolment, code
@@ -45,15 +45,16 @@ def enrol(s: Session, code: str, display_name: str, public_key: str | None = Non
     ``request.invalid`` for a name that the experiment already has (the code stays good), and ``experiment.conflict`` if
     the experiment is over.
     """
-    experiment_id = enrolments.use(s, code, display_name)
-    experiment = experiments.lock(s, experiment_id)
+    enrolment = enrolments.use(s, code, display_name)
+    experiment = experiments.lock(s, enrolment.experiment_id)
     if experiment.state.finished:
-        raise _over(experiment_id)
+        raise _over(experiment.id)
     token = secrets.token_urlsafe(_SECRET_BYTES)
     participant = Participant(
-        experiment_id=experiment_id,
+        experiment_id=experiment.id,
         name=_free_name(s, experiment, display_name),
         display_name=display_name,
+        group=enrolment.group,
         token_hash=_hash(token),
         public_key=public_key,
     )
@@ -62,8 +63,8 @@ def enrol(s: Session, code: str, display_name: str, public_key: str | None = Non
             s.add(participant)
     except IntegrityError as error:
         raise _taken(display_name) from error
-    events.add(s, experiment_id, "participant.joined", data={"participant": participant.name})
-    outbox.add(s, TaskName.COORDINATE, experiment_id)
+    events.add(s, experiment.id, "participant.joined", data={"participant": participant.name})
+    outbox.add(s, TaskName.COORDINATE, experiment.id)
     return participant, token
 
 
@@ -110,9 +111,23 @@ def count(s: Session, experiment_id: str) -> int:
     return s.scalars(select(func.count()).select_from(Participant).where(*_taking_part(experiment_id))).one()
 
 
-def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = None) -> Page[Participant]:
-    """All that ever enrolled, by name."""
+def in_group(s: Session, experiment_id: str, group: str) -> list[Participant]:
+    """All that ever enrolled by a code of the group, by name; ``participant.not_found`` if there are none."""
+    query = select(Participant).where(Participant.experiment_id == experiment_id, Participant.group == group)
+    found = list(s.scalars(query.order_by(Participant.name)))
+    if not found:
+        message = f"is no group of participants of {experiment_id}; ferret experiment participants lists them"
+        raise FerretError.of_field("participant.not_found", "group", group, message)
+    return found
+
+
+def list_page(
+    s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, group: str | None = None
+) -> Page[Participant]:
+    """All that ever enrolled, or those of the ``group``, by name."""
     query = select(Participant).where(Participant.experiment_id == experiment_id)
+    if group is not None:
+        query = query.where(Participant.group == group)
     rows = list(s.scalars(seek(query, [Participant.name], cursor, limit)))
     return page(rows, limit, lambda row: (row.name,))
 

@@ -11,16 +11,16 @@ import pytest
 pytestmark = pytest.mark.heavy
 
 
-def make(site: Any, experiment_id: str) -> Any:
-    return site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={}).json()
+def make(site: Any, experiment_id: str, **wanted: Any) -> Any:
+    return site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json=wanted).json()
 
 
 def join(site: Any, code: str, name: str) -> Any:
     return site.client().post("/api/v1/participants", json={"code": code, "display_name": name})
 
 
-def listed(site: Any, experiment_id: str) -> list[dict[str, Any]]:
-    return site.admin.get(f"/api/v1/experiments/{experiment_id}/enrolments").json()["items"]
+def listed(site: Any, experiment_id: str, what: str = "enrolments", **query: str) -> list[dict[str, Any]]:
+    return site.admin.get(f"/api/v1/experiments/{experiment_id}/{what}", params=query).json()["items"]
 
 
 def test_one_code_used_twice_at_once_is_refused_and_both_sides_are_told(either_site: Any) -> None:
@@ -88,3 +88,50 @@ def test_outsiders_never_change_what_the_specification_says(either_site: Any) ->
     assert [row["name"] for row in names] == ["site-a"]
     site.admin.post(f"/api/v1/experiments/{one}/participants/site-a:revoke", json={})
     assert join(site, second["code"], "site-b").status_code == 201, "the code stayed good"
+
+
+def test_a_group_of_codes_is_listed_and_revoked_as_one(either_site: Any) -> None:
+    site = either_site
+    experiment_id = site.running(participants={"edge": 5})
+    north = [make(site, experiment_id, group="קבוצת הצפון") for _ in range(3)]
+    south = make(site, experiment_id, group="South", expires_seconds=1)
+    alone = make(site, experiment_id)
+    assert (south["group"], alone["group"]) == ("South", None)
+    assert len({code["code"] for code in north}) == 3
+    assert {row["id"] for row in listed(site, experiment_id, group="קבוצת הצפון")} == {code["id"] for code in north}
+    token = join(site, north[0]["code"], "clinic-1").json()["token"]
+    join(site, north[1]["code"], "clinic-2")
+    join(site, alone["code"], "clinic-3")
+    members = listed(site, experiment_id, "participants", group="קבוצת הצפון")
+    assert [(row["name"], row["group"]) for row in members] == [
+        ("clinic-1", "קבוצת הצפון"),
+        ("clinic-2", "קבוצת הצפון"),
+    ]
+
+    address = f"/api/v1/experiments/{experiment_id}"
+    for count in (1, 0):
+        revoked = site.admin.post(f"{address}/enrolments:revoke", json={"group": "קבוצת הצפון"})
+        assert (revoked.status_code, revoked.json()) == (200, {"revoked": count})
+    assert join(site, north[2]["code"], "late").json()["code"] == "enrolment.invalid"
+    assert site.client(token).get("/api/v1/participant/assignment").status_code == 200, "who has joined stays"
+
+    for count in (2, 0):
+        revoked = site.admin.post(f"{address}/participants:revoke", json={"group": "קבוצת הצפון", "reason": "left"})
+        assert (revoked.status_code, revoked.json()) == (200, {"revoked": count})
+    assert site.client(token).get("/api/v1/participant/assignment").json()["code"] == "participant.revoked"
+    states = {row["name"]: row["revoked_for"] for row in listed(site, experiment_id, "participants")}
+    assert states == {"clinic-1": "left", "clinic-2": "left", "clinic-3": None}
+    actions = [entry["action"] for entry in site.admin.get("/api/v1/audit", params={"limit": 3}).json()["items"]]
+    assert actions == ["participant.revoked", "participant.revoked", "enrolment.revoked"]
+
+
+@pytest.mark.parametrize(("what", "code"), [("enrolments", "enrolment"), ("participants", "participant")])
+def test_an_unknown_group_is_told(site: Any, what: str, code: str) -> None:
+    experiment_id = site.running(participants={"edge": 1})
+    other = site.running(participants={"edge": 1})
+    join(site, make(site, other, group="North")["code"], "clinic")
+    answer = site.admin.post(f"/api/v1/experiments/{experiment_id}/{what}:revoke", json={"group": "North"})
+    assert (answer.status_code, answer.json()["code"]) == (404, f"{code}.not_found")
+    assert (answer.json()["errors"][0]["field"], answer.json()["errors"][0]["value"]) == ("group", "North")
+    bad = site.admin.post(f"/api/v1/experiments/{experiment_id}/{what}:revoke", json={"group": "\u202e"})
+    assert (bad.status_code, bad.json()["errors"][0]["field"]) == (422, "group")

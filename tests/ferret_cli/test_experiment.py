@@ -164,6 +164,27 @@ def test_a_participant_is_removed_by_command(ferret, served, toy_file, toy_data,
     ferret("experiment", "cancel", id)
 
 
+def test_codes_of_a_group_are_made_listed_and_revoked_by_command(ferret, toy_file):
+    id = ferret("submit", toy_file, "--set", "participants={edge=9}").stdout.strip()
+    made = ferret("experiment", "enrol", id, "--count", "3", "--group", "Northern hospitals")
+    assert "3 codes, each valid for one participant until" in made.stderr
+    assert len(set(made.stdout.split())) == 3
+    several = document(ferret("experiment", "enrol", id, "--count", "2", "--group", "South", "--json"))
+    assert [code["group"] for code in several["items"]] == ["South", "South"]
+    listed = ferret("experiment", "codes", id, "--group", "Northern hospitals").stdout
+    assert len(re.findall(r"open +Northern hospitals", listed)) == 3
+    assert "South" not in listed
+    revoked = ferret("experiment", "revoke-code", id, "--group", "Northern hospitals")
+    assert "3 codes of Northern hospitals are revoked" in revoked.stderr
+    assert document(ferret("experiment", "revoke-code", id, "--group", "South", "--json")) == {"revoked": 2}
+    assert ferret("experiment", "revoke", id, "--group", "South").returncode == 3
+    for command in ("revoke", "revoke-code"):
+        for arguments in ((), ("it", "--group", "South")):
+            refused = ferret("experiment", command, id, *arguments)
+            assert (refused.returncode, "or --group" in refused.stderr) == (2, True)
+    ferret("experiment", "cancel", id)
+
+
 def test_a_failed_experiment_fails_the_command(ferret, toy_file):
     done = ferret("submit", toy_file, "--set", "model.source=/nowhere", "--watch", "--json")
     assert done.returncode == 1

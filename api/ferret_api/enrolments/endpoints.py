@@ -15,12 +15,13 @@ from ferret_api.enrolments.schemas import (
     Enrolment,
     EnrolmentInfo,
     EnrolmentPage,
+    GroupOfCodes,
     NewEnrolment,
     NewParticipant,
 )
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
-from ferret_api.schemas import PREFIX, ExperimentId
+from ferret_api.schemas import PREFIX, ExperimentId, OfGroup, Revoked
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
@@ -48,10 +49,14 @@ def create_enrolment(
     responses=problems("experiment.not_found"),
 )
 def list_enrolments(
-    experiment_id: ExperimentId, context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None
+    experiment_id: ExperimentId,
+    context: ContextDep,
+    group: OfGroup = None,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
 ) -> EnrolmentPage:
     """The experiment's codes, the newest first: who used them, and how often they were shown again after that."""
-    return service.list_codes(context.database, experiment_id, limit, cursor)
+    return service.list_codes(context.database, experiment_id, limit, cursor, group)
 
 
 @router.post(
@@ -64,6 +69,18 @@ def revoke_enrolment(
 ) -> EnrolmentInfo:
     """Makes an unused code useless. A used one is left as it is: revoke its participant instead."""
     return service.revoke(context.database, experiment_id, enrolment_id, caller.id)
+
+
+@router.post(
+    "/experiments/{experiment_id}/enrolments:revoke",
+    operation_id="revoke_group_of_enrolments",
+    responses=problems("experiment.not_found", "enrolment.not_found"),
+)
+def revoke_group_of_enrolments(
+    experiment_id: ExperimentId, wanted: GroupOfCodes, caller: Researcher, context: ContextDep
+) -> Revoked:
+    """Makes the group's unused codes useless. Those that joined stay: revoke the group's participants too."""
+    return service.revoke_group(context.database, experiment_id, wanted.group, caller.id)
 
 
 @router.post(

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ferret_api.schemas import Command, Page, Resource
+from ferret_api.schemas import Command, GroupName, Page, Resource
 from ferret_core.protocol.ids import PublicKey
 from ferret_core.protocol.names import DisplayName
 
@@ -17,12 +17,14 @@ class NewEnrolment(Command):
     """Asks for a code with which one participant can join."""
 
     expires_seconds: int = Field(default=DAY, ge=1, le=30 * DAY, description="Seconds until the code expires")
+    group: GroupName | None = None
 
 
 class Enrolment(Resource):
     """A code for one participant. It is shown only once."""
 
     id: str = Field(description="Id of the code, which opens nothing")
+    group: str | None
     code: str
     expires_at: datetime
     command: str = Field(description="Command for the participant to run, which then asks for the code")
@@ -32,6 +34,7 @@ class EnrolmentInfo(Resource):
     """What became of a code; the code itself is kept nowhere."""
 
     id: str
+    group: str | None
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None = Field(description="When somebody joined with it")
@@ -42,6 +45,12 @@ class EnrolmentInfo(Resource):
 
 class EnrolmentPage(Page[EnrolmentInfo]):
     """Codes of an experiment, the newest first."""
+
+
+class GroupOfCodes(Command):
+    """Codes that belong together."""
+
+    group: GroupName
 
 
 class NewParticipant(Command):

@@ -12,6 +12,7 @@ from ferret_api.enrolments.schemas import (
     NewEnrolment,
     NewParticipant,
 )
+from ferret_api.schemas import Revoked
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
 from ferret_db.repositories import audit, enrolments, experiments, participants
@@ -26,16 +27,18 @@ def create(database: Database, experiment_id: str, wanted: NewEnrolment, address
                 f"{experiment_id} takes nobody from outside (participants.edge = 0); clone it with "
                 f"--set participants.edge=1",
             )
-        row, code = participants.create_enrolment(s, experiment_id, wanted.expires_seconds)
-        audit.record(s, actor, "enrolment.created", row.id, experiment=experiment_id)
+        row, code = participants.create_enrolment(s, experiment_id, wanted.expires_seconds, wanted.group)
+        audit.record(s, actor, "enrolment.created", row.id, experiment=experiment_id, group=row.group)
     command = f"ferret join {address} --data FILE.jsonl"
-    return Enrolment(id=row.id, code=code, expires_at=row.expires_at, command=command)
+    return Enrolment(id=row.id, group=row.group, code=code, expires_at=row.expires_at, command=command)
 
 
-def list_codes(database: Database, experiment_id: str, limit: int, cursor: str | None) -> EnrolmentPage:
+def list_codes(
+    database: Database, experiment_id: str, limit: int, cursor: str | None, group: str | None
+) -> EnrolmentPage:
     with database.read() as s:
         experiments.get(s, experiment_id)
-        page = enrolments.list_page(s, experiment_id, limit, cursor)
+        page = enrolments.list_page(s, experiment_id, limit, cursor, group=group)
         items = [EnrolmentInfo.model_validate(row) for row in page.items]
         return EnrolmentPage(items=items, next_cursor=page.next_cursor)
 
@@ -47,6 +50,15 @@ def revoke(database: Database, experiment_id: str, enrolment_id: str, actor: str
         if revoked:
             audit.record(s, actor, "enrolment.revoked", row.id, experiment=experiment_id)
         return EnrolmentInfo.model_validate(row)
+
+
+def revoke_group(database: Database, experiment_id: str, group: str, actor: str) -> Revoked:
+    with database.begin() as s:
+        experiments.get(s, experiment_id)
+        revoked = enrolments.revoke_group(s, experiment_id, group)
+        for row in revoked:
+            audit.record(s, actor, "enrolment.revoked", row.id, experiment=experiment_id, group=group)
+        return Revoked(revoked=len(revoked))
 
 
 def enrol(database: Database, wanted: NewParticipant) -> Enrolled:

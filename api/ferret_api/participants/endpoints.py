@@ -21,6 +21,7 @@ from ferret_api.participants.poll import Poll, Question
 from ferret_api.participants.schemas import (
     AssignmentFailure,
     Extended,
+    GroupRevocation,
     Heartbeat,
     NextAssignment,
     ParticipantPage,
@@ -29,7 +30,7 @@ from ferret_api.participants.schemas import (
 )
 from ferret_api.participants.tag import Tag, wait_seconds
 from ferret_api.problems import problems
-from ferret_api.schemas import BINARY, MAX_INTEGER, OCTETS, PREFIX, ExperimentId, IdempotencyKey
+from ferret_api.schemas import BINARY, MAX_INTEGER, OCTETS, PREFIX, ExperimentId, IdempotencyKey, OfGroup, Revoked
 from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_SECONDS
@@ -48,10 +49,14 @@ AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignm
     responses=problems("experiment.not_found"),
 )
 def list_participants(
-    experiment_id: ExperimentId, context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None
+    experiment_id: ExperimentId,
+    context: ContextDep,
+    group: OfGroup = None,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
 ) -> ParticipantPage:
     """The real participants by name, the revoked ones too."""
-    return service.list_participants(context.database, experiment_id, limit, cursor)
+    return service.list_participants(context.database, experiment_id, limit, cursor, group)
 
 
 @router.post(
@@ -71,6 +76,22 @@ def revoke_participant(
 
     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
     revoked = service.revoke(context.database, experiment_id, name, wanted.reason, caller.id)
+    from_thread.run_sync(boards.removed, experiment_id)
+    return revoked
+
+
+@router.post(
+    "/experiments/{experiment_id}/participants:revoke",
+    operation_id="revoke_group_of_participants",
+    responses=problems("experiment.not_found", "participant.not_found"),
+)
+def revoke_group_of_participants(
+    experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, context: ContextDep, boards: BoardsDep
+) -> Revoked:
+    """Removes all participants that joined by a code of the group, as if each were revoked by its name.
+
+    The group's unused codes stay good: revoke them too."""
+    revoked = service.revoke_group(context.database, experiment_id, wanted, caller.id)
     from_thread.run_sync(boards.removed, experiment_id)
     return revoked
 

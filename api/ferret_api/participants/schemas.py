@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from ferret_api.schemas import MAX_INTEGER, Command, Page, Resource
+from ferret_api.schemas import MAX_INTEGER, Command, GroupName, Page, Resource
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import Awaited, ExperimentState
@@ -28,6 +28,7 @@ class Participant(Resource):
     id: str
     name: str = Field(description="What paths and the ledger call it")
     display_name: str = Field(description="What people call it, in any script")
+    group: str | None = Field(description="Group of the code that it joined with")
     public_key: str | None = Field(description="Ed25519 key that it signs by, in hexadecimal")
     created_at: datetime = Field(description="When it enrolled")
     seen_at: datetime = Field(description="When it last took work")
@@ -43,6 +44,12 @@ class Revocation(Command):
     """Why a participant is removed. The participant is told."""
 
     reason: Words | None = Field(default=None, min_length=1, max_length=500)
+
+
+class GroupRevocation(Revocation):
+    """The participants of which group are removed, and why. They are told."""
+
+    group: GroupName
 
 
 class Lease(Resource):

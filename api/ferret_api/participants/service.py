@@ -11,6 +11,7 @@ from ferret_api.context import Context
 from ferret_api.participants.schemas import (
     AssignmentFailure,
     Extended,
+    GroupRevocation,
     Lease,
     NextAssignment,
     Participant,
@@ -18,6 +19,7 @@ from ferret_api.participants.schemas import (
     Waiting,
 )
 from ferret_api.participants.tag import Tag
+from ferret_api.schemas import Revoked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState
@@ -33,10 +35,12 @@ LOOK_AGAIN_SECONDS = 1.0
 """After a lease that somebody else took at the same moment, with the participant's own token."""
 
 
-def list_participants(database: Database, experiment_id: str, limit: int, cursor: str | None) -> ParticipantPage:
+def list_participants(
+    database: Database, experiment_id: str, limit: int, cursor: str | None, group: str | None
+) -> ParticipantPage:
     with database.read() as s:
         experiments.get(s, experiment_id)
-        page = participants.list_page(s, experiment_id, limit, cursor)
+        page = participants.list_page(s, experiment_id, limit, cursor, group=group)
         return ParticipantPage(
             items=[Participant.model_validate(row) for row in page.items], next_cursor=page.next_cursor
         )
@@ -45,6 +49,12 @@ def list_participants(database: Database, experiment_id: str, limit: int, cursor
 def revoke(database: Database, experiment_id: str, name: str, reason: str | None, actor: str) -> Participant:
     with database.begin() as s:
         return Participant.model_validate(revocation.revoke(s, actor, experiment_id, name, reason))
+
+
+def revoke_group(database: Database, experiment_id: str, wanted: GroupRevocation, actor: str) -> Revoked:
+    with database.begin() as s:
+        revoked = revocation.revoke_group(s, actor, experiment_id, wanted.group, wanted.reason)
+        return Revoked(revoked=revoked)
 
 
 class Found(NamedTuple):

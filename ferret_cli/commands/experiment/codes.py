@@ -10,7 +10,11 @@ from ferret_cli import options
 
 
 def codes(
-    id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+    id: options.Id,
+    group: options.Group = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
 ) -> None:
     """List the enrolment codes of an experiment: open, used by whom, expired or revoked."""
     from datetime import UTC, datetime
@@ -20,28 +24,38 @@ def codes(
     from ferret_cli.output import emit, table
     from ferret_sdk.service import Service
 
-    found = list(experiment(Service(url, insecure_http=insecure_http), id).codes())
+    found = list(experiment(Service(url, insecure_http=insecure_http), id).codes(group))
     if json:
         emit({"items": [code.model_dump(mode="json") for code in found]})
         return
-    table(["id", "state", "made", "expires", "used by", "shown again"], code_rows(found, datetime.now(UTC)))
+    columns = ["id", "state", "group", "made", "expires", "used by", "shown again"]
+    table(columns, code_rows(found, datetime.now(UTC)))
 
 
 def revoke_code(
     id: options.Id,
     code: Annotated[
-        str, typer.Argument(metavar="CODE_ID", help="Id of the code, as `ferret experiment codes` lists it.")
-    ],
+        str | None, typer.Argument(metavar="CODE_ID", help="Id of the code, as `ferret experiment codes` lists it.")
+    ] = None,
+    group: options.Group = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Make an unused enrolment code useless."""
-    from ferret_cli.choose import experiment
+    """Make an unused enrolment code, or all unused ones of a group, useless."""
+    from ferret_cli.choose import experiment, member_or_group
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    revoked = experiment(Service(url, insecure_http=insecure_http), id).revoke_code(code)
+    code, group = member_or_group("CODE_ID", code, group)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
+    if code is None:
+        count = run.revoke_codes(group)
+        say(f"{count} codes of {group} are revoked: nobody can join with them any more")
+        if json:
+            emit({"revoked": count})
+        return
+    revoked = run.revoke_code(code)
     if revoked.used_at:
         say(f"{revoked.id} was used already, by {revoked.used_by}: ferret experiment revoke removes a participant")
     else:

@@ -6,7 +6,11 @@ from ferret_cli import options
 
 
 def participants(
-    id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+    id: options.Id,
+    group: options.Group = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
 ) -> None:
     """List the real participants of an experiment: when they joined, when they last took work, who was revoked."""
     from ferret_cli.choose import experiment
@@ -14,8 +18,9 @@ def participants(
     from ferret_cli.output import emit, table
     from ferret_sdk.service import Service
 
-    found = list(experiment(Service(url, insecure_http=insecure_http), id).participants())
+    found = list(experiment(Service(url, insecure_http=insecure_http), id).participants(group))
     if json:
         emit({"items": [participant.model_dump(mode="json") for participant in found]})
         return
-    table(["participant", "name", "state", "joined", "last work", "revoked", "reason"], participant_rows(found))
+    columns = ["participant", "name", "state", "group", "joined", "last work", "revoked", "reason"]
+    table(columns, participant_rows(found))

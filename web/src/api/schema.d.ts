@@ -236,6 +236,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/enrolments:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke Group Of Enrolments
+         * @description Makes the group's unused codes useless. Those that joined stay: revoke the group's participants too.
+         */
+        post: operations["revoke_group_of_enrolments"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/events": {
         parameters: {
             query?: never;
@@ -355,6 +375,28 @@ export interface paths {
          *     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error.
          */
         post: operations["revoke_participant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}/participants:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke Group Of Participants
+         * @description Removes all participants that joined by a code of the group, as if each were revoked by its name.
+         *
+         *     The group's unused codes stay good: revoke them too.
+         */
+        post: operations["revoke_group_of_participants"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1351,6 +1393,8 @@ export interface components {
              * Format: date-time
              */
             expires_at: string;
+            /** Group */
+            group: string | null;
             /**
              * Id
              * @description Id of the code, which opens nothing
@@ -1372,6 +1416,8 @@ export interface components {
              * Format: date-time
              */
             expires_at: string;
+            /** Group */
+            group: string | null;
             /** Id */
             id: string;
             /**
@@ -1795,6 +1841,30 @@ export interface components {
             wire: number;
         };
         /**
+         * GroupOfCodes
+         * @description Codes that belong together.
+         */
+        GroupOfCodes: {
+            /**
+             * Group
+             * @description A word for codes that belong together, e.g. of one network
+             */
+            group: string;
+        };
+        /**
+         * GroupRevocation
+         * @description The participants of which group are removed, and why. They are told.
+         */
+        GroupRevocation: {
+            /**
+             * Group
+             * @description A word for codes that belong together, e.g. of one network
+             */
+            group: string;
+            /** Reason */
+            reason?: string | null;
+        };
+        /**
          * Health
          * @description The process is alive.
          */
@@ -2011,6 +2081,8 @@ export interface components {
              * @default 86400
              */
             expires_seconds: number;
+            /** Group */
+            group?: string | null;
         };
         /**
          * NewParticipant
@@ -2129,6 +2201,11 @@ export interface components {
              * @description What people call it, in any script
              */
             display_name: string;
+            /**
+             * Group
+             * @description Group of the code that it joined with
+             */
+            group: string | null;
             /** Id */
             id: string;
             /**
@@ -2351,6 +2428,17 @@ export interface components {
         Revocation: {
             /** Reason */
             reason?: string | null;
+        };
+        /**
+         * Revoked
+         * @description What revoking a group has changed.
+         */
+        Revoked: {
+            /**
+             * Revoked
+             * @description How many this request revoked; what was revoked before is not counted
+             */
+            revoked: number;
         };
         /**
          * RobustSpec
@@ -3923,6 +4011,8 @@ export interface operations {
     list_enrolments: {
         parameters: {
             query?: {
+                /** @description Only what belongs to this group */
+                group?: string | null;
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
@@ -4201,6 +4291,123 @@ export interface operations {
              *     `enrolment.not_found`: No such enrolment code.
              */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_group_of_enrolments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupOfCodes"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revoked"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `enrolment.not_found`: No such enrolment code.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4691,6 +4898,8 @@ export interface operations {
     list_participants: {
         parameters: {
             query?: {
+                /** @description Only what belongs to this group */
+                group?: string | null;
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
@@ -4819,6 +5028,123 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Participant"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `participant.not_found`: No such participant.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_group_of_participants: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupRevocation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revoked"];
                 };
             };
             /**

@@ -12,6 +12,7 @@ const CLINIC: Participant = {
   id: 'par_1',
   name: 'clinic-7',
   display_name: 'clinic-7',
+  group: null,
   public_key: null,
   created_at: AT,
   seen_at: AT,
@@ -45,11 +46,12 @@ test('a participant is shown by its name in any script, apart from the text arou
   const section = await visit([
     { ...CLINIC, name: 'site-5d556e03', display_name: 'مستشفى الأمل' },
     { ...CLINIC, id: 'par_2', name: 'long', display_name: long, revoked_at: AT, revoked_for: 'left' },
-    { ...CLINIC, id: 'par_3' },
+    { ...CLINIC, id: 'par_3', group: 'כללית' },
   ])
   const name = section.getByText('مستشفى الأمل')
   expect([name.tagName, name.dir]).toEqual(['BDI', 'auto'])
   expect(section.getByText('site-5d556e03').tagName).toBe('CODE')
   expect(section.getByText(long).closest('tr')?.textContent).toContain('revokedleft')
   expect(section.getAllByText('clinic-7')).toHaveLength(1)
+  expect(section.getByText('כללית').tagName).toBe('BDI')
 })

@@ -10,7 +10,7 @@ import { SiteName } from '@/lib/ui/site-name'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
-const COLUMNS = ['Participant', 'State', 'Joined', 'Last work']
+const COLUMNS = ['Participant', 'State', 'Group', 'Joined', 'Last work']
 
 /** The real participants, if any have joined. */
 export function ParticipantsSection({ id }: { id: string }) {
@@ -39,7 +39,15 @@ export function ParticipantsSection({ id }: { id: string }) {
 }
 
 function ParticipantRow({ participant }: { participant: Participant }) {
-  const { name, display_name: shown, created_at: joined, seen_at: seen, revoked_at: revoked, revoked_for } = participant
+  const {
+    name,
+    display_name: shown,
+    group,
+    created_at: joined,
+    seen_at: seen,
+    revoked_at: revoked,
+    revoked_for,
+  } = participant
   return (
     <tr>
       <th scope="row">
@@ -48,6 +56,9 @@ function ParticipantRow({ participant }: { participant: Participant }) {
       <td>
         <StateChip state={revoked === null ? 'active' : 'revoked'} />
         {revoked_for !== null && <span className="row-error">{revoked_for}</span>}
+      </td>
+      <td>
+        <bdi dir="auto">{group ?? '–'}</bdi>
       </td>
       <td className="number">
         <time dateTime={joined}>{formatTime(joined)}</time>
