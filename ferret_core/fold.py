@@ -17,7 +17,7 @@ import numpy as np
 
 from ferret_core import catalog
 from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.ledger import LedgerEntry, LedgerRecord, Signature, version_of
+from ferret_core.ledger import LEDGER_VERSION, LedgerEntry, LedgerRecord, Signature
 from ferret_core.models.parameters import finite, weights_norm
 from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
@@ -134,7 +134,7 @@ class _Fold:
         if self._guard is not None:
             self._guard.remember(replica.digest, loss)
         record = LedgerRecord(
-            version=version_of(tuple(self.factors), tuple(self.refused), self._signatures),
+            version=LEDGER_VERSION,
             experiment=experiment,
             spec=digest_json(replica.spec.model_dump(mode="json")),
             round=replica.round,

@@ -1,17 +1,21 @@
 """The ledger: base model + one small record per round rebuilds any round's model.
 
 A record names, by digest, the model before and after, the contributions folded in and the update applied; each
-record carries the hash of the one before, so that none can be changed or dropped unnoticed.
+record carries the hash of the one before, so that none can be changed or dropped unnoticed. That hash is one of the
+record's header, which commits to the contributions by the root of a tree: a receipt (:mod:`ferret_core.receipt`) proves
+one of them without the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from ferret_core.protocol.digest import digest_json
+from ferret_core.protocol import merkle
+from ferret_core.protocol.digest import canonical_json, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import AssignmentId, Digest, ExperimentId, ParticipantName, PublicKey, SignatureText
 from ferret_core.protocol.limits import MAX_ROUNDS
@@ -19,9 +23,9 @@ from ferret_core.protocol.spec import Strict
 
 REASON_LENGTH = 1000
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
-LEDGER_VERSION = 3
-"""Version 2 has no ``signatures``, and version 1 neither ``clipped`` nor ``refused``: a round without any is still
-written as one."""
+LEDGER_VERSION = 4
+"""What is written. Before version 4 the hash was one of the whole record, and a version was the lowest that could say
+what there was: 3 with ``signatures``, 2 with ``clipped`` or ``refused``, else 1."""
 
 
 class Signature(NamedTuple):
@@ -33,10 +37,47 @@ class Signature(NamedTuple):
     signature: SignatureText
 
 
+class Leaf(Strict):
+    """What a record says of one contribution; None for what does not apply to it."""
+
+    participant: ParticipantName
+    contribution: Digest
+    clipped: float | None = Field(default=None, description="Factor that its update was multiplied by")
+    refused: Reason | None = Field(default=None, description="Why it was left out of the model")
+    public_key: PublicKey | None = None
+    assignment: AssignmentId | None = None
+    signature: SignatureText | None = None
+
+    def text(self) -> str:
+        """The canonical JSON of what there is, which the tree hashes."""
+        return canonical_json(self.model_dump(mode="json", exclude_none=True)).decode()
+
+
+class Header(Strict):
+    """A record without its contributions, to whose :class:`Leaf` texts, in the order of their participants, ``root``
+    commits (:mod:`ferret_core.protocol.merkle`)."""
+
+    version: int = Field(ge=LEDGER_VERSION, le=LEDGER_VERSION)
+    experiment: ExperimentId
+    spec: Digest = Field(description="Digest of the resolved specification")
+    round: int = Field(ge=1, le=MAX_ROUNDS)
+    base_digest: Digest
+    digest: Digest
+    update: Digest
+    previous: Digest | Literal[""] = Field(description="Hash of the record before; empty for round 1")
+    size: int = Field(ge=0, description="How many contributions there are, with those that were refused")
+    root: Digest
+
+    @property
+    def hash(self) -> str:
+        """The record's hash: the BLAKE3 of the header's canonical JSON."""
+        return digest_json(self.model_dump(mode="json"))
+
+
 class LedgerRecord(Strict):
     """One committed round. ``update`` is the digest of the blob that :meth:`Replica.advance` applies.
 
-    Who was clipped or left out stands in it only if somebody was, so that older records keep their hashes.
+    Who was clipped or left out stands in it only if somebody was. Lists are in the order of participants.
     """
 
     version: int = Field(default=1, ge=1, le=LEDGER_VERSION)
@@ -63,10 +104,26 @@ class LedgerRecord(Strict):
 
     @model_validator(mode="after")
     def _version_says_what_there_is(self) -> Self:
-        expected = version_of(self.clipped, self.refused, self.signatures)
-        if self.version != expected:
+        if self.version == LEDGER_VERSION:
+            self._require_leaves_say_all()
+        elif self.version != (expected := 3 if self.signatures else 2 if self.clipped or self.refused else 1):
             raise ValueError(f"version = {self.version}: with what the record holds it is {expected}")
         return self
+
+    def _require_leaves_say_all(self) -> None:
+        """The hash covers the leaves alone: what they would not show must not be there."""
+        accepted, refused = [name for name, _ in self.contributions], [name for name, _, _ in self.refused]
+        clipped, signed = [name for name, _ in self.clipped], [each.participant for each in self.signatures]
+        for field, names, allowed in (
+            ("contributions", accepted, {*accepted}),
+            ("refused", refused, {*refused} - {*accepted}),
+            ("clipped", clipped, {*accepted}),
+            ("signatures", signed, {*accepted, *refused}),
+        ):
+            if any(name >= following for name, following in pairwise(names)):
+                raise ValueError(f"{field}: participants are not in order, each once")
+            if wrong := sorted({*names} - allowed):
+                raise ValueError(f"{field}: {wrong[0]} does not belong there")
 
     @model_serializer(mode="wrap")
     def _without_nobody(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -75,15 +132,35 @@ class LedgerRecord(Strict):
 
     @property
     def hash(self) -> str:
-        """The BLAKE3 of the record's canonical JSON: the link that the next record carries."""
-        return digest_json(self.model_dump(mode="json"))
+        """The link that the next record carries: :attr:`Header.hash`, before version 4 that of the whole record."""
+        return self.header().hash if self.version == LEDGER_VERSION else digest_json(self.model_dump(mode="json"))
+
+    def header(self) -> Header:
+        """The header of a record of version 4."""
+        leaves = [leaf.text().encode() for leaf in self.leaves()]
+        own = {name: getattr(self, name) for name in Header.model_fields.keys() & LedgerRecord.model_fields.keys()}
+        return Header(**own, size=len(leaves), root=merkle.root(leaves))
+
+    def leaves(self) -> list[Leaf]:
+        """What it says of each contribution, those that were refused too, in the order of participants."""
+        digests = [(name, digest, None) for name, digest in self.contributions]
+        factors, signatures = dict(self.clipped), {each.participant: each for each in self.signatures}
+        return [
+            Leaf(
+                participant=name,
+                contribution=digest,
+                clipped=factors.get(name),
+                refused=refused,
+                **_signed_by(signatures.get(name)),
+            )
+            for name, digest, refused in sorted([*digests, *self.refused], key=lambda each: each[0])
+        ]
 
 
-def version_of(clipped: Sequence[Any], refused: Sequence[Any], signatures: Sequence[Any]) -> int:
-    """The lowest version that can say it: what older ones can is written as by them, and keeps its hash."""
-    if signatures:
-        return 3
-    return 2 if clipped or refused else 1
+def _signed_by(signature: Signature | None) -> dict[str, str]:
+    if signature is None:
+        return {}
+    return {name: value for name, value in signature._asdict().items() if name != "participant"}
 
 
 class LedgerEntry(NamedTuple):

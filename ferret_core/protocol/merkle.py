@@ -1,0 +1,59 @@
+"""Merkle trees as in RFC 9162 (section 2.1) with BLAKE3: one hash commits to a list, and a short path proves a member.
+
+A leaf is hashed behind a byte 0 and a node behind a byte 1, so that neither can be taken for the other. The left half
+of a tree holds the largest power of two that is smaller than the number of leaves. Hashes are lower-case hexadecimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ferret_core.protocol.digest import digest_bytes
+
+
+def root(leaves: Sequence[bytes]) -> str:
+    """The hash of the whole tree; that of nothing for no leaves."""
+    level = [leaf_hash(leaf) for leaf in leaves]
+    while len(level) > 1:
+        level = _above(level)
+    return level[0] if level else digest_bytes(b"")
+
+
+def path(leaves: Sequence[bytes], index: int) -> list[str]:
+    """The hashes beside the way from the leaf at ``index`` up to the root, lowest first."""
+    level, found = [leaf_hash(leaf) for leaf in leaves], list[str]()
+    while len(level) > 1:
+        if (beside := index ^ 1) < len(level):
+            found.append(level[beside])
+        level, index = _above(level), index // 2
+    return found
+
+
+def root_by(leaf: bytes, index: int, size: int, path: Sequence[str]) -> str | None:
+    """The root of the tree of ``size`` leaves in which ``path`` leads up from the leaf at ``index``; None where no such
+    tree has such a path."""
+    if not 0 <= index < size:
+        return None
+    node, left = leaf_hash(leaf), list(path)
+    while size > 1:
+        if index ^ 1 < size:
+            if not left:
+                return None
+            beside = left.pop(0)
+            node = _node(beside, node) if index % 2 else _node(node, beside)
+        index, size = index // 2, (size + 1) // 2
+    return None if left else node
+
+
+def leaf_hash(leaf: bytes) -> str:
+    return digest_bytes(b"\0" + leaf)
+
+
+def _above(level: Sequence[str]) -> list[str]:
+    """The next level: pairs are joined, and one without a neighbour goes up as it is."""
+    pairs = zip(level[::2], level[1::2], strict=False)
+    return [*(_node(left, right) for left, right in pairs), *level[len(level) // 2 * 2 :]]
+
+
+def _node(left: str, right: str) -> str:
+    return digest_bytes(b"\1" + bytes.fromhex(left + right))

@@ -1,0 +1,73 @@
+"""A receipt: proof, without the others of the round, that a record of the ledger holds a contribution."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, ValidationError
+
+from ferret_core.ledger import LEDGER_VERSION, Header, Leaf, LedgerRecord
+from ferret_core.protocol import merkle
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import Digest
+from ferret_core.protocol.signatures import Signed, is_valid
+from ferret_core.protocol.spec import Strict
+
+
+class Receipt(Strict):
+    """A leaf of a record's tree with the way to the root, and the record's header, of which ``hash`` is the link in the
+    ledger's chain. Whoever knows that link needs nothing else to check it."""
+
+    header: Header
+    hash: Digest = Field(description="The record's hash: BLAKE3 of the header's canonical JSON")
+    leaf: str = Field(max_length=8000, description="What the record says of the contribution, as the tree hashes it")
+    index: int = Field(ge=0, description="Place of the leaf among the header's `size`")
+    path: tuple[Digest, ...] = Field(max_length=64, description="Hashes beside the way to the root, lowest first")
+
+    @classmethod
+    def of(cls, record: LedgerRecord, participant: str) -> Self:
+        """Raises ``receipt.not_found`` where the record holds no contribution of the participant, or has no tree."""
+        if record.version < LEDGER_VERSION:
+            reason = f"is of version {record.version}, which has no tree: its own hash covers all that it lists"
+            raise FerretError.of_field("receipt.not_found", "round", record.round, reason)
+        leaves = record.leaves()
+        index = next((place for place, leaf in enumerate(leaves) if leaf.participant == participant), None)
+        if index is None:
+            message = f"has no contribution in the record of round {record.round}"
+            raise FerretError.of_field("receipt.not_found", "participant", participant, message)
+        header = record.header()
+        texts = [leaf.text() for leaf in leaves]
+        path = merkle.path([text.encode() for text in texts], index)
+        return cls(header=header, hash=header.hash, leaf=texts[index], index=index, path=tuple(path))
+
+    def verified(self) -> Leaf:
+        """What it proves, signature included; ``receipt.invalid`` if it does not."""
+        leaf, header = self._read(), self.header
+        if header.hash != self.hash:
+            raise self._invalid("hash", self.hash, f"is not that of its header, {header.hash}")
+        if merkle.root_by(self.leaf.encode(), self.index, header.size, self.path) != header.root:
+            raise self._invalid("path", self.index, "does not lead from the leaf to the header's root")
+        if leaf.public_key is not None and not self._is_signed(leaf, leaf.public_key):
+            raise self._invalid("signature", leaf.signature, "does not hold for the contribution")
+        return leaf
+
+    def _read(self) -> Leaf:
+        try:
+            leaf = Leaf.model_validate_json(self.leaf)
+        except ValidationError as error:
+            raise self._invalid("leaf", self.leaf, "is no entry of a record") from error
+        if leaf.text() != self.leaf:
+            raise self._invalid("leaf", self.leaf, "is not spelt as in a record")
+        return leaf
+
+    def _is_signed(self, leaf: Leaf, key: str) -> bool:
+        header, assignment, signature = self.header, leaf.assignment, leaf.signature
+        if assignment is None or signature is None:
+            return False
+        name, digest = leaf.participant, leaf.contribution
+        signed = Signed(header.experiment, header.round, name, header.base_digest, assignment, digest)
+        return is_valid(key, signature, signed)
+
+    @staticmethod
+    def _invalid(field: str, value: object, message: str) -> FerretError:
+        return FerretError.of_field("receipt.invalid", field, value, message)

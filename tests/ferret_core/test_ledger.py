@@ -1,0 +1,96 @@
+"""Records of every version by the published vectors, and what version 4 commits to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ferret_core.ledger import LEDGER_VERSION, LedgerRecord
+from ferret_core.signed import Keys
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ledger.json").read_text(encoding="utf-8"))
+LAST: dict[str, Any] = VECTORS[-1]["record"]
+
+
+def changed(**members: Any) -> LedgerRecord:
+    return LedgerRecord.model_validate({**LAST, **members})
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+def test_the_published_vectors(vector: dict[str, Any]) -> None:
+    record = LedgerRecord.model_validate(vector["record"])
+    assert record.hash == vector["hash"]
+    assert record.model_dump(mode="json") == vector["record"]
+    if record.version == LEDGER_VERSION:
+        assert record.header().model_dump(mode="json") == vector["header"]
+
+
+def test_the_vectors_are_a_chain_of_all_versions_with_signatures_that_hold() -> None:
+    records = [LedgerRecord.model_validate(vector["record"]) for vector in VECTORS]
+    assert [record.version for record in records] == [1, 2, 3, 4, 4]
+    assert [record.previous for record in records] == ["", *(record.hash for record in records[:-1])]
+    keys = Keys()
+    for record in records:
+        keys.check(record)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"experiment": "exp_fedcba9876543210"},
+        {"spec": "00" * 32},
+        {"round": 6},
+        {"base_digest": "00" * 32},
+        {"digest": "00" * 32},
+        {"update": "00" * 32},
+        {"previous": "00" * 32},
+        {"contributions": [*LAST["contributions"][:-1], ["zoo", "00" * 32]]},
+        {"contributions": LAST["contributions"][:-1]},
+        {"contributions": [*LAST["contributions"], ["zoo-2", "00" * 32]]},
+        {"contributions": [*LAST["contributions"][:-1], ["zap", LAST["contributions"][-1][1]]]},
+        {"clipped": [["lab-2", 0.5]]},
+        {"clipped": [["site-x", 0.25]]},
+        {"clipped": []},
+        {"refused": [["ward-9", "c2" * 32, "no reason"]]},
+        {"refused": [["ward-9", "00" * 32, LAST["refused"][0][2]]]},
+        {"signatures": LAST["signatures"][:1]},
+        {"signatures": [[LAST["signatures"][0][0], "00" * 32, *LAST["signatures"][0][2:]], LAST["signatures"][1]]},
+    ],
+    ids=lambda change: " ".join(change),
+)
+def test_whatever_changes_has_another_hash(change: dict[str, Any]) -> None:
+    assert set(change) <= set(LAST)
+    assert changed(**change).hash != changed().hash
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"contributions": LAST["contributions"][::-1]}, "contributions: participants are not in order"),
+        ({"contributions": [*LAST["contributions"], LAST["contributions"][-1]]}, "not in order, each once"),
+        ({"refused": [["zoo", "c2" * 32, "long"]], "signatures": []}, "refused: zoo does not belong there"),
+        ({"clipped": [["ward-9", 0.5]]}, "clipped: ward-9 does not belong there"),
+        ({"refused": []}, "signatures: ward-9 does not belong there"),
+        ({"signatures": LAST["signatures"][::-1]}, "signatures: participants are not in order"),
+    ],
+)
+def test_a_record_whose_leaves_would_not_show_all_of_it_is_none(change: dict[str, Any], said: str) -> None:
+    """Otherwise two records would have the same hash."""
+    with pytest.raises(ValidationError, match=said):
+        changed(**change)
+
+
+def test_the_hash_of_a_record_is_that_of_its_header_alone() -> None:
+    """Who knows the hash can be shown the header, and one leaf of it, without the others."""
+    assert changed().hash == changed().header().hash
+    assert changed().header().size == len(LAST["contributions"]) + len(LAST["refused"])
+
+
+def test_a_round_without_contributions_has_a_header_too() -> None:
+    empty = changed(contributions=[], clipped=[], refused=[], signatures=[])
+    assert empty.header().size == 0
+    assert empty.hash != changed().hash
