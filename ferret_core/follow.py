@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ferret_core.ledger import LedgerEntry, LedgerRecord, broken
+from ferret_core.ledger import LedgerEntry, LedgerRecord, check_link
 from ferret_core.replica import Replica
 from ferret_core.signed import Keys
 
@@ -18,10 +18,7 @@ def follow(replica: Replica, entries: Iterable[LedgerEntry]) -> Iterator[LedgerR
     """
     keys = Keys()
     for record, recorded_hash, update in entries:
-        if record.hash != recorded_hash:
-            raise broken(record, "its content does not match its recorded hash")
-        if record.previous != replica.head:
-            raise broken(record, "it does not follow the record before it")
+        check_link(record, recorded_hash, replica.head)
         keys.check(record)
         replica.advance(record, update)
         yield record

@@ -54,8 +54,7 @@ class Leaf(Strict):
 
 
 class Header(Strict):
-    """A record without its contributions, to whose :class:`Leaf` texts, in the order of their participants, ``root``
-    commits (:mod:`ferret_core.protocol.merkle`)."""
+    """A record without its contributions. To their leaves, in the order of the participants, ``root`` commits."""
 
     version: int = Field(ge=LEDGER_VERSION, le=LEDGER_VERSION)
     experiment: ExperimentId
@@ -179,6 +178,14 @@ class LedgerEntry(NamedTuple):
 def contributions_digest(contributions: Sequence[tuple[str, str]]) -> str:
     """The hash of a frozen set: (participant, contribution digest) in participant order."""
     return digest_json(sorted(contributions))
+
+
+def check_link(record: LedgerRecord, recorded_hash: str, previous: str) -> None:
+    """Raises ``ledger.broken`` unless the record has that hash, and follows the one whose hash is ``previous``."""
+    if record.hash != recorded_hash:
+        raise broken(record, "its content does not match its recorded hash")
+    if record.previous != previous:
+        raise broken(record, "it does not follow the record before it")
 
 
 def broken(record: LedgerRecord, reason: str) -> FerretError:

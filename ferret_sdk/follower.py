@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferret_core.ledger import LedgerEntry, LedgerRecord
+from ferret_core.ledger import LedgerEntry, LedgerRecord, broken, check_link
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_sdk import weights
@@ -85,6 +85,23 @@ class Follower:
                 ends = f"the ledger ends after round {replica.round} with {replica.digest}"
                 raise FerretError("ledger.broken", f"{ends}, but the experiment is at {run.experiment.digest}")
             yield replica
+
+    def records_to_the_end(self) -> Iterator[LedgerRecord]:
+        """The records behind the replica's round, or all where there is no replica, as far as they have come. They are
+        checked as a chain, by hashes and signatures: no update is downloaded, and no model is moved."""
+        from ferret_core.signed import Keys
+
+        run = self._known or self._run()
+        last, head = (0, "") if self._replica is None else (self._replica.round, self._replica.head)
+        keys = Keys()
+        for number, item in enumerate(run.ledger(last), start=last + 1):
+            record = item.parsed()
+            if record.round != number:
+                raise broken(record, f"it stands in the place of round {number}")
+            check_link(record, item.hash, head)
+            keys.check(record)
+            head = record.hash
+            yield record
 
     def forget(self) -> None:
         """Drops the copy: the next is built from the base model."""

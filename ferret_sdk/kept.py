@@ -17,7 +17,7 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_sdk import membership
 from ferret_sdk.lock import in_turn, sole
 from ferret_sdk.membership import Membership
-from ferret_sdk.places import Places, all_of
+from ferret_sdk.places import RECEIPTS, Places, all_of
 from ferret_sdk.sent_log import SentLog
 from ferret_sdk.usage import Spent, Usage
 
@@ -101,6 +101,12 @@ def pieces(home: Path, among: list[Kept] | None = None) -> Iterator[Piece]:
             yield Piece("base model", folder.name, "", folder / "base", size)
 
 
+def receipts(home: Path) -> Iterator[Piece]:
+    """The receipts of each participant, which stay when its membership is deleted."""
+    for folder in sorted(all_of(home).glob(f"exp_*/par_*{RECEIPTS}")):
+        yield Piece("receipts", folder.parent.name, "", folder, size_of(folder) or 0)
+
+
 def base_models(home: Path) -> Iterator[Piece]:
     """All base models, which can be downloaded again."""
     for folder in sorted(all_of(home).glob("exp_*/base")):
@@ -154,6 +160,15 @@ def _delete(path: Path) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Removes an experiment's folder in which only locks and empty folders are left."""
-    if folder.is_dir() and all(path.suffix in {".lock", ".pid"} or size_of(path) == 0 for path in folder.iterdir()):
-        shutil.rmtree(folder)
+    """Removes an experiment's folder in which only locks and empty folders are left, or all of it but the receipts."""
+    if not folder.is_dir():
+        return
+    found = list(folder.iterdir())
+    receipts = [path for path in found if path.name.endswith(RECEIPTS) and size_of(path)]
+    empty = [path for path in found if path.suffix in {".lock", ".pid"} or size_of(path) == 0]
+    if len(receipts) + len(empty) < len(found):
+        return
+    for path in empty:
+        _delete(path)
+    if not receipts:
+        folder.rmdir()

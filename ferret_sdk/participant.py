@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol import names
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
@@ -27,6 +29,8 @@ from ferret_sdk.polling import Polling
 from ferret_sdk.preview import Preview, Previewing
 from ferret_sdk.privacy import Budget, require_accounting
 from ferret_sdk.progress import RoundReport, Totals, Watcher, log_outages
+from ferret_sdk.receipts import Receipts
+from ferret_sdk.retry import AWAY
 from ferret_sdk.rounds import Rounds
 from ferret_sdk.schemas import Enrolled
 from ferret_sdk.sending import Sending
@@ -40,6 +44,8 @@ from ferret_sdk.usage import Usage
 if TYPE_CHECKING:
     from ferret_core.checkpoint import Manifest
     from ferret_core.datasets._base import Example
+
+log = logging.getLogger(__name__)
 
 
 class Participant:
@@ -88,7 +94,8 @@ class Participant:
             require=self._require,
             base=base,
         )
-        self._sending = Sending(self._transport, self._spool)
+        self._receipts = Receipts(places.receipts, member, self._why_missing)
+        self._sending = Sending(self._transport, self._spool, self._receipts.acknowledged)
 
     @classmethod
     def enrol(
@@ -185,6 +192,7 @@ class Participant:
             enforcement.wait(on_progress)
         self._spool.clear()
         note_end(self._ended, poll.experiment_state)
+        self._await_receipts()
         return poll.experiment_state
 
     @property
@@ -207,6 +215,30 @@ class Participant:
     def _follow(self, record: LedgerRecord) -> None:
         self._memory.follow(record)
         self._enforcement.follow(record)
+        self._receipts.follow(record)
+
+    def _await_receipts(self) -> None:
+        """Those of the last rounds, which no later one has brought."""
+        if not self._receipts.waiting:
+            return
+        try:
+            for record in self._follower.records_to_the_end():
+                self._receipts.follow(record)
+                if not self._receipts.waiting:
+                    return
+        except FerretError as error:
+            if error.code not in AWAY:
+                raise
+            log.warning("the last receipt is missing, %s; it comes when this is run again", error.detail)
+
+    def _why_missing(self, number: int) -> str:
+        """What the server says of a contribution that it acknowledged and did not put into the round's record."""
+        path = f"/experiments/{self.member.experiment}/rounds/{number}/receipts/{self.member.name}"
+        try:
+            self._transport.get(path)
+        except FerretError as error:
+            return error.detail
+        return "it is in the round, which the ledger contradicts"
 
     def preview(
         self,

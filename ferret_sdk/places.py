@@ -17,6 +17,9 @@ from ferret_core.protocol.ids import ExperimentId, ParticipantId
 DISK_MARGIN = 256 << 20
 """Bytes that a download leaves free."""
 
+RECEIPTS = "-receipts"
+"""Ends the name of the folder with a participant's receipts."""
+
 _EXPERIMENT = TypeAdapter[str](ExperimentId)
 _PARTICIPANT = TypeAdapter[str](ParticipantId)
 _CHECKPOINT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*\.(json|safetensors|txt|model|jinja)")
@@ -37,6 +40,7 @@ class Places:
         self.memory = inside(home, folder / f"{participant}-memory")
         self.upload = inside(home, folder / f"{participant}-upload")
         self.ended = inside(home, folder / f"{participant}-ended.json")
+        self.receipts = inside(home, folder / f"{participant}{RECEIPTS}")
         self.usage = inside(home, folder / f"{participant}-usage.json")
         self.base = inside(home, folder / "base")
         self.lock = inside(home, folder / f"{participant}.lock")

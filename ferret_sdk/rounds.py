@@ -1,4 +1,4 @@
-"""One round of a participant, from the lease on its assignment to the receipt."""
+"""One round of a participant, from the lease on its assignment to the server's answer."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.receipt import Receipt
 from ferret_sdk.download import download, require_empty
 from ferret_sdk.events import follow
 from ferret_sdk.pages import items
@@ -33,6 +34,7 @@ from ferret_sdk.schemas import (
     Rejection,
     Revoked,
     Round,
+    checked,
 )
 from ferret_sdk.transport import MAX_ANSWER_BYTES, Transport
 
@@ -211,6 +213,14 @@ class Run:
         while page := self._list(f"{self._path}/ledger", LedgerItem, PATIENT, after=after, limit=limit):
             yield from page
             after = page[-1].parsed().round
+
+    def receipt(self, round: int, participant: str) -> Receipt:
+        """Proof that the round's record holds the participant's contribution, checked but for the record's hash: that
+        is the ledger's. Raises ``round.uncommitted``, and ``receipt.not_found`` with the reason."""
+        path = f"{self._path}/rounds/{round}/receipts/{quote(participant, safe='')}"
+        receipt = checked(Receipt, self._transport.get(path))
+        receipt.verified()
+        return receipt
 
     def update(self, round: int, size: int | None = None) -> bytes:
         """The blob that moves the global model through ``round``; the ledger record holds its digest.

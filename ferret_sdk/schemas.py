@@ -312,7 +312,7 @@ class Lease(Document):
     task: RoundTask
 
 
-class Receipt(Document):
+class Accepted(Document):
     """What the server says of a contribution that it has accepted and stored."""
 
     digest: Digest

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ferret_core.failpoints import failpoint
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.progress import Progress, RoundReport, Stage, Watcher, log_outages
 from ferret_sdk.retry import PATIENT
-from ferret_sdk.schemas import Receipt
+from ferret_sdk.schemas import Accepted
 from ferret_sdk.spool import Spool, Upload
 from ferret_sdk.transport import Transport
 
@@ -15,11 +17,15 @@ FINAL = frozenset({404, 409, 410, 413, 422})
 
 
 class Sending:
-    """Sends what lies in ``spool``; ``rounds`` and ``seconds`` of training are those of what has arrived."""
+    """Sends what lies in ``spool``; ``on_acknowledged`` is told of what the server has taken.
 
-    def __init__(self, transport: Transport, spool: Spool) -> None:
+    ``rounds`` and ``seconds`` of training are those of what has arrived.
+    """
+
+    def __init__(self, transport: Transport, spool: Spool, on_acknowledged: Callable[[Upload], None]) -> None:
         self._transport = transport
         self._spool = spool
+        self._on_acknowledged = on_acknowledged
         self.watcher: Watcher = log_outages
         self.rounds, self.seconds = 0, 0.0
 
@@ -29,7 +35,7 @@ class Sending:
         self.watcher(Progress(Stage.UPLOAD, upload.round, 0, len(upload.blob)))
         try:
             answer = self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
-            _require_receipt(Receipt.read(answer.json()), upload)
+            _require_own(Accepted.read(answer.json()), upload)
         except FerretError as error:
             if error.code == "lease.lost":
                 self._spool.keep(upload._replace(fence=None))
@@ -37,6 +43,7 @@ class Sending:
                 self._spool.clear()
             raise
         failpoint("participant.sent")
+        self._on_acknowledged(upload)
         self._spool.clear()
         self.rounds += 1
         self.seconds += upload.seconds
@@ -59,8 +66,8 @@ def headers_of(upload: Upload) -> dict[str, str]:
     return headers if upload.signature is None else {**headers, "Ferret-Signature": upload.signature}
 
 
-def _require_receipt(receipt: Receipt, upload: Upload) -> None:
-    """Only the server's own receipt frees the spool: an answer in its place would lose the contribution."""
-    if receipt.digest != upload.digest:
-        message = f"is no receipt for {upload.digest}; the contribution is kept"
-        raise FerretError.of_field("server.unexpected", "receipt.digest", receipt.digest, message)
+def _require_own(accepted: Accepted, upload: Upload) -> None:
+    """Only the server's own answer frees the spool: another in its place would lose the contribution."""
+    if accepted.digest != upload.digest:
+        message = f"is not {upload.digest}, which was sent; the contribution is kept"
+        raise FerretError.of_field("server.unexpected", "digest", accepted.digest, message)

@@ -1,4 +1,4 @@
-"""A contribution on its way: on disk before it is sent, gone once the server has given its receipt.
+"""A contribution on its way: on disk before it is sent, gone once the server has acknowledged it.
 
 Hours of training may lie in one upload, and either end may be started again meanwhile. The key goes with the
 contribution from the first attempt to the last, so that however often it arrives, it counts once.
@@ -61,7 +61,7 @@ class Upload(NamedTuple):
 
 
 class Spool:
-    """A folder of one file, the upload without a receipt: a line of JSON, then the contribution."""
+    """A folder of one file, the upload that was not acknowledged: a line of JSON, then the contribution."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -47,6 +47,17 @@ def of_round(s: Session, round_id: str) -> list[Contribution]:
     return list(s.scalars(query))
 
 
+def attempts(s: Session, experiment_id: str, number: int, participant: str) -> list[Round]:
+    """The attempts at the round that accepted a contribution of the participant, in order."""
+    query = (
+        select(Round)
+        .join(Contribution, Contribution.round_id == Round.id)
+        .where(Round.experiment_id == experiment_id, Round.number == number, Contribution.participant == participant)
+        .order_by(Round.attempt)
+    )
+    return list(s.scalars(query))
+
+
 def of_experiment(s: Session, experiment_id: str) -> list[Contribution]:
     """All that were accepted, by round."""
     query = select(Contribution).where(Contribution.experiment_id == experiment_id)

@@ -24,6 +24,7 @@ from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
 from ferret_core import federation
 from ferret_core.cost import LocalCost
+from ferret_core.ledger import LEDGER_VERSION, LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
@@ -277,21 +278,33 @@ class Site:
         number: int = 1,
         files: Sequence[ArtifactFile] = (),
         metrics: dict[str, float] | None = None,
+        version: int = LEDGER_VERSION,
     ) -> bytes:
         """Commits the frozen round and gives its update blob."""
         update = f"update of round {number}".encode()
         stored = self.context.storage.put_bytes(update, FileKind.UPDATE)
-        record = {"round": number, "digest": model_digest(number)}
         with self.database.begin() as s:
             round_ = rounds.round_rows.latest(s, experiment_id, number)
             assert round_ is not None
-            assert contributions.of_round(s, round_.id)
+            frozen = contributions.of_round(s, round_.id)
+            assert frozen
+            record = LedgerRecord(
+                version=version,
+                experiment=experiment_id,
+                spec="5e" * 32,
+                round=number,
+                base_digest=round_.base_digest,
+                digest=model_digest(number),
+                update=stored.digest,
+                contributions=tuple(sorted((row.participant, row.digest) for row in frozen)),
+                previous="",
+            )
             assert rounds.commit_round(
                 s,
                 round_.id,
                 digest=model_digest(number),
-                record=record,
-                record_hash=digest_bytes(str(record).encode()),
+                record=record.model_dump(mode="json"),
+                record_hash=record.hash,
                 update_digest=stored.digest,
                 update_size=stored.size,
                 artifacts=files,

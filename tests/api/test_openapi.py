@@ -83,7 +83,7 @@ def test_answers_fit_their_schemas(site: Any, document: dict[str, Any]) -> None:
     site.committed(experiment_id, files=[site.store("config.json", b"{}")])
     site.open_round(experiment_id, simulated=["client-001"], number=2)
     parameters = {"experiment_id": experiment_id, "number": "1", "round": "1", "kind": "algorithms", "name": "ferret"}
-    parameters["user_id"] = "admin"
+    parameters |= {"user_id": "admin", "participant": "client-001"}
     checked: set[str] = set()
     for path, methods in document["paths"].items():
         content = methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
@@ -93,7 +93,14 @@ def test_answers_fit_their_schemas(site: Any, document: dict[str, Any]) -> None:
         schema = content["application/json"]["schema"] | {"components": document["components"]}
         jsonschema.validate(answer.json(), schema, format_checker=jsonschema.FormatChecker())
         checked.add(methods["get"]["operationId"])
-    assert {"get_experiment", "list_rounds", "list_contributions", "get_metrics", "list_ledger"} <= checked
+    assert {
+        "get_experiment",
+        "list_rounds",
+        "list_contributions",
+        "get_metrics",
+        "list_ledger",
+        "get_receipt",
+    } <= checked
 
 
 def test_the_service_hands_the_document_out(site: Any, document: dict[str, Any]) -> None:

@@ -150,7 +150,7 @@ def test_the_whole_way_of_a_contribution(site: Any, member: Member) -> None:
     assert lease(member) is None
 
 
-def test_the_same_blob_again_gives_the_same_receipt(member: Member) -> None:
+def test_the_same_blob_again_gets_the_same_answer(member: Member) -> None:
     leased = lease(member)
     blob = member.make(leased)
     first = upload(member, blob, leased["fence"])

@@ -158,7 +158,7 @@ def test_the_assignment_of_another_experiment_is_unknown(member: Member) -> None
     assert member.rejections() == [], "nobody fills another's record"
 
 
-def test_the_same_upload_gives_the_stored_receipt_whatever_came_between(member: Member) -> None:
+def test_the_same_upload_gets_the_same_answer_whatever_came_between(member: Member) -> None:
     key = {"Idempotency-Key": "k"}
     first = member.upload(member.blob(), **key)
     assert first.status_code == 201

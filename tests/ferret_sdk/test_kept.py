@@ -42,7 +42,9 @@ def test_what_is_kept_is_told_and_of_what_has_ended_deleted(two: tuple[Path, str
     lying = list(kept.pieces(home))
     assert {piece.experiment for piece in lying if piece.what == "base model"} == {ended, goes_on}
     folder = home / "participants"
-    assert sum(piece.size for piece in lying) == sum(
+    proofs = list(kept.receipts(home))
+    assert [(piece.experiment, len(list(piece.path.glob("round-1.json")))) for piece in proofs] == [(ended, 1)]
+    assert sum(piece.size for piece in [*lying, *proofs]) == sum(
         path.stat().st_size for path in folder.glob("exp_*/**/*") if path.is_file() and path.suffix != ".lock"
     )
 
@@ -51,7 +53,7 @@ def test_what_is_kept_is_told_and_of_what_has_ended_deleted(two: tuple[Path, str
     assert {piece.experiment for piece in pieces} == {ended}
     kept.remove(home, pieces, lambda piece: None)
     assert [one.member.experiment for one in kept.memberships(home)] == [goes_on]
-    assert not (folder / ended).exists()
+    assert list((folder / ended).iterdir()) == [proofs[0].path]
     assert (folder / goes_on / "base" / "model.safetensors").exists()
     assert verify(SentLog(home)) == head
 

@@ -16,7 +16,9 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_sdk import Participant, retry, sending
 from ferret_sdk.progress import Progress, RoundReport, Stage
+from ferret_sdk.receipts import outcomes, read
 from ferret_sdk.run import Run
+from ferret_sdk.sent_log import SentLog
 from ferret_sdk.transport import Answer, Transport
 
 pytestmark = pytest.mark.timeout(90)
@@ -81,6 +83,23 @@ def test_what_is_no_name_spends_no_code(api, submit, home):
         Participant.enrol(api.url, code, "\u202eniffek", home)
     assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "name")
     assert Participant.enrol(api.url, code, "Kneipp", home).member.shown_name == "Kneipp"
+
+
+def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker, submit, examples, home):
+    run, code = submit(rounds=3)
+    assert Participant.enrol(api.url, code, "site-a", home).run(examples) == "completed"
+    sent = list(SentLog(home).read())
+    digests = {request.round: request.contribution for request in sent if request.contribution}
+    found = outcomes(home)
+    for item in run.ledger():
+        record = item.parsed()
+        outcome = found[digests[record.round]]
+        assert (outcome.state, record.version) == ("in the round", 4)
+        assert read(outcome.receipt).hash == item.hash
+        assert read(outcome.receipt) == run.receipt(record.round, "site-a")
+        assert read(outcome.receipt).header.size == 2
+    assert [request.url for request in sent if "receipts" in request.url] == []
+    assert len([request for request in sent if "/ledger" in request.url]) == 3  # before rounds 2 and 3, after the last
 
 
 def test_rows_of_its_own_names_train_the_same_model_as_the_file(api, worker, submit, examples, home):
@@ -284,7 +303,7 @@ def wire(monkeypatch) -> Wire:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_what_was_made_before_a_crash_is_sent_and_not_made_again(api, worker, submit, examples, home, wire, moment):
-    """The process ends just before its upload leaves, or after it arrived and before the receipt did."""
+    """The process ends just before its upload leaves, or after it arrived and before the answer did."""
     run, code = submit(rounds=1)
     getattr(wire, moment).append(Cut())
     with pytest.raises(Cut):
@@ -294,7 +313,7 @@ def test_what_was_made_before_a_crash_is_sent_and_not_made_again(api, worker, su
     assert state == "completed"
     assert wire.trained == 1
     assert len(set(wire.keys)) == 1
-    # The receipt of an upload that had arrived may come after the round has moved on: then nothing is left to tell.
+    # The answer to an upload that had arrived may come after the round has moved on: then nothing is left to tell.
     assert [report.round for report in reports] in ([1], [])
     assert not list(home.glob("participants/*/*-upload/upload"))
     (mine,) = [contribution for contribution in run.contributions() if contribution.participant == "site-a"]
@@ -436,7 +455,7 @@ def test_its_contributions_are_signed_in_the_ledger(api, worker, submit, example
     (registered,) = run.participants()
     for record in records:
         (signature,) = record.signatures
-        assert (record.version, signature.participant, signature.public_key) == (3, "site-a", registered.public_key)
+        assert (record.version, signature.participant, signature.public_key) == (4, "site-a", registered.public_key)
     assert site.member.key not in {None, registered.public_key}
     kept = site.keep_model(home / "tuned")  # which walks the ledger, and checks each
     assert kept.digest == run.refresh().experiment.digest

@@ -1,4 +1,4 @@
-"""What was made and has no receipt yet survives everything but damage, and damage is noticed."""
+"""What was made and was not acknowledged yet survives everything but damage, and damage is noticed."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _operations() -> list[Operation]:
 OPERATIONS = _operations()
 OPEN = {"create_session", "enrol", "get_health", "get_readiness"}
 PARTICIPANTS = {"next_assignment", "heartbeat", "upload_contribution", "report_failure"}
-READABLE = {"get_experiment", "list_ledger", "get_update", "list_artifacts", "download_artifact"}
+READABLE = {"get_experiment", "list_ledger", "get_receipt", "get_update", "list_artifacts", "download_artifact"}
 
 
 class Client(NamedTuple):
@@ -142,6 +142,7 @@ def call(client: TestClient, operation: Operation, parameters: dict[str, str]) -
         "kind": "datasets",
         "name": "jsonl",
         "number": "1",
+        "participant": "site-a",
         "round": "1",
         "artifact_id": "art_1",
         "enrolment_id": "enr_1",

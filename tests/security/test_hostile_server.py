@@ -16,9 +16,10 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import LONGEST_DETAIL, FerretError
 from ferret_core.protocol.wire import encode
 from ferret_core.replica import Replica
-from ferret_sdk import Participant, Service, polling, retry, rounds, transport
+from ferret_sdk import Participant, Service, polling, receipts, retry, rounds, transport
 from ferret_sdk.places import DISK_MARGIN, Places, checkpoint_file
 from ferret_sdk.run import Run
+from ferret_sdk.sent_log import SentLog
 from ferret_sdk.transport import Transport
 from tests.security.hostile import EXPERIMENT, PARTICIPANT, HostileServer, body_reply, json_reply
 
@@ -231,9 +232,37 @@ def test_the_honest_answers_are_taken(server, home, toy_data) -> None:
     assert [(report.round, report.error) for report in reports] == [(1, None)]
 
 
-@pytest.mark.parametrize("receipt", [{}, {"digest": "3" * 64}, "<html>", {"digest": "../x"}])
-def test_only_a_receipt_for_the_contribution_removes_it_from_the_spool(server, join, home, receipt) -> None:
-    server.replies[CONTRIBUTION] = json_reply(receipt)
+def ends_after(server: HostileServer, record: LedgerRecord) -> None:
+    """Acknowledges the contribution, and ends with a ledger of that one record."""
+
+    def end(handler: Any) -> None:
+        server.commit(record, UPDATE)
+        server.poll |= {"experiment_state": "completed", "assignment": None}
+        json_reply({"digest": digest_bytes(server.body)})(handler)
+
+    server.replies[CONTRIBUTION] = end
+
+
+def test_a_contribution_that_is_acknowledged_and_left_out_is_told(server, home, toy_data, record, caplog) -> None:
+    ends_after(server, record.model_copy(update={"version": 4, "contributions": (("other", "3" * 64),)}))
+    participant = Participant.enrol(server.url, "a-code", "clinic", home)
+    assert participant.run(toy_data[0], give_up_after=0) == "completed"
+    assert "round 1 was committed without this site's contribution" in caplog.text
+    ((digest, outcome),) = receipts.outcomes(home).items()
+    assert outcome.state == "left out"
+    assert digest in {sent.contribution for sent in SentLog(home).read()}
+
+
+def test_a_contribution_in_the_sites_name_that_it_did_not_sign_ends_the_participation(server, join, record) -> None:
+    ends_after(server, record)
+    error = join()
+    assert error.code == "ledger.broken"
+    assert "not signed with this site's key" in error.detail
+
+
+@pytest.mark.parametrize("answer", [{}, {"digest": "3" * 64}, "<html>", {"digest": "../x"}])
+def test_only_an_answer_about_the_contribution_removes_it_from_the_spool(server, join, home, answer) -> None:
+    server.replies[CONTRIBUTION] = json_reply(answer)
     assert join().code == "server.unexpected"
     assert len(list(home.glob("participants/*/*-upload/upload"))) == 1
 

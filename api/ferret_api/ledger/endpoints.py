@@ -7,11 +7,12 @@ from fastapi import APIRouter, Response
 from ferret_api.auth import ReaderOnly
 from ferret_api.context import ContextDep
 from ferret_api.damage import repairing
-from ferret_api.ledger.schemas import LedgerEntry, LedgerPage
+from ferret_api.ledger.schemas import LedgerEntry, LedgerPage, Receipt
 from ferret_api.pagination import PAGE, After, Limit
 from ferret_api.problems import problems
-from ferret_api.schemas import BINARY, OCTETS, PREFIX, ExperimentId, RoundNumber
+from ferret_api.schemas import BINARY, OCTETS, PREFIX, ExperimentId, ParticipantName, RoundNumber
 from ferret_core.storage import FileKind, blob_location
+from ferret_db.engine import receipts
 from ferret_db.repositories import experiments, ledger
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["ledger"], dependencies=[ReaderOnly])
@@ -43,3 +44,21 @@ def get_update(experiment_id: ExperimentId, round: RoundNumber, context: Context
     with repairing(context, experiment_id):
         blob = context.storage.read(blob_location(FileKind.UPDATE, digest), digest)
     return Response(blob, media_type=OCTETS, headers={"ETag": f'"{digest}"'})
+
+
+@router.get(
+    "/rounds/{number}/receipts/{participant}",
+    operation_id="get_receipt",
+    responses=problems(
+        "experiment.not_found", "participant.not_found", "round.not_found", "round.uncommitted", "receipt.not_found"
+    ),
+)
+def get_receipt(
+    experiment_id: ExperimentId, number: RoundNumber, participant: ParticipantName, context: ContextDep
+) -> Receipt:
+    """Proves that a round's record holds the participant's contribution, to whoever knows the record's hash.
+
+    `round.uncommitted` comes before there is a record. `receipt.not_found` says why the record does not hold it.
+    """
+    with context.database.read() as s:
+        return Receipt.model_validate(receipts.receipt(s, experiment_id, number, participant))

@@ -19,18 +19,28 @@ from ferret_api.participants import body, schemas, service, upload
 from ferret_api.participants.boards import BoardsDep
 from ferret_api.participants.poll import Poll, Question
 from ferret_api.participants.schemas import (
+    Accepted,
     AssignmentFailure,
     Extended,
     GroupRevocation,
     Heartbeat,
     NextAssignment,
     ParticipantPage,
-    Receipt,
     Revocation,
 )
 from ferret_api.participants.tag import Tag, wait_seconds
 from ferret_api.problems import problems
-from ferret_api.schemas import BINARY, MAX_INTEGER, OCTETS, PREFIX, ExperimentId, IdempotencyKey, OfGroup, Revoked
+from ferret_api.schemas import (
+    BINARY,
+    MAX_INTEGER,
+    OCTETS,
+    PREFIX,
+    ExperimentId,
+    IdempotencyKey,
+    OfGroup,
+    ParticipantName,
+    Revoked,
+)
 from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_SECONDS
@@ -38,7 +48,6 @@ from ferret_db.tables import Assignment
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
-Name = Annotated[str, Path(max_length=64, description="Name of the participant")]
 AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignment")]
 
 
@@ -66,7 +75,7 @@ def list_participants(
 )
 def revoke_participant(
     experiment_id: ExperimentId,
-    name: Name,
+    name: ParticipantName,
     wanted: Revocation,
     caller: Researcher,
     context: ContextDep,
@@ -199,7 +208,7 @@ async def _body(
     status_code=201,
     openapi_extra={"requestBody": {"required": True, "content": BINARY}},
     responses={
-        200: {"description": "The same contribution had already been accepted", "model": Receipt},
+        200: {"description": "The same contribution had already been accepted", "model": Accepted},
         **problems(
             "assignment.not_found",
             "lease.lost",
@@ -233,17 +242,17 @@ def upload_contribution(
     context: ContextDep,
     idempotency_key: IdempotencyKey = None,
     signature: SignatureHeader = None,
-) -> Receipt:
+) -> Accepted:
     """Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
 
     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
     """
-    receipt, repeated = upload.take(
+    accepted, repeated = upload.take(
         context, assignment, upload.Delivery(whole, fence, seconds, idempotency_key, signature)
     )
     response.status_code = 200 if repeated else 201
-    return receipt
+    return accepted
 
 
 @router.post(

@@ -96,8 +96,8 @@ class Extended(Resource):
     lease_until: datetime
 
 
-class Receipt(Resource):
-    """An accepted contribution."""
+class Accepted(Resource):
+    """An accepted contribution, which counts once its round is committed."""
 
     digest: str
     size: int

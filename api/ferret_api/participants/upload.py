@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from ferret_api.context import Context
-from ferret_api.participants.schemas import Receipt
+from ferret_api.participants.schemas import Accepted
 from ferret_core import catalog
 from ferret_core.cost import LocalCost
 from ferret_core.failpoints import failpoint
@@ -40,8 +40,8 @@ class Delivery(NamedTuple):
     signature: str | None
 
 
-def take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Receipt, bool]:
-    """The receipt, and whether the same contribution was accepted before.
+def take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Accepted, bool]:
+    """What is answered, and whether the same contribution was accepted before.
 
     A blob that cannot be used is never stored, and its reason is raised; the third rejects the assignment with it.
     """
@@ -79,13 +79,13 @@ def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
             leases.refuse(s, assignment_id, error)
 
 
-def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Receipt, bool]:
+def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Accepted, bool]:
     with context.database.read() as s:
         experiment = experiments.get(s, assignment.experiment_id)
         accepted = contributions.of_assignment(s, assignment.id)
     digest = _digest(delivery.body)
     if accepted is not None and accepted.digest == digest:
-        return _receipt(accepted), True
+        return _acknowledged(accepted), True
     try:
         sealed = _opened(delivery.body, digest, assignment, experiment)
     except FerretError as error:
@@ -109,7 +109,7 @@ def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -
             signature=signature,
         )
     failpoint("upload.accepted")
-    return _receipt(row), False
+    return _acknowledged(row), False
 
 
 def _signature(s: Session, assignment: tables.Assignment, sealed: Sealed, given: str | None) -> Signature | None:
@@ -149,5 +149,5 @@ def _shapes(experiment: tables.Experiment) -> Shapes:
     return {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
 
 
-def _receipt(row: tables.Contribution) -> Receipt:
-    return Receipt(digest=row.digest, size=row.size, round=row.round, accepted=True)
+def _acknowledged(row: tables.Contribution) -> Accepted:
+    return Accepted(digest=row.digest, size=row.size, round=row.round, accepted=True)

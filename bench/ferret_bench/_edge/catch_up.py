@@ -17,8 +17,8 @@ EITHER = {"participants": {"edge": 2, "fraction": 0.5}, "round": {"over_selectio
 def measure(world: World, missed: int, say: Say, deadline: Deadline) -> dict[str, Any]:
     """Two sites begin, one leaves, the other goes on alone for ``missed`` rounds; then only the first is there.
 
-    ``bytes`` and ``seconds`` are all from its start to the receipt for its next contribution; ``following``, of these
-    the seconds in which it followed the ledger.
+    ``bytes`` and ``seconds`` are all from its start until its next contribution is acknowledged; ``following``, of
+    these the seconds in which it followed the ledger.
     """
     run = world.submit("a long absence", missed + 50, **EITHER)
     away, busy = world.site(run, "away"), world.site(run, "busy")

@@ -108,7 +108,7 @@ class Site:
 
     @property
     def rounds(self) -> list[tuple[int, Bytes]]:
-        """The bytes of each round after the first, from the receipt before to its own: polls, update, upload."""
+        """The bytes of each round after the first, from one acknowledgement to the next: polls, update, upload."""
         pairs = zip(self.sent, self.sent[1:], strict=False)
         return [(now.round, now.at.since(before.at)) for before, now in pairs if now.round == before.round + 1]
 

@@ -25,7 +25,7 @@ def clean(
 ) -> None:
     """Delete what this site keeps of experiments that ended: base models, spools, memberships.
 
-    The log of what was sent and the privacy budget stay. Without --yes it asks.
+    The log of what was sent, the receipts and the privacy budget stay. Without --yes it asks.
     """
     from ferret_cli.failure import advising
     from ferret_cli.joining import NEXT_STEPS

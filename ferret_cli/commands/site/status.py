@@ -29,14 +29,14 @@ def status(
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit
     from ferret_sdk.address import ClientSettings
-    from ferret_sdk.kept import memberships, pieces
+    from ferret_sdk.kept import memberships, pieces, receipts
     from ferret_sdk.privacy import Budget
     from ferret_sdk.terms import of_home, read
 
     home = ClientSettings().home.expanduser()
     with advising(NEXT_STEPS):
         own = of_home(home) if terms is None else read(terms)
-        found, lying = memberships(home), list(pieces(home))
+        found, lying = memberships(home), [*pieces(home), *receipts(home)]
         budget = None if own.privacy is None else Budget(home, own.privacy)
         if json:
             emit(_document(found, lying, own, budget))

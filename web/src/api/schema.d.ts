@@ -463,6 +463,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/rounds/{number}/receipts/{participant}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Receipt
+         * @description Proves that a round's record holds the participant's contribution, to whoever knows the record's hash.
+         *
+         *     `round.uncommitted` comes before there is a record. `receipt.not_found` says why the record does not hold it.
+         */
+        get: operations["get_receipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/updates/{round}": {
         parameters: {
             query?: never;
@@ -1038,6 +1060,20 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * Accepted
+         * @description An accepted contribution, which counts once its round is committed.
+         */
+        Accepted: {
+            /** Accepted */
+            accepted: boolean;
+            /** Digest */
+            digest: string;
+            /** Round */
+            round: number;
+            /** Size */
+            size: number;
+        };
         /**
          * Artifact
          * @description One file that an experiment has written.
@@ -1865,6 +1901,53 @@ export interface components {
             reason?: string | null;
         };
         /**
+         * Header
+         * @description A record without its contributions. To their leaves, in the order of the participants, ``root`` commits.
+         */
+        Header: {
+            /**
+             * Base Digest
+             * @description BLAKE3-256, 64 lower-case hexadecimal digits
+             */
+            base_digest: string;
+            /**
+             * Digest
+             * @description BLAKE3-256, 64 lower-case hexadecimal digits
+             */
+            digest: string;
+            /** Experiment */
+            experiment: string;
+            /**
+             * Previous
+             * @description Hash of the record before; empty for round 1
+             */
+            previous: string | "";
+            /**
+             * Root
+             * @description BLAKE3-256, 64 lower-case hexadecimal digits
+             */
+            root: string;
+            /** Round */
+            round: number;
+            /**
+             * Size
+             * @description How many contributions there are, with those that were refused
+             */
+            size: number;
+            /**
+             * Spec
+             * @description Digest of the resolved specification
+             */
+            spec: string;
+            /**
+             * Update
+             * @description BLAKE3-256, 64 lower-case hexadecimal digits
+             */
+            update: string;
+            /** Version */
+            version: number;
+        };
+        /**
          * Health
          * @description The process is alive.
          */
@@ -1934,12 +2017,12 @@ export interface components {
         LedgerEntry: {
             /**
              * Hash
-             * @description BLAKE3 of the record's canonical JSON
+             * @description Its link in the chain: BLAKE3 of its header's canonical JSON
              */
             hash: string;
             /**
              * Record
-             * @description The record as it was hashed
+             * @description The record
              */
             record: {
                 [key: string]: unknown;
@@ -2357,17 +2440,30 @@ export interface components {
         };
         /**
          * Receipt
-         * @description An accepted contribution.
+         * @description A leaf of a record's Merkle tree with the way to its root, and the record's header.
          */
         Receipt: {
-            /** Accepted */
-            accepted: boolean;
-            /** Digest */
-            digest: string;
-            /** Round */
-            round: number;
-            /** Size */
-            size: number;
+            /**
+             * Hash
+             * @description The record's link in the chain: BLAKE3 of the header's canonical JSON
+             */
+            hash: string;
+            header: components["schemas"]["Header"];
+            /**
+             * Index
+             * @description Place of the leaf among the header's `size`
+             */
+            index: number;
+            /**
+             * Leaf
+             * @description What the record says of the contribution: the canonical JSON that the tree hashes
+             */
+            leaf: string;
+            /**
+             * Path
+             * @description Hashes beside the way to the header's `root`, lowest first
+             */
+            path: string[];
         };
         /**
          * Rejection
@@ -3338,7 +3434,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with the same key and body returns the first experiment or receipt */
+                /** @description Repeating a request with the same key and body gets the first answer again */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -5010,7 +5106,7 @@ export interface operations {
             path: {
                 /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
                 experiment_id: string;
-                /** @description Name of the participant */
+                /** @description Name of a participant, e.g. `clinic-7` */
                 name: string;
             };
             cookie?: never;
@@ -5559,6 +5655,125 @@ export interface operations {
             };
         };
     };
+    get_receipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Number of the round, from 1 */
+                number: number;
+                /** @description Name of a participant, e.g. `clinic-7` */
+                participant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receipt"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `participant.not_found`: No such participant.
+             *     `round.not_found`: No such round.
+             *     `receipt.not_found`: The round has no receipt for this participant.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `round.uncommitted`: The round is not committed yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_update: {
         parameters: {
             query?: never;
@@ -5893,7 +6108,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with the same key and body returns the first experiment or receipt */
+                /** @description Repeating a request with the same key and body gets the first answer again */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -6847,7 +7062,7 @@ export interface operations {
                 "Ferret-Fence": number;
                 /** @description Seconds of local training */
                 "Ferret-Seconds": number;
-                /** @description Repeating a request with the same key and body returns the first experiment or receipt */
+                /** @description Repeating a request with the same key and body gets the first answer again */
                 "Idempotency-Key"?: string | null;
                 /** @description Ed25519 signature, by the key given at enrolment, of the canonical JSON of the contribution's context and digest; needed from participants that gave a key */
                 "Ferret-Signature"?: string | null;
@@ -6870,7 +7085,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Receipt"];
+                    "application/json": components["schemas"]["Accepted"];
                 };
             };
             /** @description Successful Response */
@@ -6879,7 +7094,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Receipt"];
+                    "application/json": components["schemas"]["Accepted"];
                 };
             };
             /**

@@ -1,0 +1,176 @@
+"""What became of a participant's contributions: receipts that it makes from the records it follows, without a request.
+
+What the server has acknowledged is noted until the record of its round is here. If that does not hold it, the note says
+so, and stays. Receipts and notes outlive the membership: they are the site's proof.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field, ValidationError
+
+from ferret_core.durable import write_durably
+from ferret_core.ledger import LEDGER_VERSION, Leaf, LedgerRecord, broken
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import Digest
+from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.signatures import public_key
+from ferret_core.protocol.spec import Strict
+from ferret_core.receipt import Receipt
+from ferret_sdk.membership import Membership
+from ferret_sdk.places import RECEIPTS, all_of
+from ferret_sdk.spool import Upload
+
+log = logging.getLogger(__name__)
+
+NOTES = "acknowledged.json"
+
+
+class Acknowledged(Strict):
+    """A contribution that the server took, whose record is not here yet, or does not hold it: ``missing`` then is what
+    the server says of it."""
+
+    round: int = Field(ge=1, le=MAX_ROUNDS)
+    digest: Digest
+    missing: str | None = None
+
+
+class Outcome(NamedTuple):
+    """What became of a contribution: ``acknowledged``, ``in the round``, ``refused`` or ``left out``; why, and its
+    receipt."""
+
+    state: str
+    reason: str | None = None
+    receipt: Path | None = None
+
+
+class _Acknowledgements(Strict):
+    rounds: tuple[Acknowledged, ...] = ()
+
+
+class Receipts:
+    """The receipts of ``member``, in ``folder``; ``reason`` asks the server why a record lacks what it acknowledged.
+
+    On a full disk the participant goes on without: a receipt is made again whenever its record is followed again.
+    """
+
+    def __init__(self, folder: Path, member: Membership, reason: Callable[[int], str]) -> None:
+        self._folder = folder
+        self._name = member.name
+        self._key = None if member.key is None else public_key(member.key)
+        self._reason = reason
+        self._rounds = {each.round: each for each in acknowledged(folder)}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the record of an acknowledged contribution has not been followed yet."""
+        return any(each.missing is None for each in self._rounds.values())
+
+    def acknowledged(self, upload: Upload) -> None:
+        """Notes that the server took the contribution, before it is forgotten here."""
+        known = self._rounds.get(upload.round)
+        if self._receipt(upload.round).is_file() or (known is not None and known.missing is not None):
+            return  # sent again after its record was followed
+        self._note({**self._rounds, upload.round: Acknowledged(round=upload.round, digest=upload.digest)})
+
+    def follow(self, record: LedgerRecord) -> None:
+        """Keeps the receipt for this participant's contribution to a committed round, if it sent one.
+
+        Raises ``ledger.broken`` where the record holds one in its name that this site did not sign.
+        """
+        leaf = next((leaf for leaf in record.leaves() if leaf.participant == self._name), None)
+        acknowledged = self._rounds.get(record.round)
+        if leaf is not None and self._is_own(record, leaf, acknowledged):
+            if self._keep(record) and acknowledged is not None:
+                self._note({number: each for number, each in self._rounds.items() if number != record.round})
+        elif acknowledged is not None and acknowledged.missing is None:
+            self._miss(acknowledged)
+
+    def _receipt(self, number: int) -> Path:
+        return self._folder / f"round-{number}.json"
+
+    def _is_own(self, record: LedgerRecord, leaf: Leaf, acknowledged: Acknowledged | None) -> bool:
+        """With a key its signature tells, which was checked by the key in the record; without one the digest."""
+        if self._key is None:
+            return acknowledged is None or leaf.contribution == acknowledged.digest
+        if leaf.public_key != self._key:
+            raise broken(record, f"the contribution of {self._name} is not signed with this site's key")
+        return True
+
+    def _keep(self, record: LedgerRecord) -> bool:
+        """Whether there is nothing left to keep of the record; older ones have no receipts."""
+        if record.version < LEDGER_VERSION:
+            return True
+        path = self._receipt(record.round)
+        text = Receipt.of(record, self._name).model_dump_json(indent=2).encode() + b"\n"
+        return (path.is_file() and path.read_bytes() == text) or _stored(path, text)
+
+    def _miss(self, acknowledged: Acknowledged) -> None:
+        reason = self._reason(acknowledged.round)
+        missing = acknowledged.model_copy(update={"missing": reason})
+        self._note({**self._rounds, acknowledged.round: missing})
+        log.warning(
+            "round %d was committed without this site's contribution %s, which the server acknowledged; it says: %s",
+            acknowledged.round,
+            acknowledged.digest,
+            reason,
+        )
+
+    def _note(self, rounds: Mapping[int, Acknowledged]) -> None:
+        self._rounds = dict(sorted(rounds.items()))
+        noted = _Acknowledgements(rounds=tuple(self._rounds.values()))
+        _stored(self._folder / NOTES, noted.model_dump_json().encode())
+
+
+def acknowledged(folder: Path) -> tuple[Acknowledged, ...]:
+    """The acknowledged contributions for which there is no receipt in ``folder``."""
+    path = folder / NOTES
+    if not path.is_file():
+        return ()
+    try:
+        return _Acknowledgements.model_validate_json(path.read_bytes()).rounds
+    except ValidationError:
+        log.warning("%s cannot be read: what the server acknowledged is not known any more", path)
+        return ()
+
+
+def outcomes(home: Path) -> dict[str, Outcome]:
+    """What became of each contribution from this ``home``, by its digest; ``receipt.invalid`` for a receipt that proves
+    nothing."""
+    found = dict[str, Outcome]()
+    for folder in sorted(all_of(home).glob(f"exp_*/par_*{RECEIPTS}")):
+        for note in acknowledged(folder):
+            found[note.digest] = Outcome("acknowledged" if note.missing is None else "left out", note.missing)
+        for path in folder.glob("round-*.json"):
+            leaf = read(path).verified()
+            found[leaf.contribution] = Outcome(*_said(leaf), receipt=path)
+    return found
+
+
+def read(path: Path) -> Receipt:
+    """The receipt in the file; ``receipt.invalid`` if there is none in it."""
+    try:
+        return Receipt.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "holds no receipt"
+        raise FerretError.of_field("receipt.invalid", "file", str(path), str(reason)) from error
+
+
+def _said(leaf: Leaf) -> tuple[str, str | None]:
+    if leaf.refused is not None:
+        return "refused", leaf.refused
+    return "in the round", None if leaf.clipped is None else f"counted {leaf.clipped:.3g} times, as it was too long"
+
+
+def _stored(path: Path, data: bytes) -> bool:
+    """Whether there was room for it."""
+    try:
+        write_durably(path, data)
+    except FerretError as error:
+        log.warning("%s", error.detail)
+        return False
+    return True
