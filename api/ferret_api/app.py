@@ -26,6 +26,7 @@ from ferret_api.ledger.endpoints import router as ledger
 from ferret_api.lifecycle.endpoints import router as lifecycle
 from ferret_api.metrics.endpoints import router as metrics
 from ferret_api.middleware import RequestScope
+from ferret_api.participants.batches import Batches
 from ferret_api.participants.boards import Boards
 from ferret_api.participants.endpoints import router as participants
 from ferret_api.recent import Recent
@@ -108,6 +109,7 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
         app.state.context = opened = context or Context.open(settings)
         app.state.feeds = feeds = Feeds.of(opened)
         app.state.boards = Boards.of_process(opened, feeds)
+        app.state.batches = Batches(opened)
         app.state.readiness = Recent(lambda: readiness.look(opened), READINESS_SECONDS)
         yield
         opened.close()

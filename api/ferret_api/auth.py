@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import Depends, Request, Security
+from fastapi.concurrency import run_in_threadpool
 from fastapi.openapi.models import APIKey, APIKeyIn
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.base import SecurityBase
@@ -97,7 +98,7 @@ class Users:
 
 
 @rule(ANYONE)
-def anyone() -> None:
+async def anyone() -> None:
     """Lets everybody in, with no credential at all."""
 
 
@@ -111,8 +112,32 @@ def require_participant(context: ContextDep, bearer: ParticipantBearer) -> Ident
 
 
 @rule(PARTICIPANT)
-def participant_later() -> None:
-    """For an endpoint that calls :func:`require_participant` itself, when it needs to."""
+async def participant_later() -> None:
+    """For an endpoint that calls :func:`participant_token` itself, when it needs to."""
+
+
+async def participant_token(context: Context, bearer: Bearer) -> str:
+    """The token that was shown, which :func:`identity` can tell of; raises for none, and for a user's."""
+    if bearer is None or _is_users(context, bearer.credentials):
+        await run_in_threadpool(require_participant, context, bearer)
+        raise AssertionError("who has no participant's token was let in")
+    return bearer.credentials
+
+
+def identity(context: Context, token: str, found: tables.Participant | None) -> Identity:
+    """Whose token it is, if that was ``found``; raises ``auth.invalid``, ``participant.revoked`` and
+    ``request.too_many``."""
+    if found is None:
+        raise FerretError(
+            "auth.invalid",
+            "this server does not know the token; use the one in FERRET_HOME/admin.token on the server",
+        )
+    if found.revoked_at is not None:
+        context.limits.forget(token)
+        raise _revoked(found)
+    context.limits.recognise(token)
+    context.limits.admit_participant(found.id)
+    return Identity(found.id, found.name, found.experiment_id)
 
 
 @rule(*Role, PARTICIPANT)
@@ -211,19 +236,9 @@ def _signed_in(request: Request, context: Context, session: str) -> Caller | Non
 def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> Identity:
     if bearer is None:
         raise FerretError("auth.missing", "send the header `Authorization: Bearer TOKEN`, or sign in at /")
-    with context.database.read() as session:
-        found = participants.by_token(session, bearer.credentials)
-        if found is None:
-            raise FerretError(
-                "auth.invalid",
-                "this server does not know the token; use the one in FERRET_HOME/admin.token on the server",
-            )
-    if found.revoked_at is not None:
-        context.limits.forget(bearer.credentials)
-        raise _revoked(found)
-    context.limits.recognise(bearer.credentials)
-    context.limits.admit_participant(found.id)
-    return Identity(found.id, found.name, found.experiment_id)
+    with context.database.read() as s:
+        found = participants.by_tokens(s, [bearer.credentials])
+    return identity(context, bearer.credentials, found.get(bearer.credentials))
 
 
 def _revoked(participant: tables.Participant) -> FerretError:

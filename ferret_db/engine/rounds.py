@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -110,29 +110,33 @@ def give_up_revoked(s: Session, experiment: Experiment, round_: Round) -> None:
     for name in assignments.reject_revoked(s, round_.id, error.summary()):
         data = {"participant": name, "kind": ParticipantKind.EDGE, "code": error.code, "detail": error.detail}
         events.add(s, experiment.id, "contribution.rejected", round=round_.number, data=data)
-    close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id))
+    close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id), service.time(s))
 
 
 def freeze_if_due(s: Session, round_id: str) -> bool:
     """Closes the open round if that is due, see :func:`close_if_due`; whether this call froze it."""
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
-    return close_if_due(s, experiment, round_rows.get(s, round_id), assignments.count_of_round(s, round_id))
+    counts = assignments.count_of_round(s, round_id)
+    return close_if_due(s, experiment, round_rows.get(s, round_id), counts, service.time(s))
 
 
-def close_if_due(s: Session, experiment: Experiment, round_: Round, counts: Mapping[AssignmentState, int]) -> bool:
+def close_if_due(
+    s: Session, experiment: Experiment, round_: Round, counts: Mapping[AssignmentState, int], time: datetime
+) -> bool:
     """Closes the open round once enough were accepted, all have finished or its deadline has passed, unless paused.
 
     With a quorum the accepted set and its digest are fixed and the aggregation is called for. Without one the round is
     abandoned and the next attempt called for; after the last the experiment fails with ``quorum.missed``.
 
-    The experiment is locked, ``counts`` are the round's assignments. Returns whether this call froze the round.
+    The experiment is locked, ``counts`` are the round's assignments, and ``time`` is the service's. Returns whether
+    this call froze the round.
     """
     if round_.state != RoundState.OPEN or experiment.state != ExperimentState.RUNNING:
         return False
     accepted = counts.get(AssignmentState.ACCEPTED, 0)
     waiting = counts.get(AssignmentState.PENDING, 0) + counts.get(AssignmentState.LEASED, 0)
     needed = round_.needed or sum(counts.values())
-    if accepted < needed and waiting and service.time(s) < round_.deadline_at:
+    if accepted < needed and waiting and time < round_.deadline_at:
         return False
     quorum = federation.quorum(spec_of(experiment), needed)
     if accepted >= quorum:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, func, insert, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
-from ferret_db.clock import now, utcnow
+from ferret_db.clock import utcnow
 from ferret_db.repositories._upsert import insert as upsert
-from ferret_db.tables import Assignment, Experiment, Participant, Round
+from ferret_db.tables import Assignment, Contribution, Experiment, Participant, Round
 
 _FRESH: dict[str, Any] = {"populate_existing": True}
 _UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
@@ -44,10 +44,71 @@ def get(s: Session, assignment_id: str, *, lock: bool = False) -> Assignment:
     locking = {"key_share": True} if lock else None
     found = s.get(Assignment, assignment_id, populate_existing=True, with_for_update=locking)
     if found is None:
-        raise FerretError.of_field(
-            "assignment.not_found", "assignment", assignment_id, "unknown; ask for the next assignment"
-        )
+        raise unknown(assignment_id)
     return found
+
+
+def unknown(assignment_id: str) -> FerretError:
+    """``assignment.not_found``."""
+    message = "unknown; ask for the next assignment"
+    return FerretError.of_field("assignment.not_found", "assignment", assignment_id, message)
+
+
+class Result(NamedTuple):
+    """An assignment, its round, what was accepted for it, and the time at which that was so."""
+
+    assignment: Assignment
+    round: Round
+    contribution: Contribution | None
+    now: datetime
+
+
+def with_results(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> list[Result]:
+    """Those of the assignments that exist; with ``lock`` as in :func:`get`, in the order of their ids, and with the
+    tasks to be read when they are asked for."""
+    query = (
+        select(Assignment, Round, Contribution, utcnow())
+        .join(Round, Round.id == Assignment.round_id)
+        .outerjoin(Contribution, Contribution.assignment_id == Assignment.id)
+        .where(Assignment.id.in_(assignment_ids))
+        .order_by(Assignment.id)
+    )
+    if lock:
+        query = query.options(defer(Assignment.task)).with_for_update(key_share=True, of=Assignment)
+    return [Result(*row) for row in s.execute(query, execution_options=_FRESH)]
+
+
+def lock_all(s: Session, assignment_ids: Sequence[str]) -> Sequence[Assignment]:
+    """Those of the assignments that exist, in the order of their ids, ours until the transaction ends; their tasks are
+    read when they are asked for."""
+    query = select(Assignment).where(Assignment.id.in_(assignment_ids)).order_by(Assignment.id)
+    locked = query.options(defer(Assignment.task)).with_for_update(key_share=True)
+    return s.scalars(locked, execution_options=_FRESH).all()
+
+
+def leased(s: Session, free: Sequence[Assignment], until: datetime) -> Sequence[Assignment]:
+    """These under new leases, with their tasks; the caller has locked them and found them free."""
+    if not free:
+        return []
+    given = update(Assignment).where(Assignment.id.in_([row.id for row in free])).values(lease_until=until)
+    counted = given.values(
+        state=AssignmentState.LEASED,
+        version=Assignment.version + 1,
+        attempt=Assignment.attempt + 1,
+        fence=Assignment.fence + 1,
+    )
+    return s.scalars(counted.returning(Assignment), execution_options=_UNSYNCHRONISED | _FRESH).all()
+
+
+def accepted(s: Session, contributions: Sequence[Contribution]) -> None:
+    """leased → accepted, for each contribution; the caller has locked their assignments and found them leased."""
+    s.connection().execute(
+        update(Assignment)
+        .where(Assignment.id == bindparam("delivered"))
+        .values(state=AssignmentState.ACCEPTED, version=Assignment.version + 1, lease_until=None)
+        .values(seconds=bindparam("took")),
+        [{"delivered": row.assignment_id, "took": (row.cost or {}).get("seconds")} for row in contributions],
+    )
 
 
 def of_round(s: Session, round_id: str) -> list[Assignment]:
@@ -57,8 +118,16 @@ def of_round(s: Session, round_id: str) -> list[Assignment]:
 
 
 def count_of_round(s: Session, round_id: str) -> dict[AssignmentState, int]:
-    query = select(Assignment.state, func.count()).where(Assignment.round_id == round_id).group_by(Assignment.state)
-    return dict(s.execute(query).all())
+    return count_of_rounds(s, [round_id])[round_id]
+
+
+def count_of_rounds(s: Session, round_ids: Collection[str]) -> dict[str, dict[AssignmentState, int]]:
+    """By round, then by state."""
+    counts = select(Assignment.round_id, Assignment.state, func.count()).where(Assignment.round_id.in_(round_ids))
+    found = {round_id: dict[AssignmentState, int]() for round_id in round_ids}
+    for round_id, state, count in s.execute(counts.group_by(Assignment.round_id, Assignment.state)):
+        found[round_id][state] = count
+    return found
 
 
 def count_by_state(s: Session) -> dict[AssignmentState, int]:
@@ -66,18 +135,18 @@ def count_by_state(s: Session) -> dict[AssignmentState, int]:
     return dict(s.execute(query).all())
 
 
-def next_for(s: Session, participant_id: str) -> Assignment | None:
-    """What the real participant could lease now, if the experiment runs: pending, or with a lease that ran out."""
+def next_for(s: Session, participant_ids: Collection[str]) -> dict[str, str]:
+    """The id of what each of the real participants could lease now, if its experiment runs: pending, or with a lease
+    that ran out."""
     query = (
-        select(Assignment)
+        select(Assignment.participant_id, Assignment.id)
         .join(Round, Round.id == Assignment.round_id)
         .join(Experiment, Experiment.id == Round.experiment_id)
-        .where(Assignment.participant_id == participant_id, _free())
+        .where(Assignment.participant_id.in_(participant_ids), _free())
         .where(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
-        .order_by(Assignment.round)
-        .limit(1)
+        .order_by(Assignment.round.desc())
     )
-    return s.scalars(query, execution_options=_FRESH).one_or_none()
+    return {participant_id: id_ for participant_id, id_ in s.execute(query) if participant_id is not None}
 
 
 def unfinished_participants(s: Session, round_id: str) -> frozenset[str]:
@@ -86,15 +155,14 @@ def unfinished_participants(s: Session, round_id: str) -> frozenset[str]:
     return frozenset(found for found in s.scalars(query) if found is not None)
 
 
-def seconds_leased(s: Session, round_id: str, participant_id: str) -> float | None:
-    """For how long the participant's lease in the round holds yet; None without one."""
-    query = select(Assignment.lease_until).where(
-        Assignment.round_id == round_id,
-        Assignment.participant_id == participant_id,
+def seconds_leased(s: Session, round_ids: Collection[str], participant_ids: Collection[str]) -> dict[str, float]:
+    """For how long the participants' leases in the rounds hold yet, of those that have one."""
+    query = select(Assignment.participant_id, Assignment.lease_until, utcnow()).where(
+        Assignment.round_id.in_(round_ids),
+        Assignment.participant_id.in_(participant_ids),
         Assignment.state == AssignmentState.LEASED,
     )
-    until = s.scalars(query).one_or_none()
-    return None if until is None else (until - now(s)).total_seconds()
+    return {who: (until - now).total_seconds() for who, until, now in s.execute(query) if who and until}
 
 
 def extend(s: Session, assignment_id: str, fence: int, until: datetime) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import select, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import AssignmentState, RoundState
@@ -21,24 +21,31 @@ class Report(NamedTuple):
     contribution: Contribution | None
 
 
-def add(s: Session, contribution: Contribution) -> Contribution:
-    s.add(contribution)
+class Key(NamedTuple):
+    """An idempotency key, as the participant's own."""
+
+    experiment_id: str
+    participant: str
+    text: str
+
+
+def add_all(s: Session, rows: Sequence[Contribution]) -> None:
+    s.add_all(rows)
     s.flush()
-    return contribution
 
 
 def of_assignment(s: Session, assignment_id: str) -> Contribution | None:
     return s.scalars(select(Contribution).where(Contribution.assignment_id == assignment_id)).one_or_none()
 
 
-def by_idempotency_key(s: Session, experiment_id: str, participant: str, key: str) -> Contribution | None:
-    """What was accepted from the participant under ``key``."""
-    query = select(Contribution).where(
-        Contribution.experiment_id == experiment_id,
-        Contribution.participant == participant,
-        Contribution.idempotency_key == key,
-    )
-    return s.scalars(query.order_by(Contribution.round.desc()).limit(1)).one_or_none()
+def by_idempotency_keys(s: Session, keys: Sequence[Key]) -> dict[Key, Contribution]:
+    """What was accepted under each of the keys, the last where there is more than one."""
+    if not keys:
+        return {}
+    used = tuple_(Contribution.experiment_id, Contribution.participant, Contribution.idempotency_key)
+    query = select(Contribution).where(used.in_(keys)).order_by(Contribution.round)
+    found = s.scalars(query)
+    return {Key(row.experiment_id, row.participant, row.idempotency_key or ""): row for row in found}
 
 
 def of_round(s: Session, round_id: str) -> list[Contribution]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import select, update
+from sqlalchemy import case, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlalchemy.orm.util import identity_key
@@ -36,24 +38,46 @@ EventType = Literal[
 ]
 
 
+class NewEvent(NamedTuple):
+    """An event that has no number yet."""
+
+    experiment_id: str
+    type: EventType
+    round: int | None
+    data: dict[str, Any]
+
+
 def add(
     s: Session, experiment_id: str, type_: EventType, *, round: int | None = None, data: dict[str, Any] | None = None
-) -> Event:
+) -> None:
     """Appends an event under the next number; taking it locks the experiment, so numbers follow the commits."""
-    seq = s.scalars(
-        update(Experiment)
-        .where(Experiment.id == experiment_id)
-        .values(event_seq=Experiment.event_seq + 1)
-        .returning(Experiment.event_seq),
-        execution_options={"synchronize_session": False},
-    ).one()
-    # Not the whole row, whose specification and shapes would be read with every event, under the experiment's lock.
-    if (known := s.identity_map.get(identity_key(Experiment, experiment_id))) is not None:
-        set_committed_value(known, "event_seq", seq)
-    event = Event(experiment_id=experiment_id, seq=seq, type=type_, round=round, data=data or {})
-    s.add(event)
+    add_all(s, [NewEvent(experiment_id, type_, round, data or {})])
+
+
+def add_all(s: Session, new: Sequence[NewEvent]) -> None:
+    """The same for several in their order, of one experiment or of some that are locked already."""
+    following = {id_: seq - count for id_, seq, count in _taken(s, Counter(event.experiment_id for event in new))}
+    for experiment_id, type_, round, data in new:
+        following[experiment_id] += 1
+        s.add(Event(experiment_id=experiment_id, seq=following[experiment_id], type=type_, round=round, data=data))
     s.flush()
-    return event
+
+
+def _taken(s: Session, counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
+    """By experiment, the last of the numbers that are taken for so many new events, and how many those are."""
+    more = case(counts, value=Experiment.id) if len(counts) > 1 else next(iter(counts.values()))
+    taken = s.execute(
+        update(Experiment)
+        .where(Experiment.id.in_(counts))
+        .values(event_seq=Experiment.event_seq + more)
+        .returning(Experiment.id, Experiment.event_seq),
+        execution_options={"synchronize_session": False},
+    ).all()
+    for experiment_id, seq in taken:
+        # Not the whole row, whose specification and shapes would be read with every event, under the experiment's lock.
+        if (known := s.identity_map.get(identity_key(Experiment, experiment_id))) is not None:
+            set_committed_value(known, "event_seq", seq)
+    return [(experiment_id, seq, counts[experiment_id]) for experiment_id, seq in taken]
 
 
 def after(s: Session, experiment_id: str, seq: int, limit: int) -> list[Event]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.pagination import Page, page, seek
-from ferret_db.tables import Base, Experiment
+from ferret_db.tables import Assignment, Base, Experiment
 
 _FRESH = {"populate_existing": True}
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
@@ -61,7 +61,7 @@ def get(s: Session, experiment_id: str) -> Experiment:
     """The experiment, or ``experiment.not_found``."""
     found = s.get(Experiment, experiment_id, populate_existing=True)
     if found is None:
-        raise _unknown(experiment_id)
+        raise unknown(experiment_id)
     return found
 
 
@@ -86,8 +86,19 @@ def lock(s: Session, experiment_id: str) -> Experiment:
         execution_options=_FRESH,
     ).one_or_none()
     if found is None:
-        raise _unknown(experiment_id)
+        raise unknown(experiment_id)
     return found
+
+
+def of_assignments(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> Sequence[Experiment]:
+    """The experiments that the assignments belong to; with ``lock`` as :func:`lock`, in the order of their ids, so that
+    nobody waits for each other. What is large in them is then read when it is asked for."""
+    belonging = select(Assignment.experiment_id).where(Assignment.id.in_(assignment_ids))
+    query = select(Experiment).where(Experiment.id.in_(belonging)).order_by(Experiment.id)
+    if lock:
+        large = defer(Experiment.spec), defer(Experiment.shapes)
+        query = query.options(*large).with_for_update(key_share=True, of=Experiment)
+    return s.scalars(query, execution_options=_FRESH).all()
 
 
 def unfinished(s: Session) -> list[Experiment]:
@@ -148,5 +159,6 @@ def count_by_state(s: Session) -> dict[ExperimentState, int]:
     return dict(s.execute(query).all())
 
 
-def _unknown(experiment_id: str) -> FerretError:
+def unknown(experiment_id: str) -> FerretError:
+    """``experiment.not_found``."""
     return FerretError.of_field("experiment.not_found", "experiment", experiment_id, "no such experiment")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from sqlalchemy import ColumnElement, func, select, update
@@ -68,14 +68,11 @@ def enrol(s: Session, code: str, display_name: str, public_key: str | None = Non
     return participant, token
 
 
-def by_token(s: Session, token: str) -> Participant | None:
-    """Whose token it is."""
-    return s.scalars(select(Participant).where(Participant.token_hash == _hash(token))).one_or_none()
-
-
-def public_key(s: Session, participant_id: str) -> str | None:
-    """The key that the participant signs by, if it joined with one."""
-    return s.scalars(select(Participant.public_key).where(Participant.id == participant_id)).one()
+def by_tokens(s: Session, tokens: Iterable[str]) -> dict[str, Participant]:
+    """Whose tokens they are, where that is known."""
+    hashes = {_hash(token): token for token in tokens}
+    found = s.scalars(select(Participant).where(Participant.token_hash.in_(hashes)))
+    return {hashes[row.token_hash]: row for row in found}
 
 
 def named(s: Session, experiment_id: str, name: str) -> Participant:
@@ -152,10 +149,10 @@ def count_active(s: Session) -> int:
     return s.scalars(query.where(*active)).one()
 
 
-def seen(s: Session, participant_id: str) -> None:
-    """Notes that the participant called."""
+def seen(s: Session, participant_ids: Collection[str]) -> None:
+    """Notes that the participants called."""
     s.execute(
-        update(Participant).where(Participant.id == participant_id).values(seen_at=clock.utcnow()),
+        update(Participant).where(Participant.id.in_(participant_ids)).values(seen_at=clock.utcnow()),
         execution_options={"synchronize_session": False},
     )
 

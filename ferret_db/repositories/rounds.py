@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, func, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select, update
+from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
@@ -59,20 +60,31 @@ def latest(s: Session, experiment_id: str, number: int | None = None) -> Round |
     return s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
 
 
+def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[Experiment, Round | None]]:
+    """Those of the experiments that exist, by id, each with the last attempt at its last round. What is large in them
+    is read when it is asked for."""
+    rounds = select(Round.id).where(Round.experiment_id == Experiment.id)
+    last = rounds.order_by(Round.number.desc(), Round.attempt.desc()).limit(1).correlate(Experiment).scalar_subquery()
+    query = select(Experiment, Round).outerjoin(Round, Round.id == last).where(Experiment.id.in_(experiment_ids))
+    large = defer(Experiment.spec), defer(Experiment.shapes)
+    found = s.execute(query.options(*large), execution_options={"populate_existing": True})
+    return {experiment.id: (experiment, round_) for experiment, round_ in found}
+
+
 def next_attempt(s: Session, experiment_id: str, number: int) -> int:
     """The number that the next attempt at the round gets; the first is 1."""
     last = latest(s, experiment_id, number)
     return 1 if last is None else last.attempt + 1
 
 
-def gives_work(s: Session, round_id: str) -> bool:
-    """Whether the round is open and its experiment goes on, so that assignments may be leased."""
+def giving_work(s: Session, round_ids: Collection[str]) -> set[str]:
+    """Which of the rounds are open, with an experiment that goes on, so that assignments may be leased."""
     query = (
         select(Round.id)
         .join(Experiment, Experiment.id == Round.experiment_id)
-        .where(Round.id == round_id, Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
+        .where(Round.id.in_(round_ids), Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
     )
-    return s.scalars(query).one_or_none() is not None
+    return set(s.scalars(query))
 
 
 def in_states(s: Session, experiment_id: str, *states: RoundState) -> list[Round]:
@@ -122,9 +134,15 @@ def start_clock(s: Session, round_: Round) -> None:
     _change(s, round_, deadline_at=deadline_at, seconds_left=None)
 
 
-def count_bytes_up(s: Session, round_: Round, size: int) -> None:
-    """Adds an upload to the round's sum."""
-    _change(s, round_, bytes_up=Round.bytes_up + size)
+def count_bytes_up(s: Session, uploads: Sequence[Contribution]) -> None:
+    """Adds the uploads to their rounds' sums."""
+    sums = Counter[str]()
+    for upload in uploads:
+        sums[upload.round_id] += upload.size
+    s.connection().execute(
+        update(Round).where(Round.id == bindparam("grown")).values(bytes_up=Round.bytes_up + bindparam("by")),
+        [{"grown": round_id, "by": size} for round_id, size in sums.items()],
+    )
 
 
 def evaluated(s: Session, experiment_id: str, number: int) -> None:

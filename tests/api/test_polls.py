@@ -12,7 +12,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from ferret_api.participants import board, boards, service
+from ferret_api.participants import board, boards
 from ferret_api.participants.tag import Tag, wait_seconds
 from ferret_api.settings import ApiSettings
 from ferret_db.engine import lifecycle, revocation
@@ -132,8 +132,7 @@ def test_unchanged_is_told_without_a_look_at_the_state_of_the_experiment(
 ) -> None:
     place.ask()
     asked = list[str]()
-    original = service.ask
-    monkeypatch.setattr(service, "ask", lambda *args: (asked.append("database"), original(*args))[1])
+    monkeypatch.setattr(live.app.state.batches.questions, "do", asked.append)
     for _ in range(20):
         assert place.ask().status_code == 304
     assert not asked
@@ -143,7 +142,7 @@ def test_who_asks_is_recognised_from_memory(live: Any, place: Place, monkeypatch
     place.ask()
     place.ask()
     looked = list[str]()
-    monkeypatch.setattr(participants, "by_token", lambda s, token: looked.append(token))
+    monkeypatch.setattr(participants, "by_tokens", lambda s, tokens: looked.extend(tokens))
     for _ in range(20):
         assert place.ask().status_code == 304
     assert not looked

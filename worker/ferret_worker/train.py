@@ -10,7 +10,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import encode
 from ferret_core.storage import FileKind
-from ferret_db.engine import assignments
+from ferret_db.engine import acceptance, assignments
+from ferret_db.engine.acceptance import Offer
 from ferret_db.engine.tasks import REFUSED, TRANSIENT
 from ferret_db.tables import Assignment
 from ferret_worker.context import Context
@@ -71,5 +72,5 @@ def _report(context: Context, assignment: Assignment, part: Part) -> None:
     failpoint("train.stored")
     kept = context.storage.put_bytes(encode(memory, {}), FileKind.MEMORY).digest if memory else None
     failpoint("train.remembered")
-    held = assignment.id, assignment.fence
-    context.database.transact(lambda s: assignments.accept(s, *held, sealed, cost=cost, memory_digest=kept))
+    offer = Offer(assignment.id, assignment.fence, sealed, cost, memory_digest=kept)
+    context.database.transact(lambda s: acceptance.accept(s, offer))

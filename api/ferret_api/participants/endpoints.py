@@ -12,10 +12,18 @@ from anyio import from_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.auth import Participant, ParticipantBearer, ParticipantLater, Researcher, ViewerOnly
+from ferret_api.auth import (
+    Participant,
+    ParticipantBearer,
+    ParticipantLater,
+    Researcher,
+    ViewerOnly,
+    participant_token,
+)
 from ferret_api.context import ContextDep
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.participants import body, schemas, service, upload
+from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.boards import BoardsDep
 from ferret_api.participants.poll import Poll, Question
 from ferret_api.participants.schemas import (
@@ -44,7 +52,6 @@ from ferret_api.schemas import (
 from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_SECONDS
-from ferret_db.tables import Assignment
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
@@ -128,6 +135,7 @@ async def next_assignment(
     bearer: ParticipantBearer,
     context: ContextDep,
     boards: BoardsDep,
+    batches: BatchesDep,
     request: Request,
     response: Response,
     if_none_match: IfNoneMatch = "",
@@ -140,7 +148,7 @@ async def next_assignment(
     own limit. `Preference-Applied: wait=N` says that the next such question will be held.
     """
     asked = Question(Tag.read(if_none_match), wait_seconds(prefer))
-    found = await Poll(context, boards, bearer, asked).answer()
+    found = await Poll(context, boards, batches, bearer, asked).answer()
     request.scope[HELD] = found.held
     if found.body is not None and found.body.assignment is not None:
         return found.body
@@ -163,12 +171,14 @@ def heartbeat(assignment_id: AssignmentId, beat: Heartbeat, participant: Partici
     return service.heartbeat(context, participant, assignment_id, beat.fence)
 
 
-def _own(assignment_id: AssignmentId, participant: Participant, context: ContextDep) -> Assignment:
-    with context.database.read() as s:
-        return service.owned(s, participant, assignment_id)
+async def _expected(
+    assignment_id: AssignmentId, bearer: ParticipantBearer, context: ContextDep, batches: BatchesDep
+) -> upload.Expected:
+    token = await participant_token(context, bearer)
+    return await batches.arrivals.do(upload.Arrival(token, assignment_id))
 
 
-Own = Annotated[Assignment, Depends(_own)]
+Expected = Annotated[upload.Expected, Depends(_expected)]
 
 
 SignatureHeader = Annotated[
@@ -184,7 +194,7 @@ FenceHeader = Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, 
 
 
 async def _body(
-    assignment: Own, participant: Participant, fence: FenceHeader, request: Request, context: ContextDep
+    expected: Expected, fence: FenceHeader, request: Request, context: ContextDep
 ) -> AsyncGenerator[bytes | FilePath]:
     """The body, read only if it may be accepted: from the holder of the lease, and no larger than expected."""
     if request.headers.get("content-type") != OCTETS:
@@ -192,12 +202,12 @@ async def _body(
             "request.invalid", "Content-Type", request.headers.get("content-type"), f"a contribution is {OCTETS}"
         )
     async with AsyncExitStack() as stack:
-        with context.uploads.entered(participant.id):
+        with context.uploads.entered(expected.participant.id):
             try:
-                most = await run_in_threadpool(upload.admit, context, assignment, fence)
+                most = upload.admit(context, expected, fence)
                 whole = await stack.enter_async_context(body.received(request, context.storage, most))
             except FerretError as error:
-                await run_in_threadpool(upload.refuse, context, assignment.id, error)
+                await run_in_threadpool(upload.refuse, context, expected.assignment.id, error)
                 raise
         yield whole
 
@@ -206,6 +216,7 @@ async def _body(
     "/participant/assignments/{assignment_id}/contribution",
     operation_id="upload_contribution",
     status_code=201,
+    dependencies=[ParticipantLater],
     openapi_extra={"requestBody": {"required": True, "content": BINARY}},
     responses={
         200: {"description": "The same contribution had already been accepted", "model": Accepted},
@@ -224,8 +235,8 @@ async def _body(
         ),
     },
 )
-def upload_contribution(
-    assignment: Own,
+async def upload_contribution(
+    expected: Expected,
     whole: Annotated[bytes | FilePath, Depends(_body)],
     fence: FenceHeader,
     seconds: Annotated[
@@ -239,7 +250,7 @@ def upload_contribution(
         ),
     ],
     response: Response,
-    context: ContextDep,
+    batches: BatchesDep,
     idempotency_key: IdempotencyKey = None,
     signature: SignatureHeader = None,
 ) -> Accepted:
@@ -248,11 +259,9 @@ def upload_contribution(
     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
     """
-    accepted, repeated = upload.take(
-        context, assignment, upload.Delivery(whole, fence, seconds, idempotency_key, signature)
-    )
-    response.status_code = 200 if repeated else 201
-    return accepted
+    taken = await batches.take(upload.Delivery(expected, whole, fence, seconds, idempotency_key, signature))
+    response.status_code = 200 if taken.repeated else 201
+    return taken.answer
 
 
 @router.post(

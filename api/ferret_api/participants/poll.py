@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.auth import Bearer, Identity, require_participant
+from ferret_api.auth import Bearer, Identity, participant_token, require_participant
 from ferret_api.context import Context
 from ferret_api.participants import service
+from ferret_api.participants.batches import Batches
 from ferret_api.participants.board import Board
 from ferret_api.participants.boards import Boards
 from ferret_api.participants.schemas import NextAssignment, Waiting
@@ -45,16 +46,17 @@ class Answer(NamedTuple):
 class Poll:
     """One question of one participant."""
 
-    def __init__(self, context: Context, boards: Boards, bearer: Bearer, asked: Question) -> None:
+    def __init__(self, context: Context, boards: Boards, batches: Batches, bearer: Bearer, asked: Question) -> None:
         self._context = context
         self._boards = boards
+        self._batches = batches
         self._bearer = bearer
         self._asked = asked
         self._wait = min(asked.wait, context.settings.hold_seconds)
         self._held = 0.0
 
     async def answer(self) -> Answer:
-        """Raises what ``require_participant`` and :func:`ferret_api.participants.service.ask` do."""
+        """Raises what ``require_participant`` does."""
         if (tag := self._asked.tag) is None:
             return self._found(await self._ask())
         participant, changes = self._recalled(), self._boards.changes
@@ -108,11 +110,8 @@ class Poll:
             self._boards.remember(self._bearer.credentials, participant, board, changes)
 
     async def _ask(self) -> service.Found:
-        return await run_in_threadpool(self._ask_database)
-
-    def _ask_database(self) -> service.Found:
         """Who is removed may be recognised from memory for a moment, and is given no work."""
-        return service.ask(self._context, require_participant(self._context, self._bearer))
+        return await self._batches.questions.do(await participant_token(self._context, self._bearer))
 
     def _found(self, found: service.Found) -> Answer:
         return self._answer(found.body(self._pause(found.waiting)), found.tag)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_api.auth import Identity
+from ferret_api.auth import Identity, identity
 from ferret_api.context import Context
 from ferret_api.participants.schemas import (
     AssignmentFailure,
@@ -23,13 +24,13 @@ from ferret_api.schemas import Revoked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState
+from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import assignments as leases
 from ferret_db.engine import revocation
 from ferret_db.engine.waiting import Waiting as Waited
 from ferret_db.engine.waiting import gives_work, mark, waiting
 from ferret_db.repositories import assignments, experiments, participants, rounds
-from ferret_db.tables import Assignment
 
 LOOK_AGAIN_SECONDS = 1.0
 """After a lease that somebody else took at the same moment, with the participant's own token."""
@@ -77,23 +78,44 @@ class Found(NamedTuple):
         )
 
 
-def ask(context: Context, participant: Identity) -> Found:
-    """What the participant does next. Most questions find nothing, so only those that find something write."""
+def ask_all(context: Context, tokens: Sequence[str]) -> list[Found | FerretError]:
+    """What the participants with these tokens do next, or why they are not told. Most questions find nothing, so only
+    those that find something write."""
     with context.database.read() as s:
-        experiment = experiments.get(s, participant.experiment_id)
-        round_ = rounds.latest(s, experiment.id)
-        works = gives_work(experiment, round_)
-        due = assignments.next_for(s, participant.id) if works else None
-        awaited = None if due else waiting(s, experiment, round_)
-        leased = assignments.seconds_leased(s, round_.id, participant.id) if round_ and works and not due else None
+        askers = _askers(context, participants.by_tokens(s, tokens), tokens)
+        who = {asker.id: asker for asker in askers if isinstance(asker, Identity)}
+        stands = rounds.with_latest(s, {asker.experiment_id for asker in who.values()})
+        working = {round_.id for experiment, round_ in stands.values() if round_ and gives_work(experiment, round_)}
+        due = assignments.next_for(s, who) if working else {}
+        idle = who.keys() - due.keys()
+        leased = assignments.seconds_leased(s, working, idle) if working and idle else {}
+        awaited = {id_: waiting(s, *stands[id_]) for id_ in {who[asker].experiment_id for asker in idle}}
         context.pace.count(s)
-    return Found(
-        tag=Tag(experiment.event_seq, mark(experiment, round_)),
-        state=experiment.state,
-        lease=_lease(context, participant, due.id) if due else None,
-        waiting=awaited,
-        rest=LOOK_AGAIN_SECONDS if due else leased,
-    )
+    given = _lease_all(context, due) if due else {}
+
+    def found(asker: Identity) -> Found:
+        experiment, round_ = stands[asker.experiment_id]
+        return Found(
+            tag=Tag(experiment.event_seq, mark(experiment, round_)),
+            state=experiment.state,
+            lease=given.pop(asker.id, None),  # of two questions that one participant has asked, the first
+            waiting=None if asker.id in due else awaited[experiment.id],
+            rest=LOOK_AGAIN_SECONDS if asker.id in due else leased.get(asker.id),
+        )
+
+    return [found(asker) if isinstance(asker, Identity) else asker for asker in askers]
+
+
+def _askers(
+    context: Context, known: Mapping[str, tables.Participant], tokens: Sequence[str]
+) -> list[Identity | FerretError]:
+    def asker(token: str) -> Identity | FerretError:
+        try:
+            return identity(context, token, known.get(token))
+        except FerretError as error:
+            return error
+
+    return [asker(token) for token in tokens]
 
 
 def heartbeat(context: Context, participant: Identity, assignment_id: str, fence: int) -> Extended:
@@ -108,27 +130,28 @@ def report_failure(database: Database, participant: Identity, assignment_id: str
         leases.reject(s, assignment_id, failure.fence, FerretError(failure.code, failure.detail))
 
 
-def owned(s: Session, participant: Identity, assignment_id: str) -> Assignment:
+def owned(s: Session, participant: Identity, assignment_id: str) -> tables.Assignment:
     """The participant's own assignment; another's is as unknown to it as none."""
     found = assignments.get(s, assignment_id)
     if found.participant_id != participant.id:
-        raise FerretError.of_field(
-            "assignment.not_found", "assignment", assignment_id, "unknown; ask for the next assignment"
-        )
+        raise assignments.unknown(assignment_id)
     return found
 
 
-def _lease(context: Context, participant: Identity, assignment_id: str) -> Lease | None:
+def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
+    """By participant, the leases on the assignments that are ``due`` to them and are still free."""
     seconds = context.settings.lease_seconds
     with context.database.begin() as s:
-        participants.seen(s, participant.id)
-        leased = leases.lease(s, assignment_id, seconds)
-        if leased is None or leased.lease_until is None:
-            return None
-        return Lease(
-            id=leased.id,
-            fence=leased.fence,
+        participants.seen(s, due)
+        leased = leases.lease_all(s, due.values(), seconds)
+    return {
+        row.participant_id: Lease(
+            id=row.id,
+            fence=row.fence,
             lease_seconds=seconds,
-            lease_until=leased.lease_until,
-            task=RoundTask.model_validate(leased.task),
+            lease_until=row.lease_until,
+            task=RoundTask.model_validate(row.task),
         )
+        for row in leased.values()
+        if row.participant_id and row.lease_until
+    }

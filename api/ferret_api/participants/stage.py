@@ -25,8 +25,10 @@ class Stage(NamedTuple):
 def look(database: Database, pace: Pace, experiment_id: str, before: Stage | None) -> Stage:
     """The stage now; ``before`` spares reading who is due again. Raises ``experiment.not_found``."""
     with database.read() as s:
-        experiment = experiments.get(s, experiment_id)
-        round_ = rounds.latest(s, experiment_id)
+        found = rounds.with_latest(s, [experiment_id]).get(experiment_id)
+        if found is None:
+            raise experiments.unknown(experiment_id)
+        experiment, round_ = found
         tag = Tag(experiment.event_seq, mark(experiment, round_))
         if before is not None and before.tag.mark == tag.mark:
             due = before.due

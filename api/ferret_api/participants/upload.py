@@ -1,16 +1,18 @@
-"""Taking a contribution: opened and checked against its assignment, stored, and then accepted in one transaction.
+"""Taking contributions: opened and checked against their assignments, stored, and then accepted in one transaction.
 
 What cannot be taken is noted with its reason, and moves nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy.orm import Session
-
+from ferret_api.auth import Identity, identity
 from ferret_api.context import Context
+from ferret_api.gathered import attempt
 from ferret_api.participants.schemas import Accepted
 from ferret_core import catalog
 from ferret_core.cost import LocalCost
@@ -23,16 +25,40 @@ from ferret_core.protocol.pieces import mapped
 from ferret_core.protocol.signatures import Signed, require_valid
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.sealed import Sealed, unseal
-from ferret_core.storage import FileKind, Storage
+from ferret_core.storage import FileKind
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
-from ferret_db.repositories import contributions, experiments, participants
+from ferret_db.engine.acceptance import Offer, Target, accept_all, check_all, targets
+from ferret_db.repositories import assignments, participants
+
+
+class Arrival(NamedTuple):
+    """An upload whose headers have come."""
+
+    token: str
+    assignment_id: str
+
+
+class Expected(NamedTuple):
+    """Whose upload it is, and all that decides whether it can be accepted, as that stood before the body was read.
+
+    A participant with a ``public_key`` has to sign.
+    """
+
+    participant: Identity
+    public_key: str | None
+    target: Target
+
+    @property
+    def assignment(self) -> tables.Assignment:
+        return self.target.assignment
 
 
 class Delivery(NamedTuple):
     """A contribution as it arrived, in memory or in a scratch file of the storage; ``seconds`` are those of the local
     update, ``key`` its idempotency key, and ``signature`` what its participant signed it with."""
 
+    expected: Expected
     body: bytes | Path
     fence: int
     seconds: float
@@ -40,36 +66,62 @@ class Delivery(NamedTuple):
     signature: str | None
 
 
-def take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Accepted, bool]:
-    """What is answered, and whether the same contribution was accepted before.
+class Taken(NamedTuple):
+    """What is answered, and whether the same contribution was accepted before."""
 
-    A blob that cannot be used is never stored, and its reason is raised; the third rejects the assignment with it.
-    """
-    try:
-        return _take(context, assignment, delivery)
-    except FerretError as error:
-        refuse(context, assignment.id, error)
-        raise
+    answer: Accepted
+    repeated: bool
 
 
-def admit(context: Context, assignment: tables.Assignment, fence: int) -> int:
-    """The most bytes that a contribution to the assignment can have, before the first is read.
+def expect_all(context: Context, arrivals: Sequence[Arrival]) -> list[Expected | FerretError]:
+    """What is known of these uploads; another participant's assignment is as unknown as none."""
+    with context.database.read() as s:
+        senders = participants.by_tokens(s, [arrival.token for arrival in arrivals])
+        found = targets(s, [arrival.assignment_id for arrival in arrivals])
+
+    def expected(arrival: Arrival) -> Expected:
+        sender, target = senders.get(arrival.token), found.get(arrival.assignment_id)
+        participant = identity(context, arrival.token, sender)
+        if target is None or target.assignment.participant_id != participant.id:
+            raise assignments.unknown(arrival.assignment_id)
+        return Expected(participant, sender and sender.public_key, target)
+
+    return [attempt(expected, arrival) for arrival in arrivals]
+
+
+def admit(context: Context, expected: Expected, fence: int) -> int:
+    """The most bytes that the contribution can have, before the first is read.
 
     Raises ``round.closed``, ``lease.lost`` and ``request.too_large`` for what would not be accepted. Where one has been
     accepted, only the same again is of use.
     """
-    with context.database.read() as s:
-        accepted = contributions.of_assignment(s, assignment.id)
-        if accepted is not None:
-            return accepted.size
-        leases.check_held(s, assignment.id, fence)
-        experiment = experiments.get(s, assignment.experiment_id)
+    recorded, experiment = expected.target.recorded, expected.target.experiment
+    if recorded is not None:
+        return recorded.size
+    expected.target.check_held(fence)
     spec = ExperimentSpec.model_validate(experiment.spec)
     size, limit = catalog.algorithm_config(spec.algorithm).size(_shapes(experiment)), context.settings.max_upload_bytes
     if size.arrays > limit:
         detail = f"a contribution to this experiment has {size.arrays} bytes, this service takes at most {limit}: ask"
         raise FerretError("request.too_large", f"{detail} its operator to raise FERRET_MAX_UPLOAD_BYTES")
     return size.total
+
+
+def take_all(context: Context, deliveries: Sequence[Delivery]) -> list[Taken | FerretError]:
+    """What becomes of each of the deliveries.
+
+    A blob that cannot be used is never stored, and its reason is the answer; the third rejects the assignment with it.
+    """
+    opened = {place: attempt(_opened, delivery) for place, delivery in enumerate(deliveries)}
+    offers = {place: found for place, found in opened.items() if isinstance(found, Offer)}
+    taken = _taken(context, deliveries, offers)
+    answers = [taken[place] if isinstance(found, Offer) else found for place, found in opened.items()]
+    for place, (delivery, answer) in enumerate(zip(deliveries, answers, strict=True)):
+        if isinstance(answer, FerretError):
+            if place not in offers:
+                answers[place] = answer = _spoilt(context, delivery, answer)
+            refuse(context, delivery.expected.assignment.id, answer)
+    return answers
 
 
 def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
@@ -79,47 +131,61 @@ def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
             leases.refuse(s, assignment_id, error)
 
 
-def _take(context: Context, assignment: tables.Assignment, delivery: Delivery) -> tuple[Accepted, bool]:
-    with context.database.read() as s:
-        experiment = experiments.get(s, assignment.experiment_id)
-        accepted = contributions.of_assignment(s, assignment.id)
-    digest = _digest(delivery.body)
-    if accepted is not None and accepted.digest == digest:
-        return _acknowledged(accepted), True
-    try:
-        sealed = _opened(delivery.body, digest, assignment, experiment)
-    except FerretError as error:
-        with context.database.begin() as s:
-            leases.spoilt(s, assignment.id, delivery.fence, error)
-        raise
-    with context.database.read() as s:  # what comes in vain is not even stored
-        leases.check(s, assignment.id, delivery.fence, sealed, delivery.key)
-        signature = _signature(s, assignment, sealed, delivery.signature)
-    _store(context.storage, delivery.body, digest)
-    failpoint("upload.stored")
+def _opened(delivery: Delivery) -> Offer | Taken:
+    """What the delivery offers, or that it has been taken before."""
+    target, digest = delivery.expected.target, _digest(delivery.body)
+    if target.recorded is not None and target.recorded.digest == digest:
+        return Taken(_acknowledged(target.recorded), repeated=True)
+    sealed = _unsealed(delivery.body, digest, target)
     cost = LocalCost.reported(delivery.seconds, sealed.meta.metrics)
+    return Offer(target.assignment.id, delivery.fence, sealed, cost, idempotency_key=delivery.key)
+
+
+def _taken(
+    context: Context, deliveries: Sequence[Delivery], offers: Mapping[int, Offer]
+) -> dict[int, Taken | FerretError]:
+    """What becomes of the offers, each under the place of its delivery."""
+    if not offers:
+        return {}
+    with context.database.read() as s:  # what comes in vain is not even stored
+        problems = dict(zip(offers, check_all(s, list(offers.values())), strict=True))
+    stored = {
+        place: problems[place] or attempt(partial(_stored, context, deliveries[place]), offer)
+        for place, offer in offers.items()
+    }
+    failpoint("upload.stored")
+    good = {place: offer for place, offer in stored.items() if isinstance(offer, Offer)}
+    bad = {place: error for place, error in stored.items() if isinstance(error, FerretError)}
+    return {**bad, **_accepted(context, good)} if good else {**bad}
+
+
+def _accepted(context: Context, offers: Mapping[int, Offer]) -> dict[int, Taken | FerretError]:
     with context.database.begin() as s:
-        row = leases.accept(
-            s,
-            assignment.id,
-            delivery.fence,
-            sealed,
-            cost=cost,
-            idempotency_key=delivery.key,
-            signature=signature,
-        )
+        rows = accept_all(s, list(offers.values()))
     failpoint("upload.accepted")
-    return _acknowledged(row), False
+    taken = [row if isinstance(row, FerretError) else Taken(_acknowledged(row), repeated=False) for row in rows]
+    return dict(zip(offers, taken, strict=True))
 
 
-def _signature(s: Session, assignment: tables.Assignment, sealed: Sealed, given: str | None) -> Signature | None:
-    """The participant's, verified; None of one that joined without a key. Raises ``signature.invalid``."""
-    key = participants.public_key(s, assignment.participant_id or "")
-    if key is None:
-        return None
-    meta = sealed.meta
-    signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, assignment.id, sealed.digest)
-    return Signature(assignment.participant, key, assignment.id, require_valid(key, given, signed))
+def _stored(context: Context, delivery: Delivery, offer: Offer) -> Offer:
+    """The offer with its signature, once its bytes are on disk."""
+    signed = offer._replace(signature=_signature(delivery, offer.sealed))
+    if isinstance(delivery.body, bytes):
+        context.storage.put_bytes(delivery.body, FileKind.CONTRIBUTION, offer.sealed.digest)
+    else:
+        context.storage.put_file(delivery.body, FileKind.CONTRIBUTION, offer.sealed.digest)
+    return signed
+
+
+def _spoilt(context: Context, delivery: Delivery, error: FerretError) -> FerretError:
+    """What the participant is told about a blob that cannot be used: its ``error``, unless it could not be accepted
+    anyway."""
+    try:
+        with context.database.begin() as s:
+            leases.spoilt(s, delivery.expected.assignment.id, delivery.fence, error)
+    except FerretError as other:
+        return other
+    return error
 
 
 def _digest(body: bytes | Path) -> str:
@@ -129,19 +195,23 @@ def _digest(body: bytes | Path) -> str:
         return digest_stream(file)
 
 
-def _opened(body: bytes | Path, digest: str, assignment: tables.Assignment, experiment: tables.Experiment) -> Sealed:
-    spec, task = ExperimentSpec.model_validate(experiment.spec), RoundTask.model_validate(assignment.task)
+def _unsealed(body: bytes | Path, digest: str, target: Target) -> Sealed:
+    spec = ExperimentSpec.model_validate(target.experiment.spec)
+    task = RoundTask.model_validate(target.assignment.task)
+    shapes = _shapes(target.experiment)
     if isinstance(body, bytes):
-        return unseal(body, spec, task, _shapes(experiment), digest)
+        return unseal(body, spec, task, shapes, digest)
     with body.open("rb") as file:
-        return unseal(mapped(file), spec, task, _shapes(experiment), digest)
+        return unseal(mapped(file), spec, task, shapes, digest)
 
 
-def _store(storage: Storage, body: bytes | Path, digest: str) -> None:
-    if isinstance(body, bytes):
-        storage.put_bytes(body, FileKind.CONTRIBUTION, digest)
-    else:
-        storage.put_file(body, FileKind.CONTRIBUTION, digest)
+def _signature(delivery: Delivery, sealed: Sealed) -> Signature | None:
+    """The participant's, verified; None of one that joined without a key. Raises ``signature.invalid``."""
+    key, assignment, meta = delivery.expected.public_key, delivery.expected.assignment, sealed.meta
+    if key is None:
+        return None
+    signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, assignment.id, sealed.digest)
+    return Signature(assignment.participant, key, assignment.id, require_valid(key, delivery.signature, signed))
 
 
 def _shapes(experiment: tables.Experiment) -> Shapes:

@@ -15,6 +15,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
+from ferret_db.engine.acceptance import Offer, accept
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import contributions, events, participants, rejections
 from ferret_db.tables import Assignment
@@ -179,7 +180,7 @@ def test_the_same_key_with_another_contribution_is_a_conflict(database: Database
     def deliver(leased: Assignment, digest: str, key: str | None) -> Any:
         with database.begin() as s:
             sealed = lab.sealed(leased, digest)
-            return assignments.accept(s, leased.id, leased.fence, sealed, cost=LocalCost(1.0), idempotency_key=key)
+            return accept(s, Offer(leased.id, leased.fence, sealed, LocalCost(1.0), idempotency_key=key))
 
     round_ = lab.open(experiment, participants=1)
     leased = lab.lease(lab.assignments(round_)[0])
@@ -308,8 +309,8 @@ def test_a_real_participant_leases_its_own_assignments_only(database: Database, 
         rounds.open_round(s, experiment.id, 1, tasks, 60, 0)
 
     def lease_next(s: Session) -> Assignment | None:
-        waiting = assignment_rows.next_for(s, ours.id)
-        return None if waiting is None else assignments.lease(s, waiting.id, 60)
+        waiting = assignment_rows.next_for(s, [ours.id]).get(ours.id)
+        return None if waiting is None else assignments.lease(s, waiting, 60)
 
     with database.begin() as s:
         leased = lease_next(s)

@@ -34,6 +34,7 @@ from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
+from ferret_db.engine.acceptance import Offer, accept
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import contributions
 from ferret_db.tables import Assignment, Base, Event, Experiment, LedgerEntry, OutboxMessage, Rejection, Round
@@ -552,8 +553,7 @@ class Machine(RuleBasedStateMachine):
 
     def _accept(self, s: Session, held: Held, digest: str, key: str | None, **changes: Any) -> str:
         sealed = self.lab.sealed(s.get_one(Assignment, held.task.id), digest, **changes)._replace(blob=b"1")
-        cost = LocalCost(1.0)
-        return assignments.accept(s, held.task.id, held.fence, sealed, cost=cost, idempotency_key=key).digest
+        return accept(s, Offer(held.task.id, held.fence, sealed, LocalCost(1.0), idempotency_key=key)).digest
 
     def _compare(self, s: Session, round_: Round, turn: Turn) -> None:
         assert (round_.number, round_.attempt, round_.base_digest) == (turn.number, turn.attempt, turn.base)

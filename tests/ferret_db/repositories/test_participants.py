@@ -31,10 +31,10 @@ def test_a_code_becomes_a_token(database: Database, lab: Any, sent: list[Any]) -
     participant, token = enrol(database, code_for(database, experiment.id), "clinic-a")
     assert sent == [("ferret.coordinate", experiment.id)]
     with database.read() as s:
-        found = participants.by_token(s, token)
+        found = participants.by_tokens(s, [token]).get(token)
         assert found is not None
         assert (found.id, found.name, found.experiment_id) == (participant.id, "clinic-a", experiment.id)
-        assert participants.by_token(s, token[:-1]) is None
+        assert participants.by_tokens(s, [token[:-1]]) == {}
         assert [row.name for row in participants.of_experiment(s, experiment.id)] == ["clinic-a"]
         last = events.after(s, experiment.id, 1, 10)
     assert [(event.type, event.data) for event in last] == [("participant.joined", {"participant": "clinic-a"})]
@@ -122,7 +122,7 @@ def test_seen_notes_the_call(database: Database, lab: Any) -> None:
     lab.age(Participant, "seen_at", 60)
     before = lab.get(participant).seen_at
     with database.begin() as s:
-        participants.seen(s, participant.id)
+        participants.seen(s, [participant.id])
     assert (lab.get(participant).seen_at - before).total_seconds() >= 60
 
 

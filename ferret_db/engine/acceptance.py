@@ -1,0 +1,213 @@
+"""Contributions are accepted: many in one transaction, each for itself, and their rounds close when they are due."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from ferret_core.cost import LocalCost
+from ferret_core.ledger import Signature
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import AssignmentState, may_move
+from ferret_core.sealed import Sealed
+from ferret_db.engine.held import check_held, check_open
+from ferret_db.engine.rounds import close_if_due
+from ferret_db.repositories import assignments, contributions, events, experiments, rounds, service
+from ferret_db.repositories.contributions import Key
+from ferret_db.repositories.events import NewEvent
+from ferret_db.tables import Assignment, Contribution, Experiment, Round
+
+
+class Offer(NamedTuple):
+    """A contribution for an assignment that ``fence`` holds; its bytes are stored.
+
+    ``memory_digest`` names what a simulated client keeps, which counts from the round's commit on. ``signature`` is a
+    real participant's, verified.
+    """
+
+    assignment_id: str
+    fence: int
+    sealed: Sealed
+    cost: LocalCost
+    memory_digest: str | None = None
+    idempotency_key: str | None = None
+    signature: Signature | None = None
+
+
+class Target(NamedTuple):
+    """An assignment with all that decides whether a contribution to it can be accepted, as it stood at ``now``.
+
+    ``recorded`` is what has been accepted for it.
+    """
+
+    experiment: Experiment
+    assignment: Assignment
+    round: Round
+    recorded: Contribution | None
+    now: datetime
+
+    def check_held(self, fence: int) -> None:
+        """Raises ``round.closed`` or ``lease.lost`` unless the round is open and ``fence`` holds the assignment."""
+        check_open(self.experiment, self.round)
+        check_held(self.assignment, fence, self.now)
+
+
+def targets(s: Session, assignment_ids: Iterable[str], *, lock: bool = False) -> dict[str, Target]:
+    """Those of the assignments that exist, by id; with ``lock`` nothing about them moves until the transaction ends."""
+    ids = sorted(set(assignment_ids))
+    of = {experiment.id: experiment for experiment in experiments.of_assignments(s, ids, lock=lock)}
+    found = assignments.with_results(s, ids, lock=lock)
+    return {row.assignment.id: Target(of[row.assignment.experiment_id], *row) for row in found}
+
+
+def check_all(s: Session, offers: Sequence[Offer]) -> list[FerretError | None]:
+    """What :func:`accept_all` would answer to contributions that it has not taken yet: none is stored in vain."""
+    found, keyed = _looked_up(s, offers, lock=False)
+    return [_problem(found.get(offer.assignment_id), offer, keyed) for offer in offers]
+
+
+def accept(s: Session, offer: Offer) -> Contribution:
+    """The one contribution, as :func:`accept_all` accepts it; raises the error if it does not."""
+    (accepted,) = accept_all(s, [offer])
+    if isinstance(accepted, FerretError):
+        raise accepted
+    return accepted
+
+
+def accept_all(s: Session, offers: Sequence[Offer]) -> list[Contribution | FerretError]:
+    """Records the contributions as if one came after the other, and freezes a round with the last one that it needs.
+
+    The same contribution again gives what is recorded. The errors are ``assignment.not_found``,
+    ``idempotency.conflict`` where the participant used the key for another one, ``contribution.duplicate`` for another
+    one, ``round.closed``, ``lease.lost``, and ``contribution.wrong_base``.
+    """
+    answers, left = dict[int, Contribution | FerretError](), dict(enumerate(offers))
+    while left:
+        answers |= _accept_some(s, left)
+        left = {place: offer for place, offer in left.items() if place not in answers}
+    return [answers[place] for place in range(len(offers))]
+
+
+def _accept_some(s: Session, offers: Mapping[int, Offer]) -> dict[int, Contribution | FerretError]:
+    """Answers one at least, and leaves out those whose answer depends on another one's being recorded."""
+    found, keyed = _looked_up(s, offers.values(), lock=True)
+    counts = assignments.count_of_rounds(s, {target.round.id for target in found.values()})
+    room = {target.round.id: _room(target.round, counts[target.round.id]) for target in found.values()}
+    answers, rows = dict[int, Contribution | FerretError](), dict[int, Contribution]()
+    senders = set[tuple[str, str]]()
+    for place, offer in offers.items():
+        target = found.get(offer.assignment_id)
+        if target is not None and target.recorded is not None and target.recorded.digest == offer.sealed.digest:
+            answers[place] = target.recorded
+        elif (problem := _problem(target, offer, keyed)) is not None:
+            answers[place] = problem
+        elif target is not None and _sender(target) not in senders and room[target.round.id] > 0:
+            senders.add(_sender(target))
+            room[target.round.id] -= 1
+            rows[place] = _row(target, offer, counts[target.round.id])
+    if rows:
+        _record(s, found, list(rows.values()), counts)
+    return answers | rows
+
+
+def _record(
+    s: Session,
+    found: Mapping[str, Target],
+    rows: Sequence[Contribution],
+    counts: Mapping[str, Mapping[AssignmentState, int]],
+) -> None:
+    assignments.accepted(s, rows)
+    contributions.add_all(s, rows)
+    rounds.count_bytes_up(s, rows)
+    events.add_all(s, [_event(row, found[row.assignment_id].assignment) for row in rows])
+    time = service.time(s)
+    arrived = Counter(row.round_id for row in rows)
+    for target in {row.round_id: found[row.assignment_id] for row in rows}.values():
+        moved = Counter({AssignmentState.LEASED: -arrived[target.round.id]})
+        moved[AssignmentState.ACCEPTED] = arrived[target.round.id]
+        moved.update(counts[target.round.id])
+        close_if_due(s, target.experiment, target.round, moved, time)
+
+
+def _looked_up(s: Session, offers: Iterable[Offer], *, lock: bool) -> tuple[dict[str, Target], dict[Key, Contribution]]:
+    """The offers' targets, and what was accepted under their idempotency keys."""
+    offers = list(offers)
+    found = targets(s, [offer.assignment_id for offer in offers], lock=lock)
+    keys = [_key(found[offer.assignment_id], offer) for offer in offers if offer.assignment_id in found]
+    return found, contributions.by_idempotency_keys(s, [key for key in keys if key is not None])
+
+
+def _problem(target: Target | None, offer: Offer, keyed: Mapping[Key, Contribution]) -> FerretError | None:
+    """What is wrong with a contribution that is not the one recorded for the assignment, if anything is."""
+    if target is None:
+        return assignments.unknown(offer.assignment_id)
+    try:
+        _check(target, offer, keyed)
+    except FerretError as error:
+        return error
+    return None
+
+
+def _check(target: Target, offer: Offer, keyed: Mapping[Key, Contribution]) -> None:
+    key, digest = _key(target, offer), offer.sealed.digest
+    if key is not None and (used := keyed.get(key)) is not None:
+        message = (
+            f"was used with {used.digest} for round {used.round} and now with {digest}; use a new key for each upload"
+        )
+        raise FerretError.of_field("idempotency.conflict", "Idempotency-Key", key.text, message)
+    if (recorded := target.recorded) is not None:
+        message = f"{recorded.participant} already delivered {recorded.digest} for round {recorded.round}"
+        raise FerretError.of_field("contribution.duplicate", "digest", digest, message)
+    target.check_held(offer.fence)
+    if (given := offer.sealed.meta.base_digest) != (base := target.round.base_digest):
+        message = f"round {target.round.number} starts from {base}: resync, rebuild the model from the ledger"
+        raise FerretError.of_field("contribution.wrong_base", "base_digest", given, message)
+
+
+def _row(target: Target, offer: Offer, counts: Mapping[AssignmentState, int]) -> Contribution:
+    assignment, round_, sealed = target.assignment, target.round, offer.sealed
+    assert may_move(assignment.state, AssignmentState.ACCEPTED), assignment.id
+    return Contribution(
+        experiment_id=assignment.experiment_id,
+        round_id=round_.id,
+        round=round_.number,
+        participant=assignment.participant,
+        assignment_id=assignment.id,
+        digest=sealed.digest,
+        size=sealed.size,
+        examples=sealed.meta.examples,
+        metrics=dict(sealed.meta.metrics),
+        cost=offer.cost._asdict(),
+        bytes_down=round_.bytes_down // sum(counts.values()),
+        memory_digest=offer.memory_digest,
+        idempotency_key=offer.idempotency_key,
+        public_key=offer.signature and offer.signature.public_key,
+        signature=offer.signature and offer.signature.signature,
+    )
+
+
+def _event(row: Contribution, assignment: Assignment) -> NewEvent:
+    data = {"participant": row.participant, "kind": assignment.kind, "digest": row.digest, "size": row.size}
+    return NewEvent(row.experiment_id, "contribution.accepted", row.round, data)
+
+
+def _room(round_: Round, counts: Mapping[AssignmentState, int]) -> float:
+    """How many more the round takes before it is looked at again."""
+    missing = math.inf if round_.needed is None else round_.needed - counts.get(AssignmentState.ACCEPTED, 0)
+    return max(1, missing)
+
+
+def _sender(target: Target) -> tuple[str, str]:
+    """Its key, and its place in the round, are good for one contribution."""
+    return target.assignment.experiment_id, target.assignment.participant
+
+
+def _key(target: Target, offer: Offer) -> Key | None:
+    if offer.idempotency_key is None:
+        return None
+    return Key(target.assignment.experiment_id, target.assignment.participant, offer.idempotency_key)
