@@ -36,6 +36,7 @@ NEXT_STEPS = {
     "proxy.refused": "show the person who runs your network what is said above",
     "model.invalid": "name the folder of the experiment's own base model with --base, or leave it out to download it",
     "storage.full": "free some space on this machine, and run the same command again",
+    "receipt.invalid": "keep the file, and compare it with a backup; the next ferret join makes receipts again",
     "audit.broken": "keep the file, and compare it with a backup: somebody or something has changed it",
     "secret.exposed": "close the file, and ask the person who invited you for a new code if somebody may have read it",
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",

@@ -29,6 +29,7 @@ from ferret_cli.commands import (
 )
 from ferret_cli.commands.audit import audit
 from ferret_cli.commands.experiment import experiment
+from ferret_cli.commands.receipt import receipt
 from ferret_cli.commands.site import site
 from ferret_cli.commands.storage import storage
 from ferret_cli.commands.token import token
@@ -57,6 +58,7 @@ app.command("tune")(tune.tune)
 app.add_typer(data.data, name="data")
 app.command("join")(join.join)
 app.add_typer(site, name="site")
+app.add_typer(receipt, name="receipt")
 app.command("doctor")(doctor.doctor)
 app.command("api")(api.api)
 app.command("worker")(worker.worker)

@@ -139,31 +139,35 @@ def acknowledged(folder: Path) -> tuple[Acknowledged, ...]:
 
 
 def outcomes(home: Path) -> dict[str, Outcome]:
-    """What became of each contribution from this ``home``, by its digest; ``receipt.invalid`` for a receipt that proves
-    nothing."""
+    """What became of each contribution from this ``home``, by its digest; raises as :func:`read` does."""
     found = dict[str, Outcome]()
     for folder in sorted(all_of(home).glob(f"exp_*/par_*{RECEIPTS}")):
         for note in acknowledged(folder):
             found[note.digest] = Outcome("acknowledged" if note.missing is None else "left out", note.missing)
         for path in folder.glob("round-*.json"):
             leaf = read(path).verified()
-            found[leaf.contribution] = Outcome(*_said(leaf), receipt=path)
+            found[leaf.contribution] = outcome_of(leaf)._replace(receipt=path)
     return found
 
 
+def outcome_of(leaf: Leaf) -> Outcome:
+    """What the record of a round says of a contribution."""
+    if leaf.refused is not None:
+        return Outcome("refused", leaf.refused)
+    return Outcome("in the round", None if leaf.clipped is None else f"shortened to {leaf.clipped:.3g} of its length")
+
+
 def read(path: Path) -> Receipt:
-    """The receipt in the file; ``receipt.invalid`` if there is none in it."""
+    """The receipt in the file, which holds; ``receipt.invalid`` if there is none."""
     try:
-        return Receipt.model_validate_json(path.read_bytes())
+        receipt = Receipt.model_validate_json(path.read_bytes())
+        receipt.verified()
     except (OSError, ValidationError) as error:
         reason = error.strerror if isinstance(error, OSError) else "holds no receipt"
         raise FerretError.of_field("receipt.invalid", "file", str(path), str(reason)) from error
-
-
-def _said(leaf: Leaf) -> tuple[str, str | None]:
-    if leaf.refused is not None:
-        return "refused", leaf.refused
-    return "in the round", None if leaf.clipped is None else f"counted {leaf.clipped:.3g} times, as it was too long"
+    except FerretError as error:
+        raise FerretError.of_field(error.code, "file", str(path), f"proves nothing: {error.detail}") from error
+    return receipt
 
 
 def _stored(path: Path, data: bytes) -> bool:

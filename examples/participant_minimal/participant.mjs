@@ -8,6 +8,7 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import { blake3 } from './blake3.mjs'
+import { check } from './receipt.mjs'
 
 const OVER = ['completed', 'failed', 'cancelled']
 const LARGEST = 1e-4
@@ -69,27 +70,40 @@ function signature(task, assignment, blob) {
 
 async function contribute({ id, fence, task }, count) {
   const blob = contribution(task, count)
+  const own = signature(task, id, blob)
   const headers = {
     'Content-Type': 'application/octet-stream',
     'Idempotency-Key': randomBytes(16).toString('hex'),
     'Ferret-Fence': String(fence),
     'Ferret-Seconds': '0.1',
-    'Ferret-Signature': signature(task, id, blob),
+    'Ferret-Signature': own,
   }
-  const receipt = await (await ask('PUT', `/participant/assignments/${id}/contribution`, { body: blob, headers })).json()
-  console.log(JSON.stringify(receipt))
+  const taken = await (await ask('PUT', `/participant/assignments/${id}/contribution`, { body: blob, headers })).json()
+  console.log(JSON.stringify(taken))
+  return { round: task.round, participant: task.participant, contribution: blake3(blob), signature: own }
+}
+
+// Whether the ledger holds what the service has taken.
+async function checkReceipt(experiment, sent) {
+  const path = `/experiments/${experiment}`
+  const ledger = await (await ask('GET', `${path}/ledger?after=${sent.round - 1}&limit=1`)).json()
+  const receipt = await (await ask('GET', `${path}/rounds/${sent.round}/receipts/${sent.participant}`)).json()
+  const refused = check(receipt, sent, ledger.items[0].hash)
+  console.log(JSON.stringify({ round: sent.round, receipt: receipt.hash, refused }))
 }
 
 const { experiment, token: given } = await enrol()
 token = given
+const sent = []
 let count
 for (;;) {
   const next = await (await ask('GET', '/participant/assignment')).json()
   if (OVER.includes(next.experiment_state)) break
   if (next.assignment) {
     count ??= await parameters(experiment)
-    await contribute(next.assignment, count)
+    sent.push(await contribute(next.assignment, count))
   } else {
     await sleep(1000 * next.retry_after_seconds)
   }
 }
+for (const each of sent) await checkReceipt(experiment, each)

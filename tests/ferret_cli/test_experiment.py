@@ -70,8 +70,15 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
 
     verified = ferret("experiment", "verify", id, "--json")
-    assert document(verified) == {"id": id, "rounds": 2, "digest": experiment["digest"], "verified": True}
+    told = document(verified)
+    assert told == {"id": id, "rounds": 2, "digest": experiment["digest"], "hashes": told["hashes"], "verified": True}
     assert verified.stderr.count("  verified") == 2
+
+    receipt = ferret("experiment", "receipt", id, "client-001", "--round", "2")
+    (tmp_path / "receipt.json").write_text(receipt.stdout)
+    proved = ferret("receipt", "verify", "receipt.json", "--hash", told["hashes"][1], "--json")
+    assert document(proved)["participant"] == "client-001"
+    assert ferret("experiment", "receipt", id, "client-001", "--round", "3").returncode == 3
 
     exported = document(ferret("experiment", "export", id, tmp_path / "model", "--json"))
     assert exported["round"] == 2

@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_sdk import Participant
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "participant_minimal"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "participant_minimal"
+LEDGER = json.loads((ROOT / "tests/vectors/ledger.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -33,6 +36,38 @@ def test_its_blake3_is_blake3(node: str) -> None:
     assert said.stdout.split() == [digest_bytes(bytes(i % 251 for i in range(size))) for size in sizes]
 
 
+def test_it_takes_the_published_receipts_and_none_that_was_changed(node: str) -> None:
+    cases: list[tuple[dict[str, Any], dict[str, Any], str]] = []
+    for vector in (vector for vector in LEDGER if "receipts" in vector):
+        for name, told in vector["receipts"].items():
+            receipt = {"header": vector["header"], "hash": vector["hash"], **told}
+            leaf = json.loads(told["leaf"])
+            sent = {"round": vector["header"]["round"], "participant": name, "contribution": leaf["contribution"]}
+            cases.append((receipt, sent, vector["hash"]))
+    holding = len(cases)
+    receipt, sent, hash = cases[-2]
+    assert receipt["header"]["size"] == 5
+    cases += [
+        ({**receipt, "path": receipt["path"][:-1]}, sent, hash),
+        ({**receipt, "path": [*receipt["path"], hash]}, sent, hash),
+        ({**receipt, "path": receipt["path"][::-1]}, sent, hash),
+        ({**receipt, "index": 0}, sent, hash),
+        ({**receipt, "index": 5}, sent, hash),
+        ({**receipt, "leaf": receipt["leaf"] + " "}, sent, hash),
+        ({**receipt, "header": {**receipt["header"], "size": 6}}, sent, hash),
+        (receipt, {**sent, "contribution": "00" * 32}, hash),
+        (receipt, {**sent, "signature": "00" * 64}, hash),
+        (receipt, sent, "00" * 32),
+    ]
+    script = (
+        f"import {{ check }} from '{(EXAMPLE / 'receipt.mjs').as_uri()}'\n"
+        "const holds = (each) => { try { check(...each); return true } catch { return false } }\n"
+        f"console.log(JSON.stringify({json.dumps(cases)}.map(holds)))"
+    )
+    said = subprocess.run([node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True)
+    assert json.loads(said.stdout) == [True] * holding + [False] * (len(cases) - holding)
+
+
 def test_it_takes_part_in_every_round_beside_ours(api, worker, service, toy_spec, toy_data, tmp_path, node) -> None:
     algorithm = {"name": "fedavg", "local": {"learning_rate": 1e-3, "steps": 1, "batch_size": 2, "accumulation": 1}}
     run = service.submit(toy_spec(participants={"edge": 2}, rounds=2, algorithm=algorithm))
@@ -43,9 +78,12 @@ def test_it_takes_part_in_every_round_beside_ours(api, worker, service, toy_spec
         assert ours.run(toy_data[0]) == "completed"
         said, _ = other.communicate(timeout=30)
     assert other.returncode == 0
-    receipts = [json.loads(line) for line in said.splitlines()]
-    assert [(receipt["round"], receipt["accepted"]) for receipt in receipts] == [(1, True), (2, True)]
-    for record, receipt in zip((item.parsed() for item in run.ledger()), receipts, strict=True):
-        assert dict(record.contributions)["node-20"] == receipt["digest"]
+    told = [json.loads(line) for line in said.splitlines()]
+    taken, receipts = told[:2], told[2:]
+    assert [(answer["round"], answer["accepted"]) for answer in taken] == [(1, True), (2, True)]
+    for record, answer in zip((item.parsed() for item in run.ledger()), taken, strict=True):
+        assert dict(record.contributions)["node-20"] == answer["digest"]
         assert {signature.participant for signature in record.signatures} == {"node-20", "python"}
+    hashes = [item.hash for item in run.ledger()]
+    assert [(receipt["round"], receipt["receipt"]) for receipt in receipts] == list(enumerate(hashes, start=1))
     ours.keep_model(tmp_path / "tuned")  # walks the ledger and checks both signatures

@@ -16,6 +16,7 @@ from ferret_cli.commands.experiment import (
     list,
     participants,
     pause,
+    receipt,
     replay,
     resume,
     revoke,
@@ -39,6 +40,7 @@ experiment.command("delete")(delete.delete)
 experiment.command("export")(export.export)
 experiment.command("verify")(verify.verify)
 experiment.command("replay")(replay.replay)
+experiment.command("receipt")(receipt.receipt)
 experiment.command("enrol")(enrol.enrol)
 experiment.command("participants")(participants.participants)
 experiment.command("revoke")(revoke.revoke)

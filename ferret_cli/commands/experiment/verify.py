@@ -8,7 +8,10 @@ from ferret_cli import options
 def verify(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
-    """Rebuild the model from the base model and the ledger, and compare every digest, checkpoints included."""
+    """Rebuild the model from the base model and the ledger, and compare every digest, checkpoints included.
+
+    Each round's hash stands for its record and all before: note the last one, and compare it with those in receipts.
+    """
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_cli.setup import require_training
@@ -19,12 +22,13 @@ def verify(
     from ferret_sdk.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
-    digest, rounds = run.experiment.base_digest, 0
+    digest, hashes = run.experiment.base_digest, list[str]()
     for record in verified_records(run):
-        digest, rounds = record.digest, record.round
+        digest = record.digest
+        hashes.append(record.hash)
         signed = f", {len(record.signatures)} signed" if record.signatures else ""
         told = f"{record.digest[:16]}…  {len(record.contributions)} contributions{signed}"
-        say(f"round {record.round:>4}  {told}  verified")
-    say(f"{run.id}: {rounds} rounds verified, the model's digest is {digest}")
+        say(f"round {record.round:>4}  {told}  verified; hash {record.hash}")
+    say(f"{run.id}: {len(hashes)} rounds verified, the model's digest is {digest}")
     if json:
-        emit({"id": run.id, "rounds": rounds, "digest": digest, "verified": True})
+        emit({"id": run.id, "rounds": len(hashes), "digest": digest, "hashes": hashes, "verified": True})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferret_cli import options
+
+if TYPE_CHECKING:
+    from ferret_sdk.receipts import Outcome
 
 
 def log(
@@ -19,29 +22,36 @@ def log(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show and verify the log of everything that this site has sent.
+    """Show and verify the log of everything that this site has sent, and what became of its contributions.
 
-    It asks no server. Note the head that it prints at a place of your own: with --head it proves that nothing before
-    was changed or cut off.
+    A contribution is acknowledged until the record of its round is here; then there is a receipt for it, or it was left
+    out. It asks no server. Note the head that it prints at a place of your own: with --head it proves that nothing
+    before was changed or cut off.
     """
     from ferret_cli.failure import advising
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit, say, size, table
     from ferret_core.protocol.audit import Head
     from ferret_sdk.address import ClientSettings
+    from ferret_sdk.receipts import outcomes
     from ferret_sdk.sent_log import SentLog, verify
 
-    sent_log = SentLog(ClientSettings().home.expanduser())
+    home = ClientSettings().home.expanduser()
+    sent_log = SentLog(home)
     with advising(NEXT_STEPS):
         end = verify(sent_log, None if head is None else Head.parse(head))
+        found = outcomes(home)
     shown = [sent for sent in sent_log.read() if all or sent.size]
+    outcome = {sent.number: found.get(sent.contribution or "") for sent in shown}
     if json:
-        emit(
-            {"path": str(sent_log.path), "head": str(end), "requests": [sent.model_dump(mode="json") for sent in shown]}
-        )
+        requests = [
+            {**sent.model_dump(mode="json"), "outcome": (known := outcome[sent.number]) and known._asdict()}
+            for sent in shown
+        ]
+        emit({"path": str(sent_log.path), "head": str(end), "requests": requests})
     else:
         table(
-            ("number", "time", "participant", "request", "bytes", "BLAKE3 of the body", "round"),
+            ("number", "time", "participant", "request", "bytes", "BLAKE3 of the body", "round", "outcome"),
             (
                 (
                     sent.number,
@@ -51,9 +61,16 @@ def log(
                     sent.size,
                     sent.digest,
                     sent.round,
+                    _words(outcome[sent.number]),
                 )
                 for sent in shown
             ),
         )
     total = sum(sent.size for sent in shown)
     say(f"{end.number} requests, {size(total)} in bodies; the chain is unbroken. Its head is {end}")
+
+
+def _words(outcome: Outcome | None) -> str | None:
+    if outcome is None:
+        return None
+    return outcome.state if outcome.reason is None else f"{outcome.state}: {outcome.reason}"
