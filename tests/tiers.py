@@ -32,15 +32,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     not_wanted = LEFT_OUT[str(config.getoption("tier"))]
-    kept, left_out = list[pytest.Item](), list[pytest.Item]()
+    heavy, light, left_out = list[pytest.Item](), list[pytest.Item](), list[pytest.Item]()
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         fixtures = set(getattr(item, "fixturenames", ()))
         if marks & HEAVY or fixtures & STARTERS or item.path.relative_to(HERE).parts[0] in TOGETHER:
             marks.add("heavy")
+        kept = heavy if "heavy" in marks else light
         (left_out if marks & not_wanted else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+    # The long ones come first: a process of pytest-xdist that begins one last keeps the others waiting.
+    items[:] = [*heavy, *light]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

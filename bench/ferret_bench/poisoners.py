@@ -52,7 +52,7 @@ class Benchmark:
     def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
         begin = perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            runs = list(_runs(Path(folder), 3 if quick else 6, say))
+            runs = list(_runs(Path(folder), 2 if quick else 6, say))
         return {
             "benchmark": "poisoners",
             "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},

@@ -14,7 +14,9 @@ def test_every_attack_is_compared_with_the_clean_run(
     monkeypatch: pytest.MonkeyPatch, toy_spec: Callable[..., ExperimentSpec]
 ) -> None:
     toy = toy_spec().model_dump()
-    base = {part: toy[part] for part in ("model", "dataset", "partition")} | {"local": toy["algorithm"]["local"]}
+    base = {part: toy[part] for part in ("model", "dataset", "partition")} | {
+        "local": toy["algorithm"]["local"] | {"steps": 2}
+    }
     monkeypatch.setattr(poisoners, "_datasets", lambda folder: {"toy": base})
     benchmark, said = poisoners.Benchmark(), list[str]()
     document = benchmark.run(said.append, quick=True)

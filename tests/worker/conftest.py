@@ -109,6 +109,15 @@ def _earlier(s: Session, column: Column[Any], seconds: float) -> ColumnElement[A
     return column - literal(timedelta(seconds=seconds), Interval())
 
 
+def usually_on(database: str) -> pytest.MarkDecorator:
+    """On this database, and in ``make test-all`` on the other one too: for what is the same on either."""
+    marks = {"sqlite": [], "postgresql": [pytest.mark.postgresql]}
+    cases = [
+        pytest.param(name, marks=own if name == database else [*own, pytest.mark.slow]) for name, own in marks.items()
+    ]
+    return pytest.mark.parametrize("settings", cases, indirect=True)
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
 def settings(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Any) -> Iterator[WorkerSettings]:
     home = tmp_path / "home"

@@ -23,6 +23,7 @@ from ferret_db.repositories.references import Reference
 from ferret_db.tables import Assignment
 from ferret_worker import repair
 from ferret_worker.context import Context, KeptModel
+from tests.worker.conftest import usually_on
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -93,6 +94,7 @@ def test_a_thousand_flipped_bits_are_noticed_and_nothing_is_lost(service: Servic
         assert contents(service, files) == before
 
 
+@usually_on("sqlite")
 @pytest.mark.parametrize("lost", [*FileKind, "all"])
 def test_files_of_every_kind_are_made_again_from_the_others(service: Service, finished: str, lost: str) -> None:
     files = files_of(service, finished)
@@ -118,6 +120,7 @@ def test_a_rebuilt_checkpoint_is_an_event_and_keeps_its_address(service: Service
     assert [(item.round, item.data["files"]) for item in happened] == [(2, len(last))]
 
 
+@usually_on("sqlite")
 @pytest.mark.parametrize("kind", [FileKind.CHECKPOINT, FileKind.UPDATE, FileKind.MEMORY])
 def test_a_worker_that_comes_upon_damage_mends_it_and_goes_on(
     service: Service, spec: ExperimentSpec, kind: FileKind
@@ -135,6 +138,7 @@ def test_a_worker_that_comes_upon_damage_mends_it_and_goes_on(
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
 
 
+@usually_on("sqlite")
 @pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors"])
 def test_no_file_of_the_base_model_is_used_unchecked(
     service: Service, spec: ExperimentSpec, finished: str, name: str

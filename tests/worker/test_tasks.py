@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,27 @@ from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import artifacts, assignments, contributions, ledger, metrics, rounds
+from tests.worker.conftest import usually_on
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "options", "dtype"),
-    [
+def cases() -> Iterator[Any]:
+    """Every algorithm; on PostgreSQL only some in ``make test``, because none knows of the database."""
+    first = [
         ("ferret", {}, "float32"),
         ("ferret", {"seeds": "disjoint", "basis": "H", "allocation": "fixed"}, "bfloat16"),
         ("fedavg", {}, "float16"),
-        *((name, {}, "float32") for name in discovery.names("ferret_core.algorithms") if name != "ferret"),
-    ],
-)
+    ]
+    rest = [(name, {}, "float32") for name in discovery.names("ferret_core.algorithms") if name != "ferret"]
+    for case in (*first, *rest):
+        yield pytest.param("sqlite", *case)
+        own = [] if case in first else [pytest.mark.slow]
+        yield pytest.param("postgresql", *case, marks=[pytest.mark.postgresql, *own])
+
+
+@pytest.mark.parametrize(("settings", "algorithm", "options", "dtype"), list(cases()), indirect=["settings"])
 def test_the_service_equals_the_simulation_bit_for_bit(
     service: Service, toy_spec: SpecFactory, tmp_path: Path, algorithm: str, options: dict[str, Any], dtype: str
 ) -> None:
@@ -73,6 +80,7 @@ def test_a_worker_keeps_its_model_and_advances_it_by_the_ledger(
     assert service.experiment(experiment_id).state == ExperimentState.COMPLETED
 
 
+@usually_on("sqlite")
 @pytest.mark.parametrize(
     ("changes", "code", "field"),
     [

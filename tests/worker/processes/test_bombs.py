@@ -15,6 +15,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.engine import lifecycle
+from tests.worker.conftest import usually_on
 
 Fleet = Any  # conftest.py
 
@@ -48,6 +49,7 @@ def giant(toy_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
     return ExperimentSpec.model_validate({**spec.model_dump(), "algorithm": algorithm})
 
 
+@usually_on("sqlite")
 def test_bombs_end_with_their_reasons_and_the_control_completes(
     fleet: Fleet, toy_spec: Callable[..., ExperimentSpec], tmp_path: Path
 ) -> None:
@@ -67,6 +69,7 @@ def test_bombs_end_with_their_reasons_and_the_control_completes(
     assert fleet.experiment(control).state == ExperimentState.COMPLETED
 
 
+@usually_on("sqlite")
 def test_a_cancelled_step_that_would_take_days_lets_its_worker_go(
     fleet: Fleet, toy_spec: Callable[..., ExperimentSpec], giant: ExperimentSpec
 ) -> None:

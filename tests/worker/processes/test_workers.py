@@ -17,6 +17,7 @@ from ferret_core.simulate import simulate
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import assignments, rounds, task_runs
 from ferret_db.tables import Assignment
+from tests.worker.conftest import usually_on
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(1200)]  # each starts several processes that load torch
 SpecFactory = Callable[..., ExperimentSpec]
@@ -175,6 +176,7 @@ def test_a_broker_that_dies_before_a_task_is_acknowledged_is_connected_to_anew(
     assert [worker.exit_code for worker in workers] == [None, None], fleet.last_lines()
 
 
+@usually_on("postgresql")
 def test_a_broker_that_hangs_is_named_and_all_goes_on_when_it_answers(fleet: Fleet, toy_spec: SpecFactory) -> None:
     spec = toy_spec(rounds=2)
     for queue in Queue:
