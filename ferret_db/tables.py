@@ -397,15 +397,19 @@ class Enrolment(Base, kw_only=True):
 
 
 class User(Base, kw_only=True):
-    """Somebody who signs in. The one with the id ``admin`` is whoever has the installation's admin token."""
+    """Somebody who signs in. The one with the id ``admin`` is whoever has the installation's admin token; one with an
+    ``issuer`` signs in there, as ``subject``."""
 
     __tablename__ = "users"
+    __table_args__ = (Index(None, "issuer", "subject", unique=True),)
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("usr"))
     name: Mapped[str] = mapped_column(unique=True)
     role: Mapped[Role]
     enabled: Mapped[bool] = mapped_column(default=True)
     password_hash: Mapped[str | None] = mapped_column(default=None)
+    issuer: Mapped[str | None] = mapped_column(default=None)
+    subject: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 

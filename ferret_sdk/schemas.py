@@ -370,6 +370,7 @@ class User(Document):
     name: Line
     role: Role
     enabled: bool
+    issuer: Line | None = None
     created_at: AwareDatetime
 
 

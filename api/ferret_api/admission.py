@@ -10,7 +10,7 @@ from ferret_api.errors import problem
 from ferret_api.too_many import TooMany
 
 ENROL = "enrol"
-SIGN_IN = "create_session"
+SIGN_IN = {"create_session", "create_oidc_session"}
 
 
 class Admission:
@@ -54,6 +54,6 @@ def _credential(request: Request, context: Context) -> str | None:
 def _failed(scope: Scope, status: int, credential: str | None) -> bool:
     """Whether a wrong credential was shown; a browser that has none yet has shown none."""
     operation = getattr(scope.get("route"), "operation_id", None)
-    return (status == 401 and (credential is not None or operation == SIGN_IN)) or (
+    return (status == 401 and (credential is not None or operation in SIGN_IN)) or (
         status == 403 and operation == ENROL
     )

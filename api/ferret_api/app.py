@@ -26,6 +26,8 @@ from ferret_api.ledger.endpoints import router as ledger
 from ferret_api.lifecycle.endpoints import router as lifecycle
 from ferret_api.metrics.endpoints import router as metrics
 from ferret_api.middleware import RequestScope
+from ferret_api.oidc.endpoints import router as oidc
+from ferret_api.oidc.provider import Provider
 from ferret_api.participants.batches import Batches
 from ferret_api.participants.boards import Boards
 from ferret_api.participants.endpoints import router as participants
@@ -47,6 +49,7 @@ READINESS_SECONDS = 1.0
 ROUTERS: tuple[APIRouter, ...] = (
     root_router,
     api_router,
+    oidc,
     experiments,
     lifecycle,
     rounds,
@@ -96,6 +99,7 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
         ],
     )
     app.state.requests = figures
+    app.state.provider = Provider.of(settings)
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_settings import NoDecode
 
 from ferret_core.certificate import Certificate
+from ferret_core.protocol.roles import Role
 from ferret_db.settings import FROM_FILE, ServiceSettings
 
 
@@ -30,6 +33,23 @@ def _networks(listed: str) -> str:
         except ValueError as error:
             raise ValueError(f"{error}: give addresses and networks such as 10.0.0.5,10.1.0.0/24") from error
     return listed
+
+
+def _issuer(url: str | None) -> str | None:
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    local = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+    if not parts.hostname or parts.query or parts.fragment or not (parts.scheme == "https" or local):
+        raise ValueError("must be the provider's https address, as its discovery document names it")
+    return url
+
+
+def _json(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"is not JSON: {error}") from error
 
 
 def _file(path: Path | None) -> Path | None:
@@ -80,6 +100,37 @@ class ApiSettings(ServiceSettings):
     )
     session_seconds: int = Field(
         default=7 * 24 * 3600, ge=60, le=366 * 24 * 3600, description="Seconds until a browser has to sign in again"
+    )
+    oidc_issuer: Annotated[str | None, AfterValidator(_issuer)] = Field(
+        default=None,
+        description="OpenID Connect provider with which people may sign in, by its issuer, e.g. "
+        "https://login.example.org/realms/hospital",
+    )
+    oidc_client_id: str | None = Field(default=None, description="What the provider calls this service")
+    oidc_client_secret: Annotated[str | None, FROM_FILE] = Field(
+        default=None, repr=False, description="By which the provider knows this service; none for a public client"
+    )
+    oidc_scopes: str = Field(
+        default="openid profile email",
+        pattern=r"(^|\s)openid(\s|$)",
+        description="What is asked of the provider: openid, and the scopes of the claims below",
+    )
+    oidc_name: str | None = Field(
+        default=None, max_length=60, description="What the dashboard calls the provider; by default its host"
+    )
+    oidc_name_claim: str = Field(
+        default="preferred_username",
+        description="Claim that names a new account, e.g. email; it links no account with another",
+    )
+    oidc_role_claim: str = Field(
+        default="groups", description="Claim that FERRET_OIDC_ROLES is about; dots lead into objects"
+    )
+    oidc_roles: Annotated[dict[str, Role], NoDecode, BeforeValidator(_json)] = Field(
+        default={},
+        description='Roles by value of that claim, as JSON, e.g. {"ferret-admins": "admin"}; the highest counts',
+    )
+    oidc_default_role: Role | None = Field(
+        default=None, description="Role of whoever has none by that claim; without it they are not let in"
     )
     failures_per_minute: int = Field(
         default=100, ge=1, description="Wrong tokens and codes from one address within a minute, before it has to wait"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from sqlalchemy import select, update
@@ -13,6 +14,8 @@ from ferret_core.protocol.roles import Role
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import sessions
 from ferret_db.tables import User
+
+_ENDING_BYTES = 4
 
 INSTALLATION = "admin"
 """The user who has the installation's admin token: always there, enabled, and an administrator."""
@@ -41,6 +44,26 @@ def by_name(s: Session, name: str) -> User | None:
     return s.scalars(select(User).where(User.name == name)).one_or_none()
 
 
+def of_identity(s: Session, issuer: str, subject: str) -> User | None:
+    """The user whom the OpenID Connect provider ``issuer`` knows as ``subject``."""
+    return s.scalars(select(User).where(User.issuer == issuer, User.subject == subject)).one_or_none()
+
+
+def create_of_identity(s: Session, issuer: str, subject: str, name: str, role: Role) -> User:
+    """A user who signs in at ``issuer``. A name that somebody else has gets an ending: names link no accounts."""
+    for tried in (name, f"{name}-{secrets.token_hex(_ENDING_BYTES)}"):
+        user = User(name=tried, role=role, issuer=issuer, subject=subject)
+        try:
+            with s.begin_nested():
+                s.add(user)
+        except IntegrityError:
+            if found := of_identity(s, issuer, subject):  # made in another browser at the same time
+                return found
+        else:
+            return user
+    raise FerretError.of_field("user.conflict", "name", name, "is taken, with other endings too; sign in again")
+
+
 def list_page(s: Session, limit: int, cursor: str | None = None) -> Page[User]:
     """By name."""
     rows = s.scalars(seek(select(User), [User.name], cursor, limit)).all()
@@ -48,11 +71,14 @@ def list_page(s: Session, limit: int, cursor: str | None = None) -> Page[User]:
 
 
 def change(s: Session, user_id: str, *, session: str | None = None, **values: Any) -> User:
-    """The user with other values; ``user.conflict`` for the role or state of the installation's administrator.
+    """The user with other values; ``user.conflict`` for the role or state of the installation's administrator, and
+    for a password of somebody who signs in at a provider.
 
     Who gets another password, or is disabled, is signed out everywhere but in the ``session`` with this secret.
     """
-    get(s, user_id)
+    issuer = get(s, user_id).issuer
+    if issuer is not None and "password_hash" in values:
+        raise FerretError.of_field("user.conflict", "user", user_id, f"signs in at {issuer}, and has no password here")
     if user_id == INSTALLATION and values.keys() & {"role", "enabled"}:
         reason = "has the admin token, and stays an administrator: without one nobody could let anybody in"
         raise FerretError.of_field("user.conflict", "user", user_id, reason)

@@ -60,7 +60,15 @@ def _operations() -> list[Operation]:
 
 
 OPERATIONS = _operations()
-OPEN = {"create_session", "enrol", "get_health", "get_readiness"}
+OPEN = {
+    "begin_oidc_session",
+    "create_oidc_session",
+    "create_session",
+    "get_sign_in",
+    "enrol",
+    "get_health",
+    "get_readiness",
+}
 PARTICIPANTS = {"next_assignment", "heartbeat", "upload_contribution", "report_failure"}
 READABLE = {"get_experiment", "list_ledger", "get_receipt", "get_update", "list_artifacts", "download_artifact"}
 

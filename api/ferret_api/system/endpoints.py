@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
 
-from ferret_api import hosts
+from ferret_api import hosts, sign_in
 from ferret_api.auth import Anyone, Viewer, ViewerOnly
 from ferret_api.context import Context, ContextDep
 from ferret_api.problems import problems
@@ -53,21 +53,10 @@ def create_session(login: Login, request: Request, response: Response, context: 
     """Signs a browser in: name and password, a sign-in link, or the admin token, become the cookie of a new session,
     which scripts cannot read."""
     user_id, link = _signed_in(login, request, context)
-    seconds = context.settings.session_seconds
     with context.database.begin() as s:
         if link and not sessions.redeem(s, link, context.admin.link_issuer):
             raise _no_token()  # another browser was faster
-        secret = sessions.begin(s, user_id, context.admin.fingerprint, seconds)
-        told = {"address": _address(request), "link": bool(link)}
-        audit.record(s, user_id, "session.opened", sessions.name_of(secret), **told)
-    response.set_cookie(
-        context.admin.cookie,
-        secret,
-        max_age=seconds,
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-    )
+        sign_in.open_session(s, user_id, request, response, context, link=bool(link))
 
 
 def _signed_in(login: Login, request: Request, context: Context) -> tuple[str, str | None]:
@@ -78,7 +67,7 @@ def _signed_in(login: Login, request: Request, context: Context) -> tuple[str, s
         user = users.by_name(s, str(login.name))
     if passwords.is_right(str(login.password), user.password_hash if user else None) and user and user.enabled:
         return user.id, None
-    _record_failure(request, context)
+    sign_in.record_failure(request, context)
     raise FerretError("password.invalid", "there is no enabled account of this name with this password")
 
 
@@ -88,7 +77,7 @@ def _by_token(token: str, request: Request, context: Context) -> tuple[str, str 
     with context.database.read() as s:
         user = sessions.user_of(s, token, context.admin.link_issuer)
     if user is None:
-        _record_failure(request, context)
+        sign_in.record_failure(request, context)
         raise _no_token()
     return user.id, token
 
@@ -101,17 +90,6 @@ def _no_token() -> FerretError:
     )
 
 
-def _record_failure(request: Request, context: Context) -> None:
-    address = _address(request)
-    if (unlisted := context.failed_sign_ins.count(address)) is not None:
-        with context.database.begin() as s:
-            audit.record(s, audit.NOBODY, "sign_in.failed", "", address=address, unlisted=unlisted)
-
-
-def _address(request: Request) -> str | None:
-    return request.client.host if request.client else None
-
-
 @api_router.post("/session/link", operation_id="create_sign_in_link", status_code=201)
 def create_sign_in_link(request: Request, caller: Viewer, context: ContextDep) -> SignInLink:
     """A link that signs one browser in as the caller, once and within an hour, so that no address holds a lasting
@@ -121,7 +99,7 @@ def create_sign_in_link(request: Request, caller: Viewer, context: ContextDep) -
     with context.database.begin() as s:
         token = sessions.begin(s, caller.id, context.admin.link_issuer, LINK_SECONDS)
         expires_at = clock.now(s) + timedelta(seconds=LINK_SECONDS)
-        audit.record(s, caller.id, "sign_in.link_made", sessions.name_of(token), address=_address(request))
+        audit.record(s, caller.id, "sign_in.link_made", sessions.name_of(token), address=sign_in.address(request))
     url = f"{hosts.address(context.settings, request)}/#ticket={token}"
     return SignInLink(url=url, token=token, expires_at=expires_at)
 
@@ -132,7 +110,9 @@ def delete_session(request: Request, response: Response, caller: Viewer, context
     if session := request.cookies.get(context.admin.cookie):
         with context.database.begin() as s:
             if sessions.end(s, session):
-                audit.record(s, caller.id, "session.closed", sessions.name_of(session), address=_address(request))
+                audit.record(
+                    s, caller.id, "session.closed", sessions.name_of(session), address=sign_in.address(request)
+                )
         context.limits.forget(session)
     response.delete_cookie(context.admin.cookie, httponly=True, samesite="strict")
 

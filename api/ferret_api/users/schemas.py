@@ -28,6 +28,9 @@ class User(Resource):
     name: str
     role: Role
     enabled: bool
+    issuer: str | None = Field(
+        description="OpenID Connect provider with which the user signs in; null: a local account"
+    )
     created_at: datetime
 
 

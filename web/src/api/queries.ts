@@ -159,12 +159,3 @@ export function artifactsQuery(id: string) {
       ),
   })
 }
-
-/** With the admin token or that of a sign-in link, or with the name and password of an account. */
-export function signIn(shown: { token: string } | { name: string; password: string }) {
-  return answer(client.POST('/api/v1/session', { body: shown }))
-}
-
-export function signOut() {
-  return answer(client.DELETE('/api/v1/session'))
-}

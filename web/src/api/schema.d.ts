@@ -864,6 +864,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Oidc Session
+         * @description Signs the browser in that the provider sent back. Who comes for the first time gets an account.
+         */
+        post: operations["create_oidc_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Sign In
+         * @description How people sign in here.
+         */
+        get: operations["get_sign_in"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin Oidc Session
+         * @description Begins a sign-in: the browser gets a cookie, and an address at the provider.
+         */
+        post: operations["begin_oidc_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -1218,12 +1278,40 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * Authorization
+         * @description Where the browser goes to sign in.
+         */
+        Authorization: {
+            /**
+             * Url
+             * @description Address at the provider
+             */
+            url: string;
+        };
+        /**
          * Awaited
          * @description What a participant that has no assignment waits for: others to join before round 1, the next round, the others'
          *     contributions to the open round, the model that a closed round leads to, the end of a pause, or the end.
          * @enum {string}
          */
         Awaited: "participants" | "round" | "contributions" | "model" | "resumption" | "end";
+        /**
+         * Callback
+         * @description What the provider sent the browser back with.
+         */
+        Callback: {
+            /** Code */
+            code?: string | null;
+            /** Error */
+            error?: string | null;
+            /** Error Description */
+            error_description?: string | null;
+            /**
+             * State
+             * @default
+             */
+            state: string;
+        };
         /**
          * CatalogEntry
          * @description Something that an experiment can choose by name.
@@ -2835,6 +2923,17 @@ export interface components {
             url: string;
         };
         /**
+         * SignInWays
+         * @description How people sign in here, beside name and password.
+         */
+        SignInWays: {
+            /**
+             * Provider
+             * @description What the OpenID Connect provider is called; null: there is none
+             */
+            provider: string | null;
+        };
+        /**
          * Stall
          * @description Why the experiment cannot make progress. It continues by itself once this is fixed.
          */
@@ -2901,6 +3000,11 @@ export interface components {
             enabled: boolean;
             /** Id */
             id: string;
+            /**
+             * Issuer
+             * @description OpenID Connect provider with which the user signs in; null: a local account
+             */
+            issuer: string | null;
             /** Name */
             name: string;
             role: components["schemas"]["Role"];
@@ -7779,6 +7883,235 @@ export interface operations {
             };
             /** @description `server.not_ready`: The server is not ready. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_oidc_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Callback"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `oidc.refused`: The identity provider did not let you in.
+             *     `oidc.state_mismatch`: The sign-in does not belong to this browser.
+             *     `oidc.token_invalid`: The identity provider's ID token is not valid.
+             *     `oidc.clock_skew`: The identity provider's clock and this server's differ.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `oidc.no_role`: You have no role here.
+             *     `user.disabled`: The account is disabled.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `oidc.not_configured`: There is no identity provider to sign in with. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `oidc.unreachable`: The identity provider cannot be reached.
+             *     `oidc.unexpected`: The identity provider sent what Ferret does not understand.
+             */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInWays"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin_oidc_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Authorization"];
+                };
+            };
+            /** @description `oidc.not_configured`: There is no identity provider to sign in with. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `oidc.unreachable`: The identity provider cannot be reached.
+             *     `oidc.unexpected`: The identity provider sent what Ferret does not understand.
+             */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };

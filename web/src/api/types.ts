@@ -3,6 +3,7 @@ import type { components } from './schema'
 type Schemas = components['schemas']
 
 export type Artifact = Schemas['Artifact']
+export type Callback = Schemas['Callback']
 export type Contribution = Schemas['Contribution']
 export type Experiment = Schemas['Experiment']
 export type ExperimentState = Schemas['ExperimentState']

@@ -6,9 +6,11 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
 import { ApiProblem, toProblem } from '@/api/problem'
-import { infoQuery, signIn } from '@/api/queries'
+import { infoQuery } from '@/api/queries'
+import { signIn, signInFromProvider } from '@/api/sign-in'
 import { SessionGate } from '@/features/session/session-gate'
 import { signsIn, takeToken } from '@/lib/login-hash'
+import { takeCallback } from '@/lib/provider-callback'
 
 import { dashboardRouter } from './router'
 
@@ -28,8 +30,15 @@ const queryClient = new QueryClient({
   },
 })
 
+const container = document.getElementById('root')
+if (container === null) throw new Error('index.html has no #root')
+const page = createRoot(container)
+
+const callback = takeCallback(window.location, window.history, window.sessionStorage)
 const token = takeToken(window.location, window.history)
-const refused = token === null ? undefined : await signIn({ token }).then(() => undefined, toProblem)
+const signing = callback ? signInFromProvider(callback) : token === null ? undefined : signIn({ token })
+if (signing) page.render(<p className="signing-in">Signing in…</p>)
+const refused = await signing?.then(() => undefined, toProblem)
 
 // A second such address pasted into the same tab changes the hash alone.
 window.addEventListener('hashchange', () => {
@@ -37,9 +46,7 @@ window.addEventListener('hashchange', () => {
 })
 
 const router = dashboardRouter()
-const container = document.getElementById('root')
-if (container === null) throw new Error('index.html has no #root')
-createRoot(container).render(
+page.render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>
       <SessionGate refused={refused}>

@@ -11,6 +11,14 @@ const NEXT_STEPS: Record<string, string> = {
   'memory.exhausted': 'Lower algorithm.local.batch_size, or train on a larger device, and submit again.',
   'model.invalid': 'Point model.source at a causal language model in Hugging Face layout and submit again.',
   'partition.invalid': 'Lower participants.simulated or choose another partition, then submit again.',
+  'oidc.clock_skew': 'Tell an administrator of the server: a clock has to be set.',
+  'oidc.no_role': 'Ask an administrator of the server which group of the provider you have to be in.',
+  'oidc.not_configured': 'Sign in with name and password.',
+  'oidc.refused': 'Sign in again, or ask who runs the provider.',
+  'oidc.state_mismatch': 'Sign in again in this window, within ten minutes.',
+  'oidc.token_invalid': 'Sign in again; if it stays so, tell an administrator of the server.',
+  'oidc.unexpected': 'Tell an administrator of the server: FERRET_OIDC_ISSUER may be wrong.',
+  'oidc.unreachable': 'Try again in a minute. An account with a password can sign in meanwhile.',
   'password.invalid': 'Type your password of now again; if it is forgotten, an administrator can give you another.',
   'quorum.missed':
     'If updates were refused, fix the cause named above. If participants were missing or slow, lower round.quorum or set a longer round.deadline_seconds. Then clone the experiment.',
@@ -21,6 +29,7 @@ const NEXT_STEPS: Record<string, string> = {
   'storage.full': 'Free some room on the server’s disk, then submit the experiment again.',
   'storage.missing': 'Restore the file named above from a backup of the storage.',
   'task.dead': 'Fix the cause named above, then clone the experiment to run it again.',
+  'user.disabled': 'Ask an administrator of the server to enable the account.',
   'training.non_finite': 'Lower the local learning rate or turn on gradient clipping, then submit again.',
 }
 

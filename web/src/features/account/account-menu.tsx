@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router'
 import { useId, useRef } from 'react'
 
 import { meQuery } from '@/api/people'
-import { signOut } from '@/api/queries'
+import { signOut } from '@/api/sign-in'
 
 /** Who is signed in, and what one can do about it. */
 export function AccountMenu() {

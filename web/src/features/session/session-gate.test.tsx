@@ -13,7 +13,7 @@ afterEach(() => {
 })
 
 /** A server that knows one token and one account, and keeps one session. */
-function serve(token: string) {
+function serve(token: string, provider: string | null = null) {
   let session = false
   const problem = (code: string) =>
     Response.json({ code, title: 'The token is not valid', detail: 'Copy it again.' }, { status: 401 })
@@ -23,6 +23,8 @@ function serve(token: string) {
       session = shown.token === token || (shown.name === 'ada' && shown.password === ' spaces count ')
       return session ? new Response(null, { status: 204 }) : problem('auth.invalid')
     }
+    if (request.url.endsWith('/sign-in')) return Response.json({ provider })
+    if (request.url.endsWith('/sign-in/oidc')) return problem('oidc.unreachable')
     return session ? Response.json({ name: 'ferret' }) : problem('auth.missing')
   })
 }
@@ -77,10 +79,26 @@ test('a wrong token is refused with the reason', async () => {
   expect((await screen.findByRole('alert')).textContent).toBe('The token is not valid. Copy it again.')
 })
 
-test('the reason why the token of the address was refused is shown', async () => {
+test('the reason why the address did not sign in is shown, with its code', async () => {
   serve('right')
-  open(new ApiProblem({ title: 'The token is not valid', detail: 'It has changed.' }, 401))
-  expect((await screen.findByRole('alert')).textContent).toContain('It has changed.')
+  open(new ApiProblem({ code: 'oidc.no_role', title: 'You have no role here', detail: 'It has changed.' }, 403))
+  const alert = await screen.findByRole('alert')
+  expect(alert.textContent).toContain('It has changed.')
+  expect(alert.textContent).toContain('oidc.no_role')
+})
+
+test('a provider has a button, and what keeps one from it is said', async () => {
+  serve('right', 'Hospital')
+  open()
+  fireEvent.click(await screen.findByRole('button', { name: 'Sign in with Hospital' }))
+  expect((await screen.findByRole('alert')).textContent).toContain('oidc.unreachable')
+})
+
+test('without a provider there is no such button', async () => {
+  serve('right')
+  open()
+  await screen.findByTestId('sign-in')
+  expect(screen.getAllByRole('button').map((button) => button.textContent)).toEqual(['Sign in'])
 })
 
 test('a server that does not answer is a problem with a next step, not a sign-in form', async () => {

@@ -4,8 +4,11 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type SubmitEvent, useId } from 'react'
 
 import { type ApiProblem, toProblem } from '@/api/problem'
-import { signIn } from '@/api/queries'
+import { signIn } from '@/api/sign-in'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { useTitle } from '@/lib/use-title'
+
+import { ProviderButton } from './provider-button'
 
 export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
   const queryClient = useQueryClient()
@@ -20,12 +23,13 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
     if (typeof name !== 'string' || typeof secret !== 'string') return
     attempt.mutate(name.trim() ? { name: name.trim(), password: secret } : { token: secret.trim() })
   }
-  const problem = attempt.isError ? toProblem(attempt.error) : refused
 
   return (
     <main className="sign-in">
       <form onSubmit={submit} data-testid="sign-in">
         <h1>Sign in to Ferret</h1>
+        {refused && !attempt.isError && <ProblemNotice problem={refused} />}
+        <ProviderButton />
         <label htmlFor={`${field}name`}>Name</label>
         <input
           id={`${field}name`}
@@ -37,11 +41,7 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
         />
         <label htmlFor={`${field}secret`}>Password or admin token</label>
         <input id={`${field}secret`} name="secret" type="password" autoComplete="current-password" required />
-        {problem && (
-          <p className="sign-in-problem" role="alert">
-            {problem.title}. {problem.detail}
-          </p>
-        )}
+        {attempt.isError && <Refusal problem={toProblem(attempt.error)} />}
         <button type="submit" className="button primary" disabled={attempt.isPending}>
           Sign in
         </button>
@@ -52,5 +52,13 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
         </p>
       </form>
     </main>
+  )
+}
+
+function Refusal({ problem }: { problem: ApiProblem }) {
+  return (
+    <p className="sign-in-problem" role="alert">
+      {problem.title}. {problem.detail}
+    </p>
   )
 }

@@ -1,0 +1,142 @@
+"""Sign-in with a provider: the browser is sent there, and comes back with a code."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.orm import Session
+
+from ferret_api import sign_in
+from ferret_api.auth import Anyone
+from ferret_api.context import Context, ContextDep
+from ferret_api.oidc.flow import SECONDS, Flow
+from ferret_api.oidc.provider import Person, Provider, refused
+from ferret_api.oidc.schemas import Authorization, Callback, SignInWays
+from ferret_api.problems import problems
+from ferret_api.schemas import PREFIX
+from ferret_core.protocol.errors import FerretError
+from ferret_db import tables
+from ferret_db.repositories import audit, users
+
+CALLBACK = "/sign-in/callback"
+"""The dashboard's page to which the provider sends browsers back."""
+_COOKIE_PATH = f"{PREFIX}/session/oidc"
+
+router = APIRouter(prefix=PREFIX, tags=["system"])
+
+
+async def _provider(request: Request) -> Provider:
+    if (provider := request.app.state.provider) is None:
+        raise FerretError("oidc.not_configured", "sign in with name and password; FERRET_OIDC_ISSUER sets a provider")
+    return provider
+
+
+ProviderDep = Annotated[Provider, Depends(_provider)]
+
+
+@router.get("/sign-in", operation_id="get_sign_in", dependencies=[Anyone])
+async def get_sign_in(request: Request) -> SignInWays:
+    """How people sign in here."""
+    provider: Provider | None = request.app.state.provider
+    return SignInWays(provider=provider and provider.settings.name)
+
+
+@router.post(
+    "/sign-in/oidc",
+    operation_id="begin_oidc_session",
+    dependencies=[Anyone],
+    responses=problems("oidc.not_configured", "oidc.unreachable", "oidc.unexpected"),
+)
+async def begin_oidc_session(
+    provider: ProviderDep, request: Request, response: Response, context: ContextDep
+) -> Authorization:
+    """Begins a sign-in: the browser gets a cookie, and an address at the provider."""
+    flow = Flow.begin()
+    url = await provider.authorization_url(flow, _redirect_uri(request, context))
+    response.set_cookie(
+        _cookie(context),
+        flow.secret,
+        max_age=SECONDS,
+        path=_COOKIE_PATH,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return Authorization(url=url)
+
+
+@router.post(
+    "/session/oidc",
+    operation_id="create_oidc_session",
+    status_code=204,
+    dependencies=[Anyone],
+    responses=problems(
+        "oidc.not_configured",
+        "oidc.unreachable",
+        "oidc.unexpected",
+        "oidc.refused",
+        "oidc.state_mismatch",
+        "oidc.token_invalid",
+        "oidc.clock_skew",
+        "oidc.no_role",
+        "user.disabled",
+    ),
+)
+async def create_oidc_session(
+    callback: Callback, provider: ProviderDep, request: Request, response: Response, context: ContextDep
+) -> None:
+    """Signs the browser in that the provider sent back. Who comes for the first time gets an account."""
+    flow = Flow(request.cookies.get(_cookie(context), ""))
+    try:
+        _require_same_browser(flow, callback)
+        if callback.code is None:
+            raise refused(callback.error, callback.error_description)
+        person = await provider.person(flow, _redirect_uri(request, context), callback.code)
+        await run_in_threadpool(_sign_in, person, request, response, context)
+    except FerretError as error:
+        if error.problem.status < 500:
+            await run_in_threadpool(sign_in.record_failure, request, context, code=error.code, detail=error.detail)
+        raise
+    response.delete_cookie(_cookie(context), path=_COOKIE_PATH, httponly=True, samesite="strict")
+
+
+def _sign_in(person: Person, request: Request, response: Response, context: Context) -> None:
+    with context.database.begin() as s:
+        user = _user_of(s, person)
+        if not user.enabled:
+            raise FerretError("user.disabled", f"the account {user.name} is disabled; ask an administrator")
+        sign_in.open_session(s, user.id, request, response, context, issuer=person.issuer)
+
+
+def _user_of(s: Session, person: Person) -> tables.User:
+    """The account of the person, made at the first sign-in; its role is what the provider says each time."""
+    if person.role is None:
+        groups = ", ".join(person.groups) or "nothing"
+        detail = f"{person.name} is in {groups} at the provider, which gives no role here; ask an administrator"
+        raise FerretError("oidc.no_role", detail)
+    user = users.of_identity(s, person.issuer, person.subject)
+    if user is None:
+        user = users.create_of_identity(s, person.issuer, person.subject, person.name, person.role)
+        told = {"name": user.name, "role": user.role.value, "issuer": person.issuer}
+        audit.record(s, user.id, "user.created", user.id, **told)
+    elif user.enabled and user.role != person.role:
+        user = users.change(s, user.id, role=person.role)
+        audit.record(s, user.id, "user.changed", user.id, role=person.role.value, issuer=person.issuer)
+    return user
+
+
+def _require_same_browser(flow: Flow, callback: Callback) -> None:
+    if not flow.secret or not flow.is_state(callback.state):
+        detail = "this browser did not begin this sign-in, or more than ten minutes ago, or under another address of "
+        raise FerretError("oidc.state_mismatch", f"{detail}the service: sign in again")
+
+
+def _redirect_uri(request: Request, context: Context) -> str:
+    """Where the browser that asks reaches the callback page: its name is one that the service answers to."""
+    return (context.settings.public_url or str(request.base_url).rstrip("/")) + CALLBACK
+
+
+def _cookie(context: Context) -> str:
+    return f"{context.admin.cookie}_sign_in"

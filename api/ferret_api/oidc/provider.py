@@ -1,0 +1,169 @@
+"""The OpenID Connect provider: where it sends browsers, and what it says about who comes back."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import httpx2
+from authlib.integrations.starlette_client import OAuth, OAuthError
+from joserfc.errors import ExpiredTokenError, InvalidClaimError, JoseError
+
+from ferret_api.oidc import claims
+from ferret_api.oidc.flow import Flow
+from ferret_api.oidc.settings import OidcSettings
+from ferret_api.settings import ApiSettings
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.roles import Role
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_SECONDS = 10
+KEPT_SECONDS = 3600
+"""For which the provider's metadata and keys are kept; a key with a new id is fetched at once."""
+CLOCK_SECONDS = 60
+"""By which the provider's clock may differ from ours."""
+_SIGNED_BY_KEY_PAIR = ("RS", "PS", "ES", "Ed")
+_BASIC, _POST = "client_secret_basic", "client_secret_post"
+_LONGEST_SUBJECT = 255  # OpenID Connect Core, section 2
+
+
+class Person(NamedTuple):
+    """Who signed in at the provider; ``role`` is None where nothing that the provider says gives one."""
+
+    issuer: str
+    subject: str
+    name: str
+    role: Role | None
+    groups: list[str]
+
+
+class Provider:
+    """Asks the provider, by ``authlib``. What it cannot do or refuses is raised as an ``oidc.…`` error."""
+
+    @classmethod
+    def of(cls, settings: ApiSettings) -> Provider | None:
+        """The one that is set; None where none is, ``settings.invalid`` where a part is missing."""
+        found = OidcSettings.of(settings)
+        return found and cls(found)
+
+    def __init__(self, settings: OidcSettings) -> None:
+        self.settings = settings
+        self._client = self._new_client()
+        self._client_since = time.monotonic()
+
+    async def authorization_url(self, flow: Flow, redirect_uri: str) -> str:
+        """Where the browser goes to sign in."""
+        with self._asking():
+            client = await self._discovered()
+            made = await client.create_authorization_url(
+                redirect_uri, state=flow.state, nonce=flow.nonce, code_verifier=flow.code_verifier
+            )
+        return made["url"]
+
+    async def person(self, flow: Flow, redirect_uri: str, code: str) -> Person:
+        """Who the code is about that the browser came back with."""
+        wanted = self.settings.name_claim, self.settings.role_claim
+        with self._asking():
+            client = await self._discovered()
+            token = await client.fetch_access_token(redirect_uri, code=code, code_verifier=flow.code_verifier)
+            said = await self._verified(client, token, flow)
+            if claims.lacking(said, *wanted) and "userinfo_endpoint" in client.server_metadata:
+                said = await _completed(client, said, token)
+        return self._person(said)
+
+    def _new_client(self) -> Any:
+        return OAuth().register(
+            "provider",
+            client_id=self.settings.client_id,
+            client_secret=self.settings.client_secret,
+            server_metadata_url=f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration",
+            client_kwargs={
+                "scope": self.settings.scopes,
+                "code_challenge_method": "S256",
+                "timeout": TIMEOUT_SECONDS,
+                "verify": ssl.create_default_context(),
+            },
+        )
+
+    async def _discovered(self) -> Any:
+        """A client that has the provider's metadata (OpenID Connect Discovery 1.0), and keeps its keys for an hour."""
+        if time.monotonic() - self._client_since > KEPT_SECONDS:
+            self._client, self._client_since = self._new_client(), time.monotonic()
+        client = self._client
+        metadata = await client.load_server_metadata()
+        issuer = metadata.get("issuer")
+        if not isinstance(issuer, str) or issuer.rstrip("/") != self.settings.issuer.rstrip("/"):
+            raise ValueError(f"it calls itself {issuer!r}: set FERRET_OIDC_ISSUER to that")
+        offered = metadata.get("id_token_signing_alg_values_supported") or ["RS256"]
+        by_key_pair = [name for name in offered if name.startswith(_SIGNED_BY_KEY_PAIR)]
+        metadata["id_token_signing_alg_values_supported"] = by_key_pair
+        methods = metadata.get("token_endpoint_auth_methods_supported") or [_BASIC]
+        if self.settings.client_secret and _BASIC not in methods:
+            client.client_kwargs["token_endpoint_auth_method"] = _POST
+        return client
+
+    async def _verified(self, client: Any, token: Mapping[str, Any], flow: Flow) -> Mapping[str, Any]:
+        """The ID token's claims (OpenID Connect Core, section 3.1.3.7)."""
+        expected = {
+            "iss": {"essential": True, "value": client.server_metadata["issuer"]},
+            "aud": {"essential": True, "value": self.settings.client_id},
+        }
+        try:
+            said = await client.parse_id_token(token, flow.nonce, expected, leeway=CLOCK_SECONDS)
+        except JoseError as error:
+            raise _not_valid(error) from error
+        if said is None:
+            raise FerretError("oidc.token_invalid", "there is none: ask who runs the provider")
+        if not 0 < len(said["sub"]) <= _LONGEST_SUBJECT:
+            raise FerretError("oidc.token_invalid", f"the subject has {len(said['sub'])} characters, not 1 to 255")
+        return said
+
+    def _person(self, said: Mapping[str, Any]) -> Person:
+        mine = self.settings
+        role = claims.role(said, mine.role_claim, mine.roles, mine.default_role)
+        name, groups = claims.account_name(said, mine.name_claim), claims.values(said, mine.role_claim)
+        return Person(said["iss"], said["sub"], name, role, groups)
+
+    @contextmanager
+    def _asking(self) -> Generator[None]:
+        issuer = self.settings.issuer
+        try:
+            yield
+        except OAuthError as error:
+            raise refused(error.error, error.description) from error
+        except httpx2.HTTPError as error:
+            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            detail = f"{issuer} does not answer ({said}); try again, and see that this server reaches it"
+            raise FerretError("oidc.unreachable", detail) from error
+        except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, JoseError) as error:
+            logger.warning("%s: %r", issuer, error)
+            detail = f"{issuer} does not answer as OpenID Connect says: {error}"
+            raise FerretError("oidc.unexpected", detail) from error
+
+
+async def _completed(client: Any, said: Mapping[str, Any], token: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With what the userinfo endpoint says beside the ID token, which goes first."""
+    more = await client.userinfo(token=token)
+    if more.get("sub") != said["sub"]:
+        raise FerretError("oidc.token_invalid", "the userinfo endpoint speaks of somebody else")
+    return {**more, **said}
+
+
+def refused(error: str | None, description: str | None) -> FerretError:
+    """What the provider says instead of letting somebody in (RFC 6749, sections 4.1.2.1 and 5.2)."""
+    said = ": ".join(part for part in (error, description) if part)
+    return FerretError("oidc.refused", f"the provider says {said or 'no'}; sign in again, or ask who runs it")
+
+
+def _not_valid(error: JoseError) -> FerretError:
+    late = isinstance(error, ExpiredTokenError)
+    if late or (isinstance(error, InvalidClaimError) and error.claim in {"iat", "nbf"}):
+        when = "had expired when it came" if late else "is from the future"
+        detail = f"the ID token {when}: the clock of this server or of the provider is wrong; set both by NTP"
+        return FerretError("oidc.clock_skew", detail)
+    return FerretError("oidc.token_invalid", f"it was not taken ({error}); ask who runs this server to look at it")

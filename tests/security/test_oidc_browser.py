@@ -1,0 +1,92 @@
+"""Sign-in with a real provider in Chromium: the service and the provider are two sites, as they are in a hospital."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ferret_core.protocol.roles import Role
+from tests import chromium
+from tests.api.identity_provider import ADA, EVE, settings, started
+from tests.api.people import PASSWORD, a_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+NAME = "ferret.test"
+BUTTON = "Sign in with Hospital"
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[str]:
+    with started(ADA, EVE) as issuer:
+        yield issuer
+
+
+@pytest.fixture
+def live(serve: Any, make_settings: Any, issuer: str) -> Any:
+    live = serve(make_settings(**settings(issuer), allowed_hosts=NAME))
+    live.address = f"http://{NAME}:{live.port}"
+    return live
+
+
+@pytest.fixture
+def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
+    with chromium.opened(need, f"--host-resolver-rules=MAP {NAME} 127.0.0.1") as page:
+        page.set_default_timeout(60_000)
+        refused: list[str] = []
+        page.on(
+            "console",
+            lambda message: refused.append(message.text) if "Content Security Policy" in message.text else None,
+        )
+        yield page
+        assert refused == [], "the security headers let the sign-in through"
+
+
+def test_the_button_leads_to_the_provider_and_back_to_the_page_one_came_for(live: Any, page: Page) -> None:
+    experiment_id = live.site.running()
+    page.goto(f"{live.address}/experiments/{experiment_id}?x=time")
+    page.get_by_role("button", name=BUTTON).click()
+    page.get_by_role("button", name=ADA["sub"]).click()
+    expect(page.get_by_test_id("account-menu")).to_have_text("ada researcher", timeout=60_000)
+    assert page.url == f"{live.address}/experiments/{experiment_id}?x=time"
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_test_id("paused")).to_be_visible(timeout=60_000)
+
+    cookies = {cookie.get("name", ""): cookie for cookie in page.context.cookies(live.address)}
+    session = cookies[live.site.context.admin.cookie]
+    assert (session.get("httpOnly"), session.get("sameSite")) == (True, "Strict")
+    assert not any("sign_in" in name for name in cookies)
+
+    page.get_by_test_id("account-menu").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("button", name=BUTTON)).to_be_visible(timeout=60_000)
+
+
+def test_who_is_not_let_in_reads_why_and_can_sign_in_otherwise(live: Any, page: Page) -> None:
+    person = a_user(live.site, Role.VIEWER)
+    person.change(password=PASSWORD)
+    page.goto(live.address)
+    page.get_by_role("button", name=BUTTON).click()
+    page.get_by_role("button", name=EVE["sub"]).click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("You have no role here", timeout=60_000)
+    expect(alert).to_contain_text("eve is in strangers at the provider")
+    expect(alert).to_contain_text("oidc.no_role")
+    assert page.url == f"{live.address}/"
+
+    page.get_by_label("Name").fill(person.name)
+    page.get_by_label("Password or admin token").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_test_id("account-menu")).to_contain_text(person.name, timeout=60_000)
+
+
+def test_an_answer_that_this_browser_did_not_ask_for_signs_nobody_in(live: Any, page: Page) -> None:
+    page.goto(f"{live.address}/sign-in/callback?code=stolen&state=guessed")
+    expect(page.get_by_role("alert")).to_contain_text("oidc.state_mismatch", timeout=60_000)
+    assert page.url == f"{live.address}/"
+    page.reload()
+    expect(page.get_by_role("button", name=BUTTON)).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("alert")).to_have_count(0)

@@ -1,0 +1,35 @@
+import { useMutation, useQuery } from '@tanstack/react-query'
+
+import { toProblem } from '@/api/problem'
+import { beginAtProvider, signInQuery } from '@/api/sign-in'
+import { noteReturn } from '@/lib/provider-callback'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+
+/** Where the service has a provider: leaves for it, to come back to this very page. */
+export function ProviderButton() {
+  const { data: ways } = useQuery(signInQuery)
+  const begin = useMutation({
+    mutationFn: beginAtProvider,
+    onSuccess: ({ url }) => {
+      noteReturn(window.location, window.sessionStorage)
+      window.location.assign(url)
+    },
+  })
+  if (!ways?.provider) return null
+  return (
+    <>
+      <button
+        type="button"
+        className="button primary"
+        disabled={begin.isPending}
+        onClick={() => {
+          begin.mutate()
+        }}
+      >
+        Sign in with {ways.provider}
+      </button>
+      {begin.error && <ProblemNotice problem={toProblem(begin.error)} />}
+      <p className="sign-in-or muted small">or, with an account of this service</p>
+    </>
+  )
+}

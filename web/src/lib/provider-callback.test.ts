@@ -1,0 +1,44 @@
+// @vitest-environment jsdom
+import { beforeEach, expect, test } from 'vitest'
+
+import { noteReturn, takeCallback } from './provider-callback'
+
+beforeEach(() => {
+  sessionStorage.clear()
+})
+
+function at(address: string) {
+  window.history.replaceState(null, '', address)
+  return takeCallback(window.location, window.history, sessionStorage)
+}
+
+const shown = () => window.location.pathname + window.location.search
+
+test('what the provider sent is taken out of the address', () => {
+  expect(at('/sign-in/callback?code=a&state=b&session_state=c')).toMatchObject({ code: 'a', state: 'b', error: null })
+  expect(shown()).toBe('/')
+})
+
+test('the page that was left is shown again, once', () => {
+  window.history.replaceState(null, '', '/experiments/exp_1?x=seconds')
+  noteReturn(window.location, sessionStorage)
+  expect(at('/sign-in/callback?error=access_denied&state=b')).toMatchObject({
+    error: 'access_denied',
+    state: 'b',
+    code: null,
+  })
+  expect(shown()).toBe('/experiments/exp_1?x=seconds')
+  at('/sign-in/callback?code=a&state=b')
+  expect(shown()).toBe('/')
+})
+
+test('no other page is a callback', () => {
+  expect(at('/?code=a&state=b')).toBeNull()
+  expect(shown()).toBe('/?code=a&state=b')
+})
+
+test('another site is no page to come back to', () => {
+  sessionStorage.setItem('ferret.return-to', '//evil.example/page')
+  expect(() => at('/sign-in/callback?code=a&state=b')).toThrow()
+  expect(window.location.host).toBe('localhost:3000')
+})
