@@ -26,11 +26,13 @@ def list_row(experiment: Experiment) -> Row:
         _last(experiment.metrics, "eval_loss"),
         _last(experiment.metrics, "rouge_l"),
         f"{experiment.created_at:%Y-%m-%d %H:%M}",
+        experiment.project,
     )
 
 
 def overview_rows(experiment: Experiment) -> Iterator[Row]:
     yield "id", experiment.id
+    yield "project", experiment.project
     yield "name", experiment.name
     yield "state", experiment.state.value
     if stall := experiment.stalled:

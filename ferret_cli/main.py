@@ -29,6 +29,7 @@ from ferret_cli.commands import (
 )
 from ferret_cli.commands.audit import audit
 from ferret_cli.commands.experiment import experiment
+from ferret_cli.commands.project import project
 from ferret_cli.commands.receipt import receipt
 from ferret_cli.commands.site import site
 from ferret_cli.commands.storage import storage
@@ -65,6 +66,7 @@ app.command("worker")(worker.worker)
 app.command("migrate")(migrate.migrate)
 app.add_typer(storage, name="storage")
 app.add_typer(audit, name="audit")
+app.add_typer(project, name="project")
 app.add_typer(user, name="user")
 app.add_typer(token, name="token")
 app.command("backup")(backup.backup)

@@ -108,6 +108,11 @@ TlsKey = Annotated[
 ]
 DEFAULT_PORT = 8765
 DEFAULT_HOME = Path("~/.ferret")
+ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")]
+Project = Annotated[
+    str | None,
+    typer.Option("--project", help="Project that the experiment belongs to; not needed by who sees only one."),
+]
 Key = Annotated[
     str | None,
     typer.Option(

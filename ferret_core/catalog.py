@@ -109,10 +109,14 @@ def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
         for name, value in spec.dataset.options.items()
         if isinstance(value, str) and _is_path(options["properties"].get(name, {}))
     ]
-    source = spec.model.source
-    if source.startswith(("/", ".", "~")) or ".." in source.split("/") or source.count("/") > 1:
-        found.append(("model.source", source))
+    if is_folder(spec.model.source):
+        found.append(("model.source", spec.model.source))
     return found
+
+
+def is_folder(source: str) -> bool:
+    """Whether a model's ``source`` names a folder, and no model of a hub."""
+    return source.startswith(("/", ".", "~")) or ".." in source.split("/") or source.count("/") > 1
 
 
 def _is_path(schema: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
+from copy import copy
 from datetime import datetime
 from sqlite3 import Connection as SqliteConnection
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
 from ferret_db import clock
+from ferret_db.reach import EVERYTHING, Reach
 from ferret_db.repositories import outbox
 from ferret_db.tables import OutboxMessage
 
@@ -34,18 +36,26 @@ class Database:
     """One database, SQLite or PostgreSQL, shared by all threads of a process.
 
     ``dispatch`` sends task messages; without one they wait in the outbox for a process that has it. At most ``places``
-    simulated experiments run at once, as far as this process starts them.
+    simulated experiments run at once, as far as this process starts them. Its sessions see every experiment, unless
+    it comes from :meth:`within`.
     """
 
     def __init__(self, url: str, dispatch: Dispatch | None = None, places: int = sys.maxsize) -> None:
         self._engine = new_engine(url)
         self._dispatch = dispatch
         self._places = places
+        self._reach = EVERYTHING
         self._writer = self._engine.execution_options(ferret_begin="BEGIN IMMEDIATE")
         self._hasty_writer = self._writer.execution_options(ferret_flush=False)
         self._reader = self._engine.execution_options(ferret_begin="BEGIN")
         if self._engine.dialect.name == "postgresql":
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    def within(self, reach: Reach) -> Database:
+        """The same database, for sessions that see so much of it."""
+        narrowed = copy(self)
+        narrowed._reach = reach
+        return narrowed
 
     @contextmanager
     def begin(self, *, flush: bool = True) -> Generator[Session]:
@@ -55,7 +65,7 @@ class Database:
         may lose the last such commits, and none that came before one with ``flush``: for what can be done again.
         """
         writer = self._writer if flush else self._hasty_writer
-        with _values_checked(), Session(writer, expire_on_commit=False) as s:
+        with _values_checked(), self._reach.open(writer) as s:
             with s.begin():
                 yield s
                 failpoint("database.written")
@@ -81,7 +91,7 @@ class Database:
     @contextmanager
     def read(self) -> Generator[Session]:
         """One snapshot of the database; writing in it is an error."""
-        with _values_checked(), Session(self._reader, expire_on_commit=False) as s, s.begin():
+        with _values_checked(), self._reach.open(self._reader) as s, s.begin():
             yield s
 
     def now(self, s: Session) -> datetime:
@@ -97,7 +107,7 @@ class Database:
         if self._dispatch is None:
             return
         try:
-            with self.read() as s:
+            with self.within(EVERYTHING).read() as s:
                 due = outbox.due(s, experiments, self._places)
             if due:
                 self._send(experiments, self._dispatch)

@@ -47,6 +47,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
         dict[str, Any]: _DOCUMENT,
         dict[str, list[int]]: _DOCUMENT,
         list[str]: _DOCUMENT,
+        list[dict[str, Any]]: _DOCUMENT,
         **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind, Role)},
         TaskName: _stored(TaskName),
         Queue: _stored(Queue),
@@ -67,6 +68,37 @@ RoundId = Annotated[str, mapped_column(ForeignKey("rounds.id"))]
 AssignmentId = Annotated[str, mapped_column(ForeignKey("assignments.id"))]
 ParticipantId = Annotated[str, mapped_column(ForeignKey("participants.id"))]
 UserId = Annotated[str, mapped_column(ForeignKey("users.id"))]
+ProjectName = Annotated[str, mapped_column(ForeignKey("projects.name"))]
+
+FIRST_PROJECT = "default"
+"""The project that every installation has; an experiment belongs to it unless something else is said."""
+
+
+class Project(Base, kw_only=True):
+    """Experiments that belong together, with the users who see them.
+
+    ``models`` and ``data`` are what its experiments may use, as ``ferret_core.protocol.registry`` has them; None: all
+    that the service reads.
+    """
+
+    __tablename__ = "projects"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    description: Mapped[str] = mapped_column(default="")
+    models: Mapped[list[dict[str, Any]] | None] = mapped_column(default=None)
+    data: Mapped[list[str] | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class Membership(Base, kw_only=True):
+    """A user sees the experiments of a project; what the user may do there is the user's role's."""
+
+    __tablename__ = "memberships"
+    __table_args__ = (Index(None, "user_id"),)
+
+    project: Mapped[ProjectName] = mapped_column(primary_key=True)
+    user_id: Mapped[UserId] = mapped_column(primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 
 class Experiment(Base, kw_only=True):
@@ -77,9 +109,11 @@ class Experiment(Base, kw_only=True):
     __table_args__ = (
         Index(None, "created_at", "id"),
         Index(None, "state", "real_participants", "created_at"),
+        UniqueConstraint("project", "idempotency_key"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("exp"))
+    project: Mapped[ProjectName] = mapped_column(default=FIRST_PROJECT)
     name: Mapped[str]
     state: Mapped[ExperimentState] = mapped_column(default=ExperimentState.QUEUED)
     version: Mapped[int] = mapped_column(default=1)
@@ -87,7 +121,7 @@ class Experiment(Base, kw_only=True):
     algorithm: Mapped[str]
     dataset: Mapped[str]
     error: Mapped[dict[str, Any] | None] = mapped_column(default=None)
-    idempotency_key: Mapped[str | None] = mapped_column(default=None, unique=True)
+    idempotency_key: Mapped[str | None] = mapped_column(default=None)
     idempotency_digest: Mapped[str | None] = mapped_column(default=None)
     rounds: Mapped[int]
     round: Mapped[int] = mapped_column(default=0)

@@ -171,12 +171,16 @@ class Run:
         them once. A completed experiment runs again. Raises ``extension.refused``, ``experiment.conflict``."""
         return self._move("extend", {"rounds": rounds, "expected_rounds": self.experiment.rounds})
 
-    def clone(self, changes: Mapping[str, Any] | None = None, key: str | None = None) -> Run:
+    def clone(
+        self, changes: Mapping[str, Any] | None = None, key: str | None = None, *, project: str | None = None
+    ) -> Run:
         """A new experiment with this one's specification, changed by a JSON Merge Patch (RFC 7396; None removes a
         member). Another algorithm, dataset or partition drops the options of the one before;
-        ``ferret_core.revision.revise(run.experiment.spec, changes).dropped`` says which."""
+        ``ferret_core.revision.revise(run.experiment.spec, changes).dropped`` says which. It belongs to ``project``, or
+        to this one's."""
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
-        answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers)
+        query = {"project": project}
+        answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers, query=query)
         return Run(self._transport, Experiment.read(answer.json()))
 
     def archive(self) -> Run:

@@ -100,6 +100,7 @@ class Experiment(Document):
     """``round`` is the last committed one; ``bytes_up`` and ``bytes_down`` are sums over all participants so far."""
 
     id: ExperimentId
+    project: Line = "default"
     name: Line
     state: ExperimentState
     stalled: Stall | None = None
@@ -374,6 +375,40 @@ class User(Document):
     created_at: AwareDatetime
 
 
+class AllowedModel(Document):
+    """A model that a project's experiments may tune; without a revision, every one of a hub name."""
+
+    source: Line
+    revision: Line | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> AllowedModel:
+        """Reads ``SOURCE`` or ``SOURCE@REVISION``, as ``str`` writes it."""
+        source, _, revision = text.partition("@")
+        return cls(source=source, revision=revision or None)
+
+    def __str__(self) -> str:
+        return f"{self.source}@{self.revision}" if self.revision else self.source
+
+
+class Project(Document):
+    """Experiments that belong together; None for ``models`` or ``data`` allows all that the server reads."""
+
+    name: Line
+    description: Line
+    models: list[AllowedModel] | None
+    data: list[Line] | None
+    created_at: AwareDatetime
+
+
+class Member(Document):
+    """A user who sees a project."""
+
+    id: UserId
+    name: Line
+    role: Role
+
+
 class Me(Document):
     """Who is asking, and what the token that was shown is good for."""
 
@@ -382,6 +417,7 @@ class Me(Document):
     role: Role
     scopes: list[Scope]
     has_password: bool
+    projects: list[Line]
 
 
 class UserToken(Document):

@@ -12,6 +12,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.address import ClientSettings, resolve
 from ferret_sdk.pages import items
 from ferret_sdk.people import People
+from ferret_sdk.projects import Projects
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Audited, CatalogEntry, Ended, EnrolmentCode, Experiment, Info, Page, SignInLink
 from ferret_sdk.transport import Transport
@@ -48,12 +49,17 @@ class Service:
     def info(self) -> Info:
         return Info.read(self.transport.get("/info"))
 
-    def submit(self, spec: ExperimentSpec | dict[str, Any], key: str | None = None) -> Run:
-        """Queues an experiment. Repeating the call with the same ``key`` creates no second experiment; without a
-        key, a fresh one protects against a request that the network repeats."""
+    def submit(
+        self, spec: ExperimentSpec | dict[str, Any], key: str | None = None, *, project: str | None = None
+    ) -> Run:
+        """Queues an experiment of ``project``, or of the only one that the caller sees.
+
+        Repeating the call with the same ``key`` creates no second experiment; without a key, a fresh one protects
+        against a request that the network repeats.
+        """
         body = spec.model_dump(mode="json") if isinstance(spec, ExperimentSpec) else spec
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
-        answer = self.transport.post("/experiments", body, headers=headers)
+        answer = self.transport.post("/experiments", body, headers=headers, query={"project": project})
         return Run(self.transport, Experiment.read(answer.json()))
 
     def sign_in_link(self) -> SignInLink:
@@ -84,6 +90,11 @@ class Service:
         """Users and tokens."""
         return People(self.transport)
 
+    @property
+    def projects(self) -> Projects:
+        """Projects, members, and what experiments may use."""
+        return Projects(self.transport)
+
     def experiment(self, id: str) -> Run:
         return Run(self.transport, Experiment.read(self.transport.get(f"/experiments/{id}")))
 
@@ -95,9 +106,16 @@ class Service:
         dataset: str | None = None,
         name: str | None = None,
         archived: bool = False,
+        project: str | None = None,
     ) -> Iterator[Run]:
         """Experiments, newest first, fetched page by page as they are asked for; only archived ones, or all others."""
-        query = {"algorithm": algorithm, "dataset": dataset, "name": name, "archived": archived or None}
+        query = {
+            "algorithm": algorithm,
+            "dataset": dataset,
+            "name": name,
+            "archived": archived or None,
+            "project": project,
+        }
         found = items(self.transport, "/experiments", Experiment, state=list(state), **query)
         return (Run(self.transport, experiment) for experiment in found)
 

@@ -31,6 +31,7 @@ from ferret_api.oidc.provider import Provider
 from ferret_api.participants.batches import Batches
 from ferret_api.participants.boards import Boards
 from ferret_api.participants.endpoints import router as participants
+from ferret_api.projects.endpoints import router as projects
 from ferret_api.recent import Recent
 from ferret_api.rejections.endpoints import router as rejections
 from ferret_api.rounds.endpoints import router as rounds
@@ -63,6 +64,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     enrolments,
     participants,
     audit,
+    projects,
     users,
     tokens,
 )
@@ -111,6 +113,7 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         app.state.context = opened = context or Context.open(settings)
+        app.state.narrowed = opened.narrowed()
         app.state.feeds = feeds = Feeds.of(opened)
         app.state.boards = Boards.of_process(opened, feeds)
         app.state.batches = Batches(opened)

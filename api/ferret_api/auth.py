@@ -15,12 +15,14 @@ from fastapi.openapi.models import APIKey, APIKeyIn
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.base import SecurityBase
 
-from ferret_api.context import Context, ContextDep
+from ferret_api.context import Context, WholeContext
 from ferret_api.same_origin import SAFE, is_same_origin
 from ferret_api.schemas import ExperimentId
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role, Scope
 from ferret_db import tables
+from ferret_db.database import Database
+from ferret_db.reach import EVERYTHING, Reach
 from ferret_db.repositories import participants, sessions, user_tokens, users
 
 ANYONE, PARTICIPANT = "anyone", "participant"
@@ -40,7 +42,7 @@ class SessionCookie(SecurityBase):
             }
         )
 
-    async def __call__(self, context: ContextDep, request: Request) -> str | None:
+    async def __call__(self, context: WholeContext, request: Request) -> str | None:
         return request.cookies.get(context.admin.cookie)
 
 
@@ -54,12 +56,16 @@ Session = Annotated[str | None, Security(SessionCookie())]
 
 
 class Caller(NamedTuple):
-    """A user, and what the credential that was shown is good for. ``id`` is what the audit log calls the user."""
+    """A user, and what the credential that was shown is good for. ``id`` is what the audit log calls the user.
+
+    ``database`` shows the experiments of the user's projects; every experiment, if the user is an administrator.
+    """
 
     id: str
     name: str
     role: Role
     scopes: frozenset[Scope]
+    database: Database
 
 
 class Identity(NamedTuple):
@@ -87,7 +93,7 @@ class Users:
         self.least = least
         self.roles = tuple(role.value for role in Role if role.covers(least))
 
-    def __call__(self, request: Request, context: ContextDep, bearer: UserBearer, session: Session) -> Caller:
+    def __call__(self, request: Request, context: WholeContext, bearer: UserBearer, session: Session) -> Caller:
         caller = _user_of(request, context, bearer, session)
         if caller is None:
             _identify(context, bearer)
@@ -103,7 +109,7 @@ async def anyone() -> None:
 
 
 @rule(PARTICIPANT)
-def require_participant(context: ContextDep, bearer: ParticipantBearer) -> Identity:
+def require_participant(context: WholeContext, bearer: ParticipantBearer) -> Identity:
     """Lets participants in, and says which one it is."""
     if bearer is not None and _is_users(context, bearer.credentials):
         _by_token(context, bearer.credentials)
@@ -144,16 +150,18 @@ def identity(context: Context, token: str, found: tables.Participant | None) -> 
 def require_reader(
     experiment_id: ExperimentId,
     request: Request,
-    context: ContextDep,
+    context: WholeContext,
     bearer: UserBearer,
     session: Session,
     participant: ParticipantBearer,
-) -> None:
-    """Lets users in, and participants to their own experiment."""
+) -> Database:
+    """Lets users in, and participants to their own experiment, and gives what they see of the database."""
     if caller := _user_of(request, context, bearer, session):
         _require(Role.VIEWER, caller, request)
-    elif _identify(context, participant).experiment_id != experiment_id:
+        return caller.database
+    if _identify(context, participant).experiment_id != experiment_id:
         raise FerretError("auth.forbidden", f"this token belongs to another experiment than {experiment_id}")
+    return context.database
 
 
 _viewer, _researcher, _admin = Users(Role.VIEWER), Users(Role.RESEARCHER), Users(Role.ADMIN)
@@ -166,6 +174,7 @@ Researcher = Annotated[Caller, ResearcherOnly]
 AdminOnly = Depends(_admin)
 Admin = Annotated[Caller, AdminOnly]
 ReaderOnly = Depends(require_reader)
+Readable = Annotated[Database, ReaderOnly]
 ParticipantLater = Depends(participant_later)
 Participant = Annotated[Identity, Depends(require_participant)]
 
@@ -196,7 +205,7 @@ def _by_token(context: Context, token: str) -> Caller:
     if context.admin.is_token(token):
         context.limits.recognise(token)
         context.limits.admit_user(token)
-        return Caller(users.INSTALLATION, users.INSTALLATION, Role.ADMIN, frozenset(Scope))
+        return Caller(users.INSTALLATION, users.INSTALLATION, Role.ADMIN, frozenset(Scope), context.database)
     with context.database.read() as s:
         shown = user_tokens.shown(s, token)
     if shown is None:
@@ -210,11 +219,12 @@ def _by_token(context: Context, token: str) -> Caller:
             user_tokens.used(s, shown.token.id)
     context.limits.recognise(token)
     context.limits.admit_user(token)
-    return _caller(shown.user, frozenset(Scope(scope) for scope in shown.token.scopes))
+    return _caller(context, shown.user, frozenset(Scope(scope) for scope in shown.token.scopes))
 
 
-def _caller(user: tables.User, scopes: frozenset[Scope] = frozenset(Scope)) -> Caller:
-    return Caller(user.id, user.name, user.role, scopes)
+def _caller(context: Context, user: tables.User, scopes: frozenset[Scope] = frozenset(Scope)) -> Caller:
+    reach = EVERYTHING if user.role == Role.ADMIN else Reach.of_member(user.id)
+    return Caller(user.id, user.name, user.role, scopes, context.database.within(reach))
 
 
 def _signed_in(request: Request, context: Context, session: str) -> Caller | None:
@@ -230,7 +240,7 @@ def _signed_in(request: Request, context: Context, session: str) -> Caller | Non
         )
     context.limits.recognise(session)
     context.limits.admit_user(session)
-    return _caller(user)
+    return _caller(context, user)
 
 
 def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> Identity:

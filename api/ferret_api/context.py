@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -18,6 +18,7 @@ from ferret_api.settings import ApiSettings
 from ferret_api.upload_gate import UploadGate
 from ferret_core.storage import Storage, open_storage
 from ferret_db.database import Database
+from ferret_db.reach import NOTHING
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,10 @@ class Context:
             pace=Pace(settings),
         )
 
+    def narrowed(self) -> Context:
+        """The same, with a database in which no experiment is seen."""
+        return replace(self, database=self.database.within(NOTHING))
+
     def close(self) -> None:
         self.database.dispose()
         self.broker.close()
@@ -55,7 +60,14 @@ class Context:
 
 
 async def _context(request: Request) -> Context:  # what is not a coroutine costs a turn of a thread
+    return request.app.state.narrowed
+
+
+async def _whole(request: Request) -> Context:
     return request.app.state.context
 
 
 ContextDep = Annotated[Context, Depends(_context)]
+"""Its database shows no experiment: who asks has one that does, as far as the user or participant may see it."""
+WholeContext = Annotated[Context, Depends(_whole)]
+"""Its database shows every experiment: for endpoints that look for what is the asking participant's own."""

@@ -13,6 +13,7 @@ def submit(
     file: options.SpecFile,
     assignments: options.Assignments = None,
     unset: options.Unset = None,
+    project: options.Project = None,
     key: options.Key = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the rounds until the experiment ends.")] = False,
     url: options.Url = None,
@@ -35,7 +36,7 @@ def submit(
     spec = specfile.load(file, assignments or (), unset or (), absolute_paths=is_loopback(service.url))
     for fact in summary(spec):
         say(fact)
-    run = service.submit(spec, key)
+    run = service.submit(spec, key, project=project)
     say(f"{run.id} is {run.state.value}")
     if watch:
         watch_to_the_end(run)

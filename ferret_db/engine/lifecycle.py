@@ -20,7 +20,7 @@ from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments, events, experiments, outbox, rounds
 from ferret_db.repositories._swap import swap
 from ferret_db.repositories.events import EventType
-from ferret_db.tables import Experiment, Round
+from ferret_db.tables import FIRST_PROJECT, Experiment, Round
 
 _FINAL_EVENTS: dict[ExperimentState, EventType] = {
     ExperimentState.COMPLETED: "experiment.completed",
@@ -33,21 +33,28 @@ _EXTENSIBLE = frozenset({ExperimentState.RUNNING, ExperimentState.PAUSED, Experi
 
 
 def submit(
-    s: Session, spec: ExperimentSpec, *, idempotency_key: str | None = None, cloned_from: str | None = None
+    s: Session,
+    spec: ExperimentSpec,
+    *,
+    project: str = FIRST_PROJECT,
+    idempotency_key: str | None = None,
+    cloned_from: str | None = None,
 ) -> tuple[Experiment, bool]:
-    """A queued experiment, and whether this call made it.
+    """A queued experiment of ``project``, and whether this call made it.
 
-    The same key with the same spec finds the first call's experiment; with another it is ``idempotency.conflict``.
+    The same key with the same spec finds the first call's experiment of the project; with another spec it is
+    ``idempotency.conflict``.
     ``cloned_from`` is the id of the experiment that the specification comes from.
     """
-    digest = digest_json(spec.model_dump(mode="json"))
+    about = {"project": project, "cloned_from": cloned_from}
     if idempotency_key is None:
-        return _queue(s, spec, cloned_from), True
+        return _queue(s, spec, **about), True
+    digest = digest_json(spec.model_dump(mode="json"))
     try:
         with s.begin_nested():
-            return _queue(s, spec, cloned_from, idempotency_key=idempotency_key, idempotency_digest=digest), True
+            return _queue(s, spec, **about, idempotency_key=idempotency_key, idempotency_digest=digest), True
     except IntegrityError:
-        return _repeated(s, idempotency_key, digest), False
+        return _repeated(s, project, idempotency_key, digest), False
 
 
 def start(
@@ -172,15 +179,15 @@ def abandon_round(s: Session, round_: Round, error: dict[str, Any] | None) -> No
     events.add(s, round_.experiment_id, "round.abandoned", round=round_.number, data=data)
 
 
-def _queue(s: Session, spec: ExperimentSpec, cloned_from: str | None, **idempotency: str) -> Experiment:
-    experiment = experiments.add(s, spec, cloned_from=cloned_from, **idempotency)
+def _queue(s: Session, spec: ExperimentSpec, **about: Any) -> Experiment:
+    experiment = experiments.add(s, spec, **about)
     events.add(s, experiment.id, "experiment.queued", data={"name": spec.name})
     outbox.add(s, TaskName.COORDINATE, experiment.id)
     return experiment
 
 
-def _repeated(s: Session, key: str, digest: str) -> Experiment:
-    first = experiments.by_idempotency_key(s, key)
+def _repeated(s: Session, project: str, key: str, digest: str) -> Experiment:
+    first = experiments.by_idempotency_key(s, project, key)
     if first.idempotency_digest != digest:
         raise FerretError.of_field(
             "idempotency.conflict",

@@ -12,7 +12,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.pagination import Page, page, seek
-from ferret_db.tables import Assignment, Base, Experiment
+from ferret_db.tables import FIRST_PROJECT, Assignment, Base, Experiment
 
 _FRESH = {"populate_existing": True}
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
@@ -29,18 +29,21 @@ class ExperimentFilter(NamedTuple):
     dataset: str | None = None
     name: str | None = None
     archived: bool = False
+    project: str | None = None
 
 
 def add(
     s: Session,
     spec: ExperimentSpec,
     *,
+    project: str = FIRST_PROJECT,
     cloned_from: str | None = None,
     idempotency_key: str | None = None,
     idempotency_digest: str | None = None,
 ) -> Experiment:
     """A queued experiment."""
     experiment = Experiment(
+        project=project,
         name=spec.name,
         spec=spec.model_dump(mode="json"),
         algorithm=spec.algorithm.name,
@@ -107,9 +110,10 @@ def unfinished(s: Session) -> list[Experiment]:
     return list(s.scalars(query.order_by(Experiment.created_at, Experiment.id)))
 
 
-def by_idempotency_key(s: Session, key: str) -> Experiment:
-    """The experiment that was submitted with ``key``; the caller knows that there is one."""
-    return s.scalars(select(Experiment).where(Experiment.idempotency_key == key)).one()
+def by_idempotency_key(s: Session, project: str, key: str) -> Experiment:
+    """The project's experiment that was submitted with ``key``; the caller knows that there is one."""
+    same = Experiment.project == project, Experiment.idempotency_key == key
+    return s.scalars(select(Experiment).where(*same)).one()
 
 
 def advance(s: Session, experiment_id: str, number: int, digest: str) -> None:
@@ -147,6 +151,8 @@ def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | No
         query = query.where(Experiment.algorithm == wanted.algorithm)
     if wanted.dataset:
         query = query.where(Experiment.dataset == wanted.dataset)
+    if wanted.project:
+        query = query.where(Experiment.project == wanted.project)
     if wanted.name:
         query = query.where(Experiment.name.icontains(wanted.name, autoescape=True))
     columns = (Experiment.created_at, Experiment.id)

@@ -37,7 +37,7 @@ from ferret_db.engine.acceptance import Offer, accept
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import contributions, participants
-from ferret_db.tables import Assignment
+from ferret_db.tables import FIRST_PROJECT, Assignment
 from ferret_sdk.pinned import pinned
 
 ADMIN = "an-admin-token-for-the-tests"
@@ -206,10 +206,10 @@ class Site:
             path for path in (self.context.settings.home / "storage/contributions").rglob("*") if path.is_file()
         )
 
-    def submit(self, **changes: Any) -> str:
+    def submit(self, project: str = FIRST_PROJECT, **changes: Any) -> str:
         """Id of a queued experiment."""
         with self.database.begin() as s:
-            return lifecycle.submit(s, spec(**changes))[0].id
+            return lifecycle.submit(s, spec(**changes), project=project)[0].id
 
     def start(
         self, experiment_id: str, files: Sequence[ArtifactFile] = (), shapes: Mapping[str, tuple[int, ...]] = SHAPES

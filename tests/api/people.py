@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from ferret_core.protocol.roles import Role, Scope
 from ferret_db.repositories import user_tokens
-from ferret_db.tables import UserToken
+from ferret_db.tables import FIRST_PROJECT, UserToken
 
 PASSWORD = "correct horse battery staple"
 READ_WRITE = (Scope.READ, Scope.WRITE)
@@ -53,8 +53,11 @@ class Person:
         return client
 
 
-def a_user(site: Any, role: Role) -> Person:
-    """A new user with a token of both scopes."""
+def a_user(site: Any, role: Role, project: str | None = FIRST_PROJECT) -> Person:
+    """A new user with a token of both scopes, a member of ``project``."""
     name = f"{role}-{secrets.token_hex(4)}"
     answer = site.admin.post("/api/v1/users", json={"name": name, "role": role.value})
-    return Person(site, answer.raise_for_status().json()["id"], name)
+    person = Person(site, answer.raise_for_status().json()["id"], name)
+    if project is not None:
+        site.admin.put(f"/api/v1/projects/{project}/members/{person.id}").raise_for_status()
+    return person

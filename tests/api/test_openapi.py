@@ -83,7 +83,7 @@ def test_answers_fit_their_schemas(site: Any, document: dict[str, Any]) -> None:
     site.committed(experiment_id, files=[site.store("config.json", b"{}")])
     site.open_round(experiment_id, simulated=["client-001"], number=2)
     parameters = {"experiment_id": experiment_id, "number": "1", "round": "1", "kind": "algorithms", "name": "ferret"}
-    parameters |= {"user_id": "admin", "participant": "client-001"}
+    parameters |= {"user_id": "admin", "participant": "client-001", "project": "default"}
     checked: set[str] = set()
     for path, methods in document["paths"].items():
         content = methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {})

@@ -48,9 +48,11 @@ def test_an_administrator_makes_changes_and_lists_users(either_site: Any) -> Non
         "role": "researcher",
         "scopes": ["read", "write"],
         "has_password": False,
+        "projects": ["default"],
     }
     assert [(actor, action) for actor, action, _ in told(site, person.id)] == [
         ("admin", "user.created"),
+        ("admin", "member.added"),
         ("admin", "user.changed"),
     ]
 

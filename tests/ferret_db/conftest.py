@@ -31,7 +31,16 @@ from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import events as event_rows
 from ferret_db.repositories import outbox
-from ferret_db.tables import Assignment, Base, Contribution, Experiment, OutboxMessage, Round
+from ferret_db.tables import (
+    FIRST_PROJECT,
+    Assignment,
+    Base,
+    Contribution,
+    Experiment,
+    OutboxMessage,
+    Project,
+    Round,
+)
 
 BACKENDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
 
@@ -62,7 +71,7 @@ def migrated_postgresql(postgresql: Any) -> Iterator[str]:
 
 @pytest.fixture(params=BACKENDS)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A migrated database without any row."""
+    """A migrated database without any row but the first project's."""
     if request.param == "sqlite":
         copy = tmp_path / "ferret.db"
         shutil.copyfile(request.getfixturevalue("migrated_file"), copy)
@@ -73,6 +82,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     with database.begin() as s:  # on so few rows much faster than TRUNCATE
         for table in reversed(Base.metadata.sorted_tables):
             s.execute(table.delete())
+        s.add(Project(name=FIRST_PROJECT))  # made by the migrations
     database.dispose()
 
 

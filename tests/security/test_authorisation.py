@@ -60,6 +60,13 @@ def _operations() -> list[Operation]:
 
 
 OPERATIONS = _operations()
+OUTSIDERS = ("member of no project", "member of another project")
+BODIES = {
+    "extend_experiment": {"rounds": 1},
+    "revoke_group_of_enrolments": {"group": "north"},
+    "revoke_group_of_participants": {"group": "north"},
+}
+"""Of operations that refuse an empty one."""
 OPEN = {
     "begin_oidc_session",
     "create_oidc_session",
@@ -114,12 +121,21 @@ def own(patient_site: Site) -> dict[str, Any]:
         "session": Client(site.browser(), "admin"),
         "session that is over": Client(over, None),
         "session from elsewhere": Client(elsewhere(site), "admin"),
+        **outsiders(site),
         **{name: Client(site.client(token), "participant") for name, token in tokens.items()},
         **people(site),
     }
     parameters = {"experiment_id": experiment_id, "assignment_id": assignment_id}
     # What is not over cannot be deleted, so that everybody's experiment stays.
     return {"clients": clients, "parameters": parameters, "delete_experiment": {"experiment_id": other_id}}
+
+
+def outsiders(site: Any) -> dict[str, Client]:
+    """Researchers who do not see the project: one sees none, one another, with an experiment of its own."""
+    site.admin.post("/api/v1/projects", json={"name": "elsewhere"}).raise_for_status()
+    site.submit(project="elsewhere")
+    projects = dict(zip(OUTSIDERS, (None, "elsewhere"), strict=True))
+    return {name: Client(a_user(site, Role.RESEARCHER, seen).client, "researcher") for name, seen in projects.items()}
 
 
 def people(site: Any) -> dict[str, Client]:
@@ -145,6 +161,11 @@ def elsewhere(site: Any) -> TestClient:
     return client
 
 
+def is_owned(operation: Operation) -> bool:
+    """Whether it is about one experiment or project: its members' alone."""
+    return "{experiment_id}" in operation.path or "{project}" in operation.path
+
+
 def call(client: TestClient, operation: Operation, parameters: dict[str, str]) -> int:
     placeholders = {
         "kind": "datasets",
@@ -155,12 +176,13 @@ def call(client: TestClient, operation: Operation, parameters: dict[str, str]) -
         "artifact_id": "art_1",
         "enrolment_id": "enr_1",
         "user_id": "usr_1",
+        "project": "default",
         "token_id": "tok_1",
     }
     path = operation.path.format(**{**placeholders, **parameters})
     if operation.id == "upload_contribution":
         return client.put(path, content=b"", headers={"Content-Type": "application/octet-stream"}).status_code
-    body = None if operation.method in {"GET", "DELETE"} else {}
+    body = None if operation.method in {"GET", "DELETE"} else BODIES.get(operation.id, {})
     return client.request(operation.method, path, json=body).status_code
 
 
@@ -185,9 +207,13 @@ def test_the_document_opens_exactly_what_is_meant_to_be_open() -> None:
     changing = {each.id for each in OPERATIONS if each.roles == USERS and each.scope == Scope.WRITE}
     own = {"create_sign_in_link", "delete_session", "create_token", "revoke_token", "change_password"}
     assert changing == own, "a viewer only looks"
-    assert {name for name in roles if "user" in name or "audit" in name} == {
-        n for n, who in roles.items() if who == ADMIN
-    }
+    assert {name for name in roles if is_administrators(name)} == {n for n, who in roles.items() if who == ADMIN}
+
+
+def is_administrators(name: str) -> bool:
+    """Whether the operation is about users, the audit log, or a change of a project or its members."""
+    changes_project = ("project" in name or "member" in name) and not name.startswith(("get_", "list_"))
+    return "user" in name or "audit" in name or changes_project
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=[operation.id for operation in OPERATIONS])
@@ -205,6 +231,8 @@ def test_each_operation_lets_in_whom_the_document_names_and_nobody_else(own: Any
             # A participant of another experiment has an assignment of its own to ask for, but none of ours.
             allowed = {200} if operation.id == "next_assignment" else {404, 422}
             assert status in (allowed if operation.id in PARTICIPANTS else {403}), name
+        elif name in OUTSIDERS and role in operation.roles and is_owned(operation):
+            assert status == 404, name
         elif "session" in name and operation.roles == PARTICIPANT:
             assert status == 401, name
         elif name == "session from elsewhere" and operation.method != "GET":

@@ -8,23 +8,21 @@ from fastapi import APIRouter, Path, Request, Response
 
 from ferret_api.artifacts import download
 from ferret_api.artifacts.schemas import Artifact, ArtifactList
-from ferret_api.auth import ReaderOnly
-from ferret_api.context import ContextDep
+from ferret_api.auth import Readable
+from ferret_api.context import WholeContext
 from ferret_api.problems import problems
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId
 from ferret_db.repositories import artifacts, experiments
 
-router = APIRouter(
-    prefix=f"{PREFIX}/experiments/{{experiment_id}}/artifacts", tags=["artifacts"], dependencies=[ReaderOnly]
-)
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/artifacts", tags=["artifacts"])
 
 ArtifactId = Annotated[str, Path(max_length=64, description="Id of the artifact")]
 
 
 @router.get("", operation_id="list_artifacts", responses=problems("experiment.not_found"))
-def list_artifacts(experiment_id: ExperimentId, context: ContextDep) -> ArtifactList:
+def list_artifacts(experiment_id: ExperimentId, database: Readable) -> ArtifactList:
     """All files, by round and name."""
-    with context.database.read() as s:
+    with database.read() as s:
         experiments.get(s, experiment_id)
         found = artifacts.of_experiment(s, experiment_id)
         return ArtifactList(items=[Artifact.of(artifact) for artifact in found])
@@ -42,10 +40,10 @@ def list_artifacts(experiment_id: ExperimentId, context: ContextDep) -> Artifact
     },
 )
 def download_artifact(
-    experiment_id: ExperimentId, artifact_id: ArtifactId, request: Request, context: ContextDep
+    experiment_id: ExperimentId, artifact_id: ArtifactId, request: Request, database: Readable, context: WholeContext
 ) -> Response:
     """The bytes of one file; a single `Range` resumes a download."""
-    with context.database.read() as s:
+    with database.read() as s:
         experiments.get(s, experiment_id)
         artifact = artifacts.get(s, experiment_id, artifact_id)
     return download.respond(context, artifact, request.headers)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ferret_api.auth import ViewerOnly
-from ferret_api.context import ContextDep
+from ferret_api.auth import Viewer
 from ferret_api.contributions.schemas import Contribution, ContributionPage
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, OfRound
 from ferret_db.repositories import contributions, experiments, participants
 
-router = APIRouter(
-    prefix=f"{PREFIX}/experiments/{{experiment_id}}/contributions", tags=["rounds"], dependencies=[ViewerOnly]
-)
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/contributions", tags=["rounds"])
 
 
 @router.get("", operation_id="list_contributions", responses=problems("experiment.not_found"))
 def list_contributions(
     experiment_id: ExperimentId,
-    context: ContextDep,
+    caller: Viewer,
     round: OfRound = None,
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ContributionPage:
     """One entry per assignment, also leased and rejected ones; by round, attempt, then participant."""
-    with context.database.read() as s:
+    with caller.database.read() as s:
         experiments.get(s, experiment_id)
         page = contributions.list_page(s, experiment_id, limit, cursor, round=round)
         named = participants.display_names(s, experiment_id, {item.assignment.participant for item in page.items})

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 
 from ferret_api import hosts
-from ferret_api.auth import Anyone, Researcher, ResearcherOnly
-from ferret_api.context import ContextDep
+from ferret_api.auth import Anyone, Researcher
+from ferret_api.context import ContextDep, WholeContext
 from ferret_api.enrolments import service
 from ferret_api.enrolments.schemas import (
     Enrolled,
@@ -39,24 +39,23 @@ def create_enrolment(
 ) -> Enrolment:
     """A code with which one participant joins the experiment, if that takes any from outside."""
     address = hosts.address(context.settings, request)
-    return service.create(context.database, experiment_id, wanted, address, caller.id)
+    return service.create(caller.database, experiment_id, wanted, address, caller.id)
 
 
 @router.get(
     "/experiments/{experiment_id}/enrolments",
     operation_id="list_enrolments",
-    dependencies=[ResearcherOnly],
     responses=problems("experiment.not_found"),
 )
 def list_enrolments(
     experiment_id: ExperimentId,
-    context: ContextDep,
+    caller: Researcher,
     group: OfGroup = None,
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> EnrolmentPage:
     """The experiment's codes, the newest first: who used them, and how often they were shown again after that."""
-    return service.list_codes(context.database, experiment_id, limit, cursor, group)
+    return service.list_codes(caller.database, experiment_id, limit, cursor, group)
 
 
 @router.post(
@@ -64,11 +63,9 @@ def list_enrolments(
     operation_id="revoke_enrolment",
     responses=problems("experiment.not_found", "enrolment.not_found"),
 )
-def revoke_enrolment(
-    experiment_id: ExperimentId, enrolment_id: EnrolmentId, caller: Researcher, context: ContextDep
-) -> EnrolmentInfo:
+def revoke_enrolment(experiment_id: ExperimentId, enrolment_id: EnrolmentId, caller: Researcher) -> EnrolmentInfo:
     """Makes an unused code useless. A used one is left as it is: revoke its participant instead."""
-    return service.revoke(context.database, experiment_id, enrolment_id, caller.id)
+    return service.revoke(caller.database, experiment_id, enrolment_id, caller.id)
 
 
 @router.post(
@@ -76,11 +73,9 @@ def revoke_enrolment(
     operation_id="revoke_group_of_enrolments",
     responses=problems("experiment.not_found", "enrolment.not_found"),
 )
-def revoke_group_of_enrolments(
-    experiment_id: ExperimentId, wanted: GroupOfCodes, caller: Researcher, context: ContextDep
-) -> Revoked:
+def revoke_group_of_enrolments(experiment_id: ExperimentId, wanted: GroupOfCodes, caller: Researcher) -> Revoked:
     """Makes the group's unused codes useless. Those that joined stay: revoke the group's participants too."""
-    return service.revoke_group(context.database, experiment_id, wanted.group, caller.id)
+    return service.revoke_group(caller.database, experiment_id, wanted.group, caller.id)
 
 
 @router.post(
@@ -90,7 +85,7 @@ def revoke_group_of_enrolments(
     dependencies=[Anyone],
     responses=problems("enrolment.invalid", "enrolment.used", "experiment.conflict"),
 )
-def enrol(wanted: NewParticipant, context: ContextDep) -> Enrolled:
+def enrol(wanted: NewParticipant, context: WholeContext) -> Enrolled:
     """Turns a code into a participant's token. The code is all it needs; a code works once.
 
     `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. An

@@ -8,8 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, HTTPException
 from fastapi.responses import StreamingResponse
 
-from ferret_api.auth import Session, UserBearer, ViewerOnly
-from ferret_api.context import ContextDep
+from ferret_api.auth import Session, UserBearer, Viewer
 from ferret_api.events import stream
 from ferret_api.events.feeds import FeedsDep
 from ferret_api.events.schemas import Event, EventPage
@@ -18,7 +17,7 @@ from ferret_api.problems import problems
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
 from ferret_db.repositories import events, experiments
 
-router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/events", tags=["events"], dependencies=[ViewerOnly])
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/events", tags=["events"])
 
 LastEventId = Annotated[
     int | None,
@@ -52,19 +51,17 @@ class EventStream(StreamingResponse):
 
 
 @router.get("", operation_id="list_events", responses=problems("experiment.not_found"))
-def list_events(experiment_id: ExperimentId, context: ContextDep, after: After = 0, limit: Limit = PAGE) -> EventPage:
+def list_events(experiment_id: ExperimentId, caller: Viewer, after: After = 0, limit: Limit = PAGE) -> EventPage:
     """Events after number `after`, in order."""
-    with context.database.read() as s:
+    with caller.database.read() as s:
         experiments.get(s, experiment_id)
         return EventPage(items=[Event.model_validate(event) for event in events.after(s, experiment_id, after, limit)])
 
 
-def _start(
-    experiment_id: ExperimentId, context: ContextDep, after: After = 0, last_event_id: LastEventId = None
-) -> int:
+def _start(experiment_id: ExperimentId, caller: Viewer, after: After = 0, last_event_id: LastEventId = None) -> int:
     """Where the stream starts, checked while a problem can still be answered."""
     start = after if last_event_id is None else last_event_id
-    with context.database.read() as s:
+    with caller.database.read() as s:
         experiment = experiments.get(s, experiment_id)
         if experiment.state.finished and start >= experiment.event_seq:
             # The one answer after which a browser does not reconnect (HTML standard, section 9.2.3).

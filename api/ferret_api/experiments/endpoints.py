@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from ferret_api.auth import ReaderOnly, Researcher, ViewerOnly
+from ferret_api.auth import Readable, Researcher, Viewer
 from ferret_api.context import ContextDep
 from ferret_api.errors import SUBMIT
 from ferret_api.experiments import service
@@ -20,6 +20,10 @@ from ferret_db.repositories.experiments import ExperimentFilter
 
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
 
+InProject = Annotated[
+    str | None,
+    Query(max_length=64, description="Project that it is to belong to; may be left out by who sees only one"),
+]
 QUEUED = {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}}
 
 
@@ -29,8 +33,9 @@ def _filter(
     dataset: Annotated[str | None, Query(max_length=64)] = None,
     name: Annotated[str | None, Query(max_length=120, description="Part of the name, upper or lower case")] = None,
     archived: Annotated[bool, Query(description="True: archived experiments only. False: all others")] = False,
+    project: Annotated[str | None, Query(max_length=64, description="Name of the project")] = None,
 ) -> ExperimentFilter:
-    return ExperimentFilter(state, algorithm, dataset, name, archived)
+    return ExperimentFilter(state, algorithm, dataset, name, archived, project)
 
 
 @router.post(
@@ -39,7 +44,14 @@ def _filter(
     status_code=202,
     responses={
         202: QUEUED,
-        **problems("spec.invalid", "dataset.invalid", "model.invalid", "idempotency.conflict"),
+        **problems(
+            "spec.invalid",
+            "dataset.invalid",
+            "model.invalid",
+            "project.not_found",
+            "project.refused",
+            "idempotency.conflict",
+        ),
     },
 )
 def submit_experiment(
@@ -47,31 +59,33 @@ def submit_experiment(
     response: Response,
     caller: Researcher,
     context: ContextDep,
+    project: InProject = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Experiment:
     """Stores a queued experiment and answers at once; a worker takes it from there."""
-    experiment = service.submit(context.database, spec, context.settings.roots, caller.id, idempotency_key)
+    experiment = service.submit(
+        caller.database, spec, context.settings.roots, caller.id, project=project, idempotency_key=idempotency_key
+    )
     response.headers["Location"] = experiment.links.self
     return experiment
 
 
-@router.get("", operation_id="list_experiments", dependencies=[ViewerOnly])
+@router.get("", operation_id="list_experiments")
 def list_experiments(
-    context: ContextDep,
+    caller: Viewer,
     wanted: Annotated[ExperimentFilter, Depends(_filter)],
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ExperimentPage:
-    """Experiments, the newest first."""
-    return service.list_page(context.database, wanted, limit, cursor)
+    """Experiments of the caller's projects, the newest first."""
+    return service.list_page(caller.database, wanted, limit, cursor)
 
 
 @router.get(
     "/{experiment_id}",
     operation_id="get_experiment",
-    dependencies=[ReaderOnly],
     responses=problems("experiment.not_found"),
 )
-def get_experiment(experiment_id: ExperimentId, context: ContextDep) -> Experiment:
+def get_experiment(experiment_id: ExperimentId, database: Readable) -> Experiment:
     """One experiment with its specification and where it stands."""
-    return service.show(context.database, experiment_id)
+    return service.show(database, experiment_id)

@@ -60,6 +60,7 @@ class Experiment(Resource):
     """A federated tuning run: what was asked for, how far it has come, and what it has cost."""
 
     id: str
+    project: str = Field(description="Name of the project that it belongs to")
     name: str
     state: ExperimentState
     stalled: Stall | None = Field(description="Set while a queued or running experiment cannot make progress")

@@ -10,11 +10,13 @@ from sqlalchemy.orm import Session
 from ferret_api.experiments.roots import require_roots
 from ferret_api.experiments.schemas import Experiment, ExperimentLinks, ExperimentPage
 from ferret_core import catalog
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.registry import AllowedModel, require_allowed
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, progress
-from ferret_db.repositories import audit, experiments, metrics, rounds
+from ferret_db.repositories import audit, experiments, metrics, projects, rounds
 from ferret_db.repositories.experiments import ExperimentFilter
 
 _COLUMNS = Experiment.model_fields.keys() - {"stalled", "metrics", "bytes_up", "bytes_down", "links"}
@@ -25,22 +27,49 @@ def submit(
     spec: ExperimentSpec,
     roots: Sequence[Path],
     actor: str,
+    *,
+    project: str | None,
     idempotency_key: str | None,
     cloned_from: str | None = None,
 ) -> Experiment:
-    """The experiment of a valid specification, new or the one stored under the same key."""
+    """The experiment of a valid specification, new or the one stored under the same key.
+
+    It belongs to ``project``, or to the only one that ``database`` shows.
+    """
     resolved = catalog.resolve(spec)
     require_roots(resolved, roots)
     with database.begin() as s:
-        row, made = lifecycle.submit(s, resolved, idempotency_key=idempotency_key, cloned_from=cloned_from)
+        row, made = lifecycle.submit(
+            s,
+            resolved,
+            project=_chosen(s, project, resolved),
+            idempotency_key=idempotency_key,
+            cloned_from=cloned_from,
+        )
         if made:
             _record(s, actor, row, resolved)
         return shown(s, row)
 
 
+def _chosen(s: Session, wanted: str | None, spec: ExperimentSpec) -> str:
+    """Name of the project; raises ``project.refused`` where it does not allow what ``spec`` uses."""
+    chosen = projects.get(s, wanted or _only(s))
+    models = None if chosen.models is None else [AllowedModel.model_validate(model) for model in chosen.models]
+    require_allowed(spec, models, chosen.data, chosen.name)
+    return chosen.name
+
+
+def _only(s: Session) -> str:
+    seen = projects.names(s)
+    if len(seen) != 1:
+        choice = f"say which: one of {', '.join(seen)}" if seen else "ask an administrator to make you a member of one"
+        raise FerretError.of_field("request.invalid", "project", None, f"an experiment belongs to a project; {choice}")
+    return seen[0]
+
+
 def _record(s: Session, actor: str, row: tables.Experiment, spec: ExperimentSpec) -> None:
     """Who asked for which model to be trained with what."""
-    told = {"name": row.name, "model": spec.model.source, "revision": spec.model.revision}
+    told = {"project": row.project, "name": row.name, "model": spec.model.source, "revision": spec.model.revision}
     told |= {"dataset": row.dataset, "algorithm": row.algorithm, "rounds": row.rounds, "cloned_from": row.cloned_from}
     audit.record(s, actor, "experiment.cloned" if row.cloned_from else "experiment.submitted", row.id, **told)
 

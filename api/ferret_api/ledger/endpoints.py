@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ferret_api.auth import ReaderOnly
-from ferret_api.context import ContextDep
+from ferret_api.auth import Readable
+from ferret_api.context import WholeContext
 from ferret_api.damage import repairing
 from ferret_api.ledger.schemas import LedgerEntry, LedgerPage, Receipt
 from ferret_api.pagination import PAGE, After, Limit
@@ -15,13 +15,13 @@ from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import receipts
 from ferret_db.repositories import experiments, ledger
 
-router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["ledger"], dependencies=[ReaderOnly])
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["ledger"])
 
 
 @router.get("/ledger", operation_id="list_ledger", responses=problems("experiment.not_found"))
-def list_ledger(experiment_id: ExperimentId, context: ContextDep, after: After = 0, limit: Limit = PAGE) -> LedgerPage:
+def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 0, limit: Limit = PAGE) -> LedgerPage:
     """Entries of the rounds after `after`, in order."""
-    with context.database.read() as s:
+    with database.read() as s:
         experiments.get(s, experiment_id)
         found = ledger.after(s, experiment_id, after, limit)
         return LedgerPage(items=[LedgerEntry.model_validate(entry) for entry in found])
@@ -36,9 +36,9 @@ def list_ledger(experiment_id: ExperimentId, context: ContextDep, after: After =
         **problems("experiment.not_found", "round.not_found", "storage.missing", "storage.corrupt"),
     },
 )
-def get_update(experiment_id: ExperimentId, round: RoundNumber, context: ContextDep) -> Response:
+def get_update(experiment_id: ExperimentId, round: RoundNumber, database: Readable, context: WholeContext) -> Response:
     """The update that one committed round applied."""
-    with context.database.read() as s:
+    with database.read() as s:
         experiments.get(s, experiment_id)
         digest = ledger.get(s, experiment_id, round).update_digest
     with repairing(context, experiment_id):
@@ -54,11 +54,11 @@ def get_update(experiment_id: ExperimentId, round: RoundNumber, context: Context
     ),
 )
 def get_receipt(
-    experiment_id: ExperimentId, number: RoundNumber, participant: ParticipantName, context: ContextDep
+    experiment_id: ExperimentId, number: RoundNumber, participant: ParticipantName, database: Readable
 ) -> Receipt:
     """Proves that a round's record holds the participant's contribution, to whoever knows the record's hash.
 
     `round.uncommitted` comes before there is a record. `receipt.not_found` says why the record does not hold it.
     """
-    with context.database.read() as s:
+    with database.read() as s:
         return Receipt.model_validate(receipts.receipt(s, experiment_id, number, participant))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Body, Query, Response
 
 from ferret_api.auth import Researcher
 from ferret_api.context import ContextDep
@@ -22,6 +22,9 @@ from ferret_db.engine import lifecycle
 
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
 
+ToProject = Annotated[
+    str | None, Query(max_length=64, description="Project that the clone is to belong to; else the original's")
+]
 CONFLICT = problems("experiment.not_found", "experiment.conflict")
 Patch = Annotated[
     Json,
@@ -34,21 +37,21 @@ Patch = Annotated[
 
 
 @router.post("/{experiment_id}:pause", operation_id="pause_experiment", responses=CONFLICT)
-def pause_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
+def pause_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
     """Pauses a running experiment, even within a round: work in progress is lost, accepted contributions stay."""
-    return service.move(context.database, lifecycle.pause, experiment_id, caller.id, "experiment.paused")
+    return service.move(caller.database, lifecycle.pause, experiment_id, caller.id, "experiment.paused")
 
 
 @router.post("/{experiment_id}:resume", operation_id="resume_experiment", responses=CONFLICT)
-def resume_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
+def resume_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
     """Continues a paused experiment; the open round has as much time left as when it was paused."""
-    return service.move(context.database, lifecycle.resume, experiment_id, caller.id, "experiment.resumed")
+    return service.move(caller.database, lifecycle.resume, experiment_id, caller.id, "experiment.resumed")
 
 
 @router.post("/{experiment_id}:cancel", operation_id="cancel_experiment", responses=CONFLICT)
-def cancel_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
+def cancel_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
     """Stops the experiment for good; committed rounds are kept."""
-    return service.move(context.database, lifecycle.cancel, experiment_id, caller.id, "experiment.cancelled")
+    return service.move(caller.database, lifecycle.cancel, experiment_id, caller.id, "experiment.cancelled")
 
 
 @router.post(
@@ -56,11 +59,9 @@ def cancel_experiment(experiment_id: ExperimentId, caller: Researcher, context: 
     operation_id="extend_experiment",
     responses=problems("experiment.not_found", "experiment.conflict", "extension.refused"),
 )
-def extend_experiment(
-    experiment_id: ExperimentId, wanted: Extension, caller: Researcher, context: ContextDep
-) -> Experiment:
+def extend_experiment(experiment_id: ExperimentId, wanted: Extension, caller: Researcher) -> Experiment:
     """Adds rounds; a completed experiment runs again. Only under a constant server learning rate."""
-    return service.extend(context.database, experiment_id, wanted, caller.id)
+    return service.extend(caller.database, experiment_id, wanted, caller.id)
 
 
 @router.post(
@@ -69,7 +70,15 @@ def extend_experiment(
     status_code=202,
     responses={
         202: QUEUED,
-        **problems("experiment.not_found", "spec.invalid", "dataset.invalid", "model.invalid", "idempotency.conflict"),
+        **problems(
+            "experiment.not_found",
+            "spec.invalid",
+            "dataset.invalid",
+            "model.invalid",
+            "project.not_found",
+            "project.refused",
+            "idempotency.conflict",
+        ),
     },
 )
 def clone_experiment(
@@ -78,6 +87,7 @@ def clone_experiment(
     response: Response,
     caller: Researcher,
     context: ContextDep,
+    project: ToProject = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Experiment:
     """Queues a new experiment with the same specification, changed by the patch.
@@ -85,25 +95,31 @@ def clone_experiment(
     Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in
     common; an option replaces those it excludes."""
     experiment = service.clone(
-        context.database, experiment_id, patch, context.settings.roots, caller.id, idempotency_key
+        caller.database,
+        experiment_id,
+        patch,
+        context.settings.roots,
+        caller.id,
+        project=project,
+        idempotency_key=idempotency_key,
     )
     response.headers["Location"] = experiment.links.self
     return experiment
 
 
 @router.post("/{experiment_id}:archive", operation_id="archive_experiment", responses=CONFLICT)
-def archive_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
+def archive_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
     """Archives a finished experiment: it is kept, but no longer listed."""
-    return service.move(context.database, lifecycle.archive, experiment_id, caller.id, "experiment.archived")
+    return service.move(caller.database, lifecycle.archive, experiment_id, caller.id, "experiment.archived")
 
 
 @router.post("/{experiment_id}:unarchive", operation_id="unarchive_experiment", responses=CONFLICT)
-def unarchive_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> Experiment:
+def unarchive_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
     """Takes the experiment out of the archive: it is listed again."""
-    return service.move(context.database, lifecycle.unarchive, experiment_id, caller.id, "experiment.unarchived")
+    return service.move(caller.database, lifecycle.unarchive, experiment_id, caller.id, "experiment.unarchived")
 
 
 @router.delete("/{experiment_id}", operation_id="delete_experiment", status_code=204, responses=CONFLICT)
-def delete_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> None:
+def delete_experiment(experiment_id: ExperimentId, caller: Researcher) -> None:
     """Deletes a finished experiment with its rounds, curves and ledger; later its files too, unless others use them."""
-    service.delete(context.database, experiment_id, caller.id)
+    service.delete(caller.database, experiment_id, caller.id)

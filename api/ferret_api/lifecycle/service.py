@@ -51,16 +51,34 @@ def extend(database: Database, experiment_id: str, wanted: Extension, actor: str
 
 
 def clone(
-    database: Database, experiment_id: str, patch: Json, roots: Sequence[Path], actor: str, idempotency_key: str | None
+    database: Database,
+    experiment_id: str,
+    patch: Json,
+    roots: Sequence[Path],
+    actor: str,
+    *,
+    project: str | None,
+    idempotency_key: str | None,
 ) -> Experiment:
-    """A new experiment with the specification of another, changed by a JSON Merge Patch as ``revise`` describes."""
+    """A new experiment with the specification of another, changed by a JSON Merge Patch as ``revise`` describes.
+
+    It belongs to ``project``, or to that of the original.
+    """
     with database.read() as s:
-        stored = experiments.get(s, experiment_id).spec
+        original = experiments.get(s, experiment_id)
     try:
-        spec = ExperimentSpec.model_validate(revise(stored, patch).document)
+        spec = ExperimentSpec.model_validate(revise(original.spec, patch).document)
     except ValidationError as error:
         raise FerretError.of_fields("spec.invalid", field_errors(error, model=ExperimentSpec)) from error
-    return service.submit(database, spec, roots, actor, idempotency_key, cloned_from=experiment_id)
+    return service.submit(
+        database,
+        spec,
+        roots,
+        actor,
+        project=project or original.project,
+        idempotency_key=idempotency_key,
+        cloned_from=experiment_id,
+    )
 
 
 def delete(database: Database, experiment_id: str, actor: str) -> None:

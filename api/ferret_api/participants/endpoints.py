@@ -17,10 +17,10 @@ from ferret_api.auth import (
     ParticipantBearer,
     ParticipantLater,
     Researcher,
-    ViewerOnly,
+    Viewer,
     participant_token,
 )
-from ferret_api.context import ContextDep
+from ferret_api.context import WholeContext
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.participants import body, schemas, service, upload
 from ferret_api.participants.batches import BatchesDep
@@ -61,18 +61,17 @@ AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignm
 @router.get(
     "/experiments/{experiment_id}/participants",
     operation_id="list_participants",
-    dependencies=[ViewerOnly],
     responses=problems("experiment.not_found"),
 )
 def list_participants(
     experiment_id: ExperimentId,
-    context: ContextDep,
+    caller: Viewer,
     group: OfGroup = None,
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ParticipantPage:
     """The real participants by name, the revoked ones too."""
-    return service.list_participants(context.database, experiment_id, limit, cursor, group)
+    return service.list_participants(caller.database, experiment_id, limit, cursor, group)
 
 
 @router.post(
@@ -85,13 +84,12 @@ def revoke_participant(
     name: ParticipantName,
     wanted: Revocation,
     caller: Researcher,
-    context: ContextDep,
     boards: BoardsDep,
 ) -> schemas.Participant:
     """Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
 
     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
-    revoked = service.revoke(context.database, experiment_id, name, wanted.reason, caller.id)
+    revoked = service.revoke(caller.database, experiment_id, name, wanted.reason, caller.id)
     from_thread.run_sync(boards.removed, experiment_id)
     return revoked
 
@@ -102,12 +100,12 @@ def revoke_participant(
     responses=problems("experiment.not_found", "participant.not_found"),
 )
 def revoke_group_of_participants(
-    experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, context: ContextDep, boards: BoardsDep
+    experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, boards: BoardsDep
 ) -> Revoked:
     """Removes all participants that joined by a code of the group, as if each were revoked by its name.
 
     The group's unused codes stay good: revoke them too."""
-    revoked = service.revoke_group(context.database, experiment_id, wanted, caller.id)
+    revoked = service.revoke_group(caller.database, experiment_id, wanted, caller.id)
     from_thread.run_sync(boards.removed, experiment_id)
     return revoked
 
@@ -133,7 +131,7 @@ Prefer = Annotated[
 )
 async def next_assignment(
     bearer: ParticipantBearer,
-    context: ContextDep,
+    context: WholeContext,
     boards: BoardsDep,
     batches: BatchesDep,
     request: Request,
@@ -166,13 +164,15 @@ async def next_assignment(
     operation_id="heartbeat",
     responses=problems("assignment.not_found", "lease.lost"),
 )
-def heartbeat(assignment_id: AssignmentId, beat: Heartbeat, participant: Participant, context: ContextDep) -> Extended:
+def heartbeat(
+    assignment_id: AssignmentId, beat: Heartbeat, participant: Participant, context: WholeContext
+) -> Extended:
     """Extends the lease. `lease.lost` means: stop, the result is no longer wanted."""
     return service.heartbeat(context, participant, assignment_id, beat.fence)
 
 
 async def _expected(
-    assignment_id: AssignmentId, bearer: ParticipantBearer, context: ContextDep, batches: BatchesDep
+    assignment_id: AssignmentId, bearer: ParticipantBearer, context: WholeContext, batches: BatchesDep
 ) -> upload.Expected:
     token = await participant_token(context, bearer)
     return await batches.arrivals.do(upload.Arrival(token, assignment_id))
@@ -194,7 +194,7 @@ FenceHeader = Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, 
 
 
 async def _body(
-    expected: Expected, fence: FenceHeader, request: Request, context: ContextDep
+    expected: Expected, fence: FenceHeader, request: Request, context: WholeContext
 ) -> AsyncGenerator[bytes | FilePath]:
     """The body, read only if it may be accepted: from the holder of the lease, and no larger than expected."""
     if request.headers.get("content-type") != OCTETS:
@@ -271,7 +271,7 @@ async def upload_contribution(
     responses=problems("assignment.not_found", "lease.lost"),
 )
 def report_failure(
-    assignment_id: AssignmentId, failure: AssignmentFailure, participant: Participant, context: ContextDep
+    assignment_id: AssignmentId, failure: AssignmentFailure, participant: Participant, context: WholeContext
 ) -> None:
     """Gives up the assignment, with the reason."""
     service.report_failure(context.database, participant, assignment_id, failure)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ferret_api.auth import ViewerOnly
-from ferret_api.context import ContextDep
+from ferret_api.auth import Viewer
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.rejections.schemas import Rejection, RejectionPage
 from ferret_api.schemas import PREFIX, ExperimentId, OfRound
 from ferret_db.repositories import experiments, participants, rejections
 
-router = APIRouter(
-    prefix=f"{PREFIX}/experiments/{{experiment_id}}/rejections", tags=["rounds"], dependencies=[ViewerOnly]
-)
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rejections", tags=["rounds"])
 
 
 @router.get("", operation_id="list_rejections", responses=problems("experiment.not_found"))
 def list_rejections(
     experiment_id: ExperimentId,
-    context: ContextDep,
+    caller: Viewer,
     round: OfRound = None,
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> RejectionPage:
     """One entry per assignment and reason, with the number of uploads; by round, then participant."""
-    with context.database.read() as s:
+    with caller.database.read() as s:
         experiments.get(s, experiment_id)
         page = rejections.list_page(s, experiment_id, limit, cursor, round=round)
         named = participants.display_names(s, experiment_id, {row.participant for row in page.items})

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ferret_api.auth import ViewerOnly
-from ferret_api.context import ContextDep
+from ferret_api.auth import Viewer
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.rounds.schemas import Round, RoundPage
 from ferret_api.schemas import PREFIX, ExperimentId, RoundNumber
 from ferret_db.repositories import experiments, rounds
 
-router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags=["rounds"], dependencies=[ViewerOnly])
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags=["rounds"])
 
 
 @router.get("", operation_id="list_rounds", responses=problems("experiment.not_found"))
-def list_rounds(
-    experiment_id: ExperimentId, context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None
-) -> RoundPage:
+def list_rounds(experiment_id: ExperimentId, caller: Viewer, limit: Limit = PAGE, cursor: Cursor = None) -> RoundPage:
     """Rounds from the first to the last, every attempt."""
-    with context.database.read() as s:
+    with caller.database.read() as s:
         experiments.get(s, experiment_id)
         page = rounds.list_page(s, experiment_id, limit, cursor)
         return RoundPage(items=[Round.of(s, item) for item in page.items], next_cursor=page.next_cursor)
 
 
 @router.get("/{number}", operation_id="get_round", responses=problems("experiment.not_found", "round.not_found"))
-def get_round(experiment_id: ExperimentId, number: RoundNumber, context: ContextDep) -> Round:
+def get_round(experiment_id: ExperimentId, number: RoundNumber, caller: Viewer) -> Round:
     """The last attempt at one round."""
-    with context.database.read() as s:
+    with caller.database.read() as s:
         experiments.get(s, experiment_id)
         return Round.of(s, rounds.summary(s, experiment_id, number))

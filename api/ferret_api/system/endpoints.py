@@ -139,12 +139,12 @@ async def get_readiness(request: Request, response: Response) -> Readiness:
 @root_router.get(
     "/metrics",
     operation_id="get_prometheus_metrics",
-    dependencies=[ViewerOnly],
     response_class=Response,
     responses={
         200: {"description": "Figures for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
     },
 )
-def get_prometheus_metrics(request: Request, context: ContextDep) -> Response:
-    """Requests by route, and experiments, rounds, assignments and unsent messages by state."""
-    return prometheus.respond(request.app.state.requests, context.database)
+def get_prometheus_metrics(request: Request, caller: Viewer) -> Response:
+    """Requests by route, and experiments, rounds, assignments and unsent messages by state: to an administrator all,
+    to others those of their projects."""
+    return prometheus.respond(request.app.state.requests, caller.database)

@@ -14,7 +14,7 @@ from ferret_api.schemas import PREFIX
 from ferret_api.users import passwords
 from ferret_api.users.schemas import Me, NewPassword, NewUser, User, UserChange, UserPage
 from ferret_core.protocol.errors import FerretError
-from ferret_db.repositories import audit, users
+from ferret_db.repositories import audit, projects, users
 
 router = APIRouter(prefix=PREFIX, tags=["users"])
 
@@ -22,11 +22,19 @@ UserId = Annotated[str, Path(max_length=64, description="Id of the user, e.g. `u
 
 
 @router.get("/me", operation_id="get_me")
-def get_me(caller: Viewer, context: ContextDep) -> Me:
+def get_me(caller: Viewer) -> Me:
     """Who is signed in."""
-    with context.database.read() as s:
+    with caller.database.read() as s:
         has_password = users.get(s, caller.id).password_hash is not None
-    return Me(id=caller.id, name=caller.name, role=caller.role, scopes=sorted(caller.scopes), has_password=has_password)
+        seen = projects.names(s)
+    return Me(
+        id=caller.id,
+        name=caller.name,
+        role=caller.role,
+        scopes=sorted(caller.scopes),
+        has_password=has_password,
+        projects=seen,
+    )
 
 
 @router.put("/me/password", operation_id="change_password", status_code=204, responses=problems("password.invalid"))

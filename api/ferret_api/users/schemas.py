@@ -75,6 +75,7 @@ class Me(Resource):
     role: Role
     scopes: list[Scope] = Field(description="What the token that was shown is good for; of a session both")
     has_password: bool = Field(description="Whether the account has a password, which its user can change")
+    projects: list[str] = Field(description="Names of the projects whose experiments it sees")
 
 
 class NewToken(Command):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from ferret_cli import options
 
 
@@ -9,6 +13,9 @@ def clone(
     id: options.Id,
     assignments: options.Assignments = None,
     unset: options.Unset = None,
+    project: Annotated[
+        str | None, typer.Option("--project", help="Project that the copy belongs to, if another than the original's.")
+    ] = None,
     key: options.Key = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
@@ -25,7 +32,7 @@ def clone(
     service = Service(url, insecure_http=insecure_http)
     changes = specfile.changes(assignments or (), unset or (), absolute_paths=is_loopback(service.url))
     original = experiment(service, id)
-    run = original.clone(changes, key)
+    run = original.clone(changes, key, project=project)
     specfile.say_dropped(revise(original.experiment.spec, changes).dropped)
     say(f"{run.id} is {run.state.value}, like {original.id}; follow it: ferret experiment watch {run.id}")
     if json:

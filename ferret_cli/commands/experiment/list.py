@@ -18,6 +18,7 @@ def list_experiments(
     algorithm: Annotated[str | None, typer.Option("--algorithm", help="Only experiments with this algorithm.")] = None,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Only experiments with this dataset.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Only experiments with this text in their name.")] = None,
+    project: Annotated[str | None, typer.Option("--project", help="Only experiments of this project.")] = None,
     archived: Annotated[bool, typer.Option("--archived", help="Only archived experiments.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")] = 50,
     url: options.Url = None,
@@ -31,11 +32,11 @@ def list_experiments(
 
     states = [wanted.value for wanted in state or ()]
     found = Service(url, insecure_http=insecure_http).experiments(
-        state=states, algorithm=algorithm, dataset=dataset, name=name, archived=archived
+        state=states, algorithm=algorithm, dataset=dataset, name=name, archived=archived, project=project
     )
     runs = [run.experiment for run in islice(found, limit)]
     if json:
         emit({"items": [run.model_dump(mode="json") for run in runs]})
         return
-    columns = ["id", "name", "state", "round", "algorithm", "eval loss", "Rouge-L", "created"]
+    columns = ["id", "name", "state", "round", "algorithm", "eval loss", "Rouge-L", "created", "project"]
     table(columns, [list_row(run) for run in runs])

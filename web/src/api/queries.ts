@@ -6,6 +6,7 @@ import { type ExperimentState, isFinished, type Rejection, type Round } from './
 export interface ExperimentFilters {
   state: ExperimentState[]
   name: string
+  project: string | undefined
   archived: boolean
 }
 
@@ -55,11 +56,17 @@ export const infoQuery = queryOptions({
   staleTime: Infinity,
 })
 
-export function experimentsQuery({ state, name, archived }: ExperimentFilters) {
+export function experimentsQuery({ state, name, project, archived }: ExperimentFilters) {
   return infiniteQueryOptions({
-    queryKey: ['experiments', state, name, archived],
+    queryKey: ['experiments', state, name, project, archived],
     queryFn: ({ pageParam, signal }) => {
-      const query = { state, ...(name !== '' && { name }), ...(archived && { archived }), ...page(pageParam) }
+      const query = {
+        state,
+        ...(name !== '' && { name }),
+        ...(project !== undefined && { project }),
+        ...(archived && { archived }),
+        ...page(pageParam),
+      }
       return answer(client.GET('/api/v1/experiments', { params: { query }, signal }))
     },
     ...byCursor,

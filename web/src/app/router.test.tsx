@@ -37,10 +37,10 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-function serve(items: Experiment[], role = 'researcher') {
+function serve(items: Experiment[], role = 'researcher', projects = ['default']) {
   const body = (path: string) => {
     if (path.endsWith('/experiments')) return { items, next_cursor: null }
-    return path.endsWith('/me') ? { name: 'ada', role } : { formats: {} }
+    return path.endsWith('/me') ? { name: 'ada', role, projects } : { formats: {} }
   }
   vi.stubGlobal('fetch', (request: Request) => {
     asked.push(new URL(request.url))
@@ -83,6 +83,22 @@ test('without experiments a viewer is told whom to wait for', async () => {
   visit('/')
   expect(await screen.findByText(/what a researcher submits/)).toBeTruthy()
   expect(screen.queryByText('ferret submit examples/quickstart.toml')).toBeNull()
+})
+
+test('who is in no project is told whom to ask', async () => {
+  serve([], 'researcher', [])
+  visit('/')
+  expect(await screen.findByText(/ask an administrator/)).toBeTruthy()
+})
+
+test('who sees several projects can choose one, and is told which an experiment belongs to', async () => {
+  serve([{ ...DEMO, project: 'hearts' }], 'viewer', ['default', 'hearts'])
+  visit('/')
+  expect((await screen.findByTestId('experiment-row')).textContent).toContain('hearts · ferret')
+  fireEvent.click(screen.getByRole('button', { name: 'hearts' }))
+  await waitFor(() => {
+    expect(listQueries().at(-1)).toContain('project=hearts')
+  })
 })
 
 test('filters go from the address to the server', async () => {

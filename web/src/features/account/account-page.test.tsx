@@ -10,7 +10,14 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-const ADA = { id: 'usr_1', name: 'ada', role: 'viewer', scopes: ['read', 'write'], has_password: true }
+const ADA = {
+  id: 'usr_1',
+  name: 'ada',
+  role: 'viewer',
+  scopes: ['read', 'write'],
+  has_password: true,
+  projects: ['hearts'],
+}
 
 /** A server that knows one password; what it was asked to change it to is in the list. */
 function open(me = ADA): string[] {
@@ -43,6 +50,7 @@ test('the page says who one is and what the role may do', async () => {
   open()
   expect(await screen.findByRole('heading', { name: 'ada' })).toBeTruthy()
   expect(screen.getByText(/viewer: reads everything/)).toBeTruthy()
+  expect(screen.getByText('Sees the experiments of hearts')).toBeTruthy()
 })
 
 test('the password is changed with the one until now', async () => {

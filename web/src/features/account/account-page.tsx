@@ -28,6 +28,9 @@ export function AccountPage() {
             <p className="muted">
               {me.role}: {MAY[me.role]}
             </p>
+            <p className="muted">
+              {me.projects.length > 0 ? `Sees the experiments of ${me.projects.join(', ')}` : 'Is in no project yet'}
+            </p>
           </header>
           <PasswordSection me={me} />
         </>

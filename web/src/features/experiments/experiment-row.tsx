@@ -8,11 +8,13 @@ import { StateChip } from '@/lib/ui/state-chip'
 
 interface Props {
   experiment: Experiment
+  /** Whether its project is told: the user sees several. */
+  told: boolean
   now: number
 }
 
-export function ExperimentRow({ experiment, now }: Props) {
-  const { id, name, algorithm, dataset, round, rounds, created_at: created } = experiment
+export function ExperimentRow({ experiment, told, now }: Props) {
+  const { id, project, name, algorithm, dataset, round, rounds, created_at: created } = experiment
   return (
     <tr data-testid="experiment-row">
       <th scope="row" className="cell-name">
@@ -20,6 +22,7 @@ export function ExperimentRow({ experiment, now }: Props) {
           {name}
         </Link>
         <span className="muted small">
+          {told && `${project} · `}
           {algorithm} · {dataset}
         </span>
       </th>

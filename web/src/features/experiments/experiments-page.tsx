@@ -25,11 +25,13 @@ const COLUMNS = ['Experiment', 'State', 'Round', 'Eval loss', 'Rouge-L', 'Bytes 
 
 export function ExperimentsPage({ filters, onFilters }: Props) {
   useTitle('Experiments')
-  const { state = [], name = '' } = filters
+  const { state = [], name = '', project } = filters
+  const projects = useQuery(meQuery).data?.projects ?? []
   const archived = filters.archived === 'only'
-  const list = useInfiniteQuery({ ...experimentsQuery({ state, name, archived }), placeholderData: keepPreviousData })
+  const query = experimentsQuery({ state, name, project, archived })
+  const list = useInfiniteQuery({ ...query, placeholderData: keepPreviousData })
   const now = useNow(10_000)
-  const filtered = state.length > 0 || name !== '' || archived
+  const filtered = state.length > 0 || name !== '' || project !== undefined || archived
   const experiments = list.data?.pages.flatMap((page) => page.items) ?? []
 
   return (
@@ -37,7 +39,7 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
       <header className="page-header">
         <h1>Experiments</h1>
       </header>
-      <FilterBar filters={filters} onFilters={onFilters} />
+      <FilterBar filters={filters} projects={projects} onFilters={onFilters} />
       {list.error && <ProblemNotice problem={toProblem(list.error)} />}
       {list.isSuccess && experiments.length === 0 && (filtered ? <NoMatch /> : <NoExperiment />)}
       {experiments.length > 0 && (
@@ -45,7 +47,7 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
           <TableHead columns={COLUMNS} />
           <tbody>
             {experiments.map((experiment) => (
-              <ExperimentRow key={experiment.id} experiment={experiment} now={now} />
+              <ExperimentRow key={experiment.id} experiment={experiment} told={projects.length > 1} now={now} />
             ))}
           </tbody>
         </table>
@@ -56,16 +58,26 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
 }
 
 function NoExperiment() {
-  const reads = onlyReads(useQuery(meQuery).data)
-  if (reads === undefined) return null
+  const { data: me } = useQuery(meQuery)
+  if (me === undefined) return null
+  if (me.projects.length === 0) return <NoProject />
   return (
     <section className="empty">
       <h2>No experiment yet</h2>
-      {reads ? (
+      {onlyReads(me) ? (
         <p className="muted">You look on as a viewer: what a researcher submits appears here.</p>
       ) : (
         <FirstSteps />
       )}
+    </section>
+  )
+}
+
+function NoProject() {
+  return (
+    <section className="empty">
+      <h2>You are in no project yet</h2>
+      <p className="muted">Experiments belong to projects: ask an administrator to make you a member of one.</p>
     </section>
   )
 }

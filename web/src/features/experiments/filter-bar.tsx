@@ -2,14 +2,16 @@ import { useState } from 'react'
 
 import { EXPERIMENT_STATES } from '@/api/types'
 
-import { type Filters, toggleArchived, toggleState } from './filters'
+import { type Filters, toggleArchived, toggleProject, toggleState } from './filters'
 
 interface Props {
   filters: Filters
+  /** Names of those that the user sees. */
+  projects: string[]
   onFilters: (change: (filters: Filters) => Filters) => void
 }
 
-export function FilterBar({ filters, onFilters }: Props) {
+export function FilterBar({ filters, projects, onFilters }: Props) {
   // The address follows the typing; it does not steer it, or fast typists would lose letters.
   const [name, setName] = useState(filters.name ?? '')
   const search = (text: string) => {
@@ -42,6 +44,22 @@ export function FilterBar({ filters, onFilters }: Props) {
           </button>
         ))}
       </div>
+      {projects.length > 1 && (
+        <div className="toggles" role="group" aria-label="Filter by project">
+          {projects.map((project) => (
+            <button
+              key={project}
+              type="button"
+              aria-pressed={filters.project === project}
+              onClick={() => {
+                onFilters((before) => toggleProject(before, project))
+              }}
+            >
+              {project}
+            </button>
+          ))}
+        </div>
+      )}
       <div className="toggles">
         <button
           type="button"

@@ -1,10 +1,11 @@
 import { EXPERIMENT_STATES, type ExperimentState } from '@/api/types'
 import { oneOf, type Search, someOf } from '@/lib/search-params'
 
-/** What the list's address holds: `?state=running&state=queued&name=demo&archived=only`. */
+/** What the list's address holds: `?state=running&state=queued&name=demo&project=hearts&archived=only`. */
 export interface Filters {
   state?: ExperimentState[]
   name?: string
+  project?: string
   archived?: 'only'
 }
 
@@ -14,6 +15,7 @@ export function parseFilters(search: Search): Filters {
   return {
     ...(state.length > 0 && { state }),
     ...(typeof search.name === 'string' && search.name !== '' && { name: search.name }),
+    ...(typeof search.project === 'string' && search.project !== '' && { project: search.project }),
     ...(archived !== undefined && { archived }),
   }
 }
@@ -22,6 +24,10 @@ export function toggleState(filters: Filters, state: ExperimentState): Filters {
   const chosen = filters.state ?? []
   const next = chosen.includes(state) ? chosen.filter((other) => other !== state) : [...chosen, state]
   return { ...filters, state: next }
+}
+
+export function toggleProject({ project, ...others }: Filters, name: string): Filters {
+  return project === name ? others : { ...others, project: name }
 }
 
 export function toggleArchived({ archived, ...others }: Filters): Filters {

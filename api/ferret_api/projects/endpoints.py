@@ -1,0 +1,102 @@
+"""Projects, for their members to look at and for administrators to change."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from ferret_api.auth import Admin, Viewer
+from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.problems import problems
+from ferret_api.projects.schemas import Member, MemberList, NewProject, Project, ProjectChange, ProjectPage
+from ferret_api.schemas import PREFIX
+from ferret_api.users.endpoints import UserId
+from ferret_db.repositories import audit, projects, users
+
+router = APIRouter(prefix=f"{PREFIX}/projects", tags=["projects"])
+
+Name = Annotated[str, Path(max_length=64, description="Name of the project")]
+NOT_FOUND = problems("project.not_found")
+NO_MEMBER = problems("project.not_found", "user.not_found")
+
+
+@router.get("", operation_id="list_projects")
+def list_projects(caller: Viewer, limit: Limit = PAGE, cursor: Cursor = None) -> ProjectPage:
+    """The projects that the caller is a member of; to an administrator, all."""
+    with caller.database.read() as s:
+        page = projects.list_page(s, limit, cursor)
+        return ProjectPage(items=[Project.model_validate(row) for row in page.items], next_cursor=page.next_cursor)
+
+
+@router.post("", operation_id="create_project", status_code=201, responses=problems("project.conflict"))
+def create_project(wanted: NewProject, caller: Admin) -> Project:
+    """A new project, without members."""
+    with caller.database.begin() as s:
+        row = projects.create(s, **wanted.model_dump())
+        audit.record(s, caller.id, "project.created", row.name, **_told(wanted))
+        return Project.model_validate(row)
+
+
+@router.get("/{project}", operation_id="get_project", responses=NOT_FOUND)
+def get_project(project: Name, caller: Viewer) -> Project:
+    """One project, with the models and data that its experiments may use."""
+    with caller.database.read() as s:
+        return Project.model_validate(projects.get(s, project))
+
+
+@router.patch("/{project}", operation_id="change_project", responses=NOT_FOUND)
+def change_project(project: Name, wanted: ProjectChange, caller: Admin) -> Project:
+    """Another description, or other models or data from the next submission on; null allows all again."""
+    with caller.database.begin() as s:
+        changes = wanted.model_dump(exclude_unset=True)
+        row = projects.change(s, project, **changes) if changes else projects.get(s, project)
+        if changes:
+            audit.record(s, caller.id, "project.changed", project, **_told(wanted))
+        return Project.model_validate(row)
+
+
+@router.delete(
+    "/{project}",
+    operation_id="delete_project",
+    status_code=204,
+    responses=problems("project.not_found", "project.conflict"),
+)
+def delete_project(project: Name, caller: Admin) -> None:
+    """Deletes a project that has no experiments; its members stay users."""
+    with caller.database.begin() as s:
+        projects.delete(s, project)
+        audit.record(s, caller.id, "project.deleted", project)
+
+
+@router.get("/{project}/members", operation_id="list_members", responses=NOT_FOUND)
+def list_members(project: Name, caller: Viewer) -> MemberList:
+    """Who sees the project, by name; administrators do so without being members."""
+    with caller.database.read() as s:
+        projects.get(s, project)
+        return MemberList(items=[Member.model_validate(user) for user in projects.members(s, project)])
+
+
+@router.put("/{project}/members/{user_id}", operation_id="add_member", status_code=204, responses=NO_MEMBER)
+def add_member(project: Name, user_id: UserId, caller: Admin) -> None:
+    """From the next request on the user sees the project's experiments. Adding a member twice is no error."""
+    with caller.database.begin() as s:
+        projects.get(s, project)
+        name = users.get(s, user_id).name
+        if projects.add_member(s, project, user_id):
+            audit.record(s, caller.id, "member.added", user_id, project=project, name=name)
+
+
+@router.delete("/{project}/members/{user_id}", operation_id="remove_member", status_code=204, responses=NO_MEMBER)
+def remove_member(project: Name, user_id: UserId, caller: Admin) -> None:
+    """From the next request on the user sees nothing of the project. Removing a member twice is no error."""
+    with caller.database.begin() as s:
+        projects.get(s, project)
+        name = users.get(s, user_id).name
+        if projects.remove_member(s, project, user_id):
+            audit.record(s, caller.id, "member.removed", user_id, project=project, name=name)
+
+
+def _told(wanted: NewProject | ProjectChange) -> dict[str, str]:
+    """What the audit log tells of it, in the words of the request."""
+    return {name: str(value) for name, value in wanted.model_dump(exclude_unset=True, exclude={"name"}).items()}

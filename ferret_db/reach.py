@@ -1,0 +1,66 @@
+"""What a session sees: every experiment, those of one user's projects, or none.
+
+The rows of all others are left out of every query, whoever wrote it: a query that forgets to ask shows too little, and
+never too much. What is inserted is not checked; it belongs to an experiment or a project that was found before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Engine, Select, event, false, select
+from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
+from sqlalchemy.sql.base import ExecutableOption
+
+from ferret_db.tables import Base, Experiment, Membership, Project
+
+_CRITERIA = "ferret_criteria"
+# Plain tables: a criterion on a mapped class would apply to the query inside of it too.
+_EXPERIMENTS, _MEMBERSHIPS, _PROJECTS = (table.__table__.c for table in (Experiment, Membership, Project))
+
+
+@dataclass(frozen=True)
+class Reach:
+    """``projects`` selects the names of the projects that are seen, with all that belongs to them; None: all are."""
+
+    projects: Select[tuple[str]] | None
+
+    @classmethod
+    def of_member(cls, user_id: str) -> Reach:
+        """The projects that the user is a member of while the query runs."""
+        return cls(select(_MEMBERSHIPS.project).where(_MEMBERSHIPS.user_id == user_id))
+
+    def open(self, engine: Engine) -> Session:
+        """A session that sees so much."""
+        if self.projects is None:
+            return Session(engine, expire_on_commit=False)
+        return _NarrowSession(engine, expire_on_commit=False, info={_CRITERIA: _criteria(self.projects)})
+
+
+EVERYTHING = Reach(None)
+NOTHING = Reach(select(_PROJECTS.name).where(false()))
+
+
+class _NarrowSession(Session):
+    """One whose queries are narrowed."""
+
+
+@event.listens_for(_NarrowSession, "do_orm_execute")
+def _narrow(state: ORMExecuteState) -> None:
+    if not state.is_insert:
+        state.statement = state.statement.options(*state.session.info[_CRITERIA])
+
+
+def _criteria(projects: Select[tuple[str]]) -> list[ExecutableOption]:
+    found = ((mapper.class_, _belongs(mapper.columns, projects)) for mapper in Base.registry.mappers)
+    return [with_loader_criteria(table, belongs) for table, belongs in found if belongs is not None]
+
+
+def _belongs(columns: Any, projects: Select[tuple[str]]) -> ColumnElement[bool] | None:
+    """Whether a row of the table belongs to one of ``projects``; None for a table of which no row belongs to any."""
+    if "experiment_id" in columns:
+        return columns.experiment_id.in_(select(_EXPERIMENTS.id).where(_EXPERIMENTS.project.in_(projects)))
+    if "project" in columns:
+        return columns.project.in_(projects)
+    return columns.name.in_(projects) if columns is Project.__mapper__.columns else None

@@ -1,0 +1,94 @@
+"""Projects: made, found, changed, deleted; and their members. A session finds those that its reach lets it see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import delete as deleted
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.clock import utcnow
+from ferret_db.pagination import Page, page, seek
+from ferret_db.repositories._upsert import insert
+from ferret_db.tables import FIRST_PROJECT, Membership, Project, User
+
+_FRESH: dict[str, Any] = {"populate_existing": True, "synchronize_session": False}
+
+
+def create(s: Session, name: str, **values: Any) -> Project:
+    """A new project without members, ``project.conflict`` if the name is taken."""
+    project = Project(name=name, **values)
+    try:
+        with s.begin_nested():
+            s.add(project)
+    except IntegrityError as error:
+        raise FerretError.of_field("project.conflict", "name", name, "is taken; choose another name") from error
+    return project
+
+
+def get(s: Session, name: str) -> Project:
+    """The project, or ``project.not_found``."""
+    found = s.scalars(select(Project).where(Project.name == name)).one_or_none()
+    if found is None:
+        raise _unknown(name)
+    return found
+
+
+def names(s: Session) -> list[str]:
+    """Of all projects that are seen."""
+    return list(s.scalars(select(Project.name).order_by(Project.name)))
+
+
+def list_page(s: Session, limit: int, cursor: str | None = None) -> Page[Project]:
+    """By name."""
+    rows = s.scalars(seek(select(Project), [Project.name], cursor, limit)).all()
+    return page(rows, limit, lambda row: (row.name,))
+
+
+def change(s: Session, name: str, **values: Any) -> Project:
+    """The project with other values, or ``project.not_found``."""
+    query = update(Project).where(Project.name == name).values(**values).returning(Project)
+    changed = s.scalars(query, execution_options=_FRESH).one_or_none()
+    if changed is None:
+        raise _unknown(name)
+    return changed
+
+
+def delete(s: Session, name: str) -> None:
+    """Deletes the project; ``project.conflict`` for one that has experiments, and for the first one."""
+    get(s, name)
+    if name == FIRST_PROJECT:
+        reason = "stays: an experiment belongs to it unless something else is said"
+        raise FerretError.of_field("project.conflict", "project", name, reason)
+    s.execute(deleted(Membership).where(Membership.project == name))
+    try:
+        with s.begin_nested():
+            s.execute(deleted(Project).where(Project.name == name))
+    except IntegrityError as error:
+        reason = "has experiments: delete them first, see `ferret experiment list --project`"
+        raise FerretError.of_field("project.conflict", "project", name, reason) from error
+
+
+def members(s: Session, name: str) -> list[User]:
+    """The members by name."""
+    query = select(User).join(Membership, Membership.user_id == User.id).where(Membership.project == name)
+    return list(s.scalars(query.order_by(User.name)))
+
+
+def add_member(s: Session, name: str, user_id: str) -> bool:
+    """Makes the user a member of the project; whether it was none."""
+    row = insert(s, Membership).values(project=name, user_id=user_id, created_at=utcnow())
+    return s.execute(row.on_conflict_do_nothing().returning(Membership.user_id)).one_or_none() is not None
+
+
+def remove_member(s: Session, name: str, user_id: str) -> bool:
+    """Ends the membership; whether there was any."""
+    gone = deleted(Membership).where(Membership.project == name, Membership.user_id == user_id)
+    return s.execute(gone.returning(Membership.user_id)).one_or_none() is not None
+
+
+def _unknown(name: str) -> FerretError:
+    return FerretError.of_field("project.not_found", "project", name, "no such project; see `ferret project list`")

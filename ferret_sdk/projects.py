@@ -1,0 +1,57 @@
+"""Projects of a server, their members, and what their experiments may use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+from ferret_sdk.pages import items
+from ferret_sdk.schemas import Member, Page, Project, User
+from ferret_sdk.transport import Transport
+
+
+class Projects:
+    """What ``Service.projects`` gives. Members look at their projects; changing them is for administrators."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def __iter__(self) -> Iterator[Project]:
+        """Those whose experiments the caller sees, by name."""
+        return items(self._transport, "/projects", Project, limit=200)
+
+    def get(self, name: str) -> Project:
+        """``project.not_found`` for one that the caller does not see."""
+        return Project.read(self._transport.get(_path(name)))
+
+    def add(self, name: str, description: str = "") -> Project:
+        """A new project without members; ``project.conflict`` if the name is taken."""
+        return Project.read(self._transport.post("/projects", {"name": name, "description": description}).json())
+
+    def change(self, name: str, **values: Any) -> Project:
+        """The project with another ``description``, or other ``models`` or ``data``; None for these allows all."""
+        headers, content = {"Content-Type": "application/json"}, json.dumps(values).encode()
+        answer = self._transport.request("PATCH", _path(name), content=content, headers=headers, repeatable=True)
+        return Project.read(answer.json())
+
+    def delete(self, name: str) -> None:
+        """``project.conflict`` while it has experiments."""
+        self._transport.request("DELETE", _path(name))
+
+    def members(self, name: str) -> list[Member]:
+        """By name."""
+        return [Member.read(item) for item in Page.read(self._transport.get(f"{_path(name)}/members")).items]
+
+    def add_member(self, name: str, user: User) -> None:
+        """From the next request on the user sees the project's experiments."""
+        self._transport.request("PUT", f"{_path(name)}/members/{user.id}", repeatable=True)
+
+    def remove_member(self, name: str, user: User) -> None:
+        """From the next request on the user sees nothing of the project."""
+        self._transport.request("DELETE", f"{_path(name)}/members/{user.id}")
+
+
+def _path(name: str) -> str:
+    return f"/projects/{quote(name, safe='')}"
