@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+from functools import cache
 from importlib.util import find_spec
 from inspect import cleandoc
 from pathlib import Path
@@ -33,7 +34,16 @@ def documentation(package: str, name: str) -> str:
 
 def load(package: str, name: str, field: str) -> ModuleType:
     """The module of entry ``name``; ``spec.invalid`` about ``field`` if there is none."""
-    known = names(package)
-    if name not in known:
-        raise FerretError.of_field("spec.invalid", field, name, f"is unknown; choose one of {', '.join(known)}")
+    try:
+        return _module(package, name)
+    except LookupError as error:
+        message = f"is unknown; choose one of {', '.join(names(package))}"
+        raise FerretError.of_field("spec.invalid", field, name, message) from error
+
+
+@cache
+def _module(package: str, name: str) -> ModuleType:
+    """Found in the folder once: a service looks for the same entries with every request."""
+    if name not in names(package):
+        raise LookupError(name)
     return importlib.import_module(f"{package}.{name}")

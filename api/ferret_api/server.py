@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import socket
 from functools import partial
@@ -54,6 +55,8 @@ class Server(uvicorn.Server):
         super().__init__(config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        gc.collect()
+        gc.freeze()  # what has been loaded stays: looking through it again stops all requests
         listen = TlsListener if self.tls else Listener
         self.config.ssl = self.tls.context if self.tls else None
         await super().startup([listen(listening, self.connections) for listening in sockets or []])

@@ -328,7 +328,7 @@ def _assignment(round_: Round, place: int, what: Task) -> dict[str, Any]:
 
 
 def _freeze(s: Session, round_: Round) -> bool:
-    accepted = [(row.participant, row.digest) for row in contributions.of_round(s, round_.id)]
+    accepted = contributions.digests_of_round(s, round_.id)
     digest = contributions_digest(accepted)
     if swap(s, round_, RoundState.FROZEN, frozen_digest=digest, frozen_at=clock.utcnow()) is None:
         return False

@@ -65,6 +65,12 @@ def attempts(s: Session, experiment_id: str, number: int, participant: str) -> l
     return list(s.scalars(query))
 
 
+def digests_of_round(s: Session, round_id: str) -> list[tuple[str, str]]:
+    """The same, as participants with the digests of their contributions."""
+    query = select(Contribution.participant, Contribution.digest).where(Contribution.round_id == round_id)
+    return [(participant, digest) for participant, digest in s.execute(query.order_by(Contribution.participant))]
+
+
 def of_experiment(s: Session, experiment_id: str) -> list[Contribution]:
     """All that were accepted, by round."""
     query = select(Contribution).where(Contribution.experiment_id == experiment_id)
