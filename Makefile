@@ -69,6 +69,10 @@ tests:
 chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on PostgreSQL; at most an hour
 	$(BIN)/python -m tests.chaos.storm --leases 2 $(ARGS)
 
+.PHONY: api-results
+api-results: setup ## measure the API under 10,000 participants for docs/results/hardening, on a machine that is idle
+	$(BIN)/ferret bench api --json | $(BIN)/python -m ferret_bench._api.page docs/results/hardening
+
 SOURCES := ferret_core ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
 check: lock-check ## format, lint, types, import rules, guard, bandit, committed openapi.json, the lock, documentation site

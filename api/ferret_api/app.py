@@ -48,6 +48,7 @@ from ferret_core import __version__
 READINESS_SECONDS = 1.0
 
 ROUTERS: tuple[APIRouter, ...] = (
+    participants,  # who ask most are looked for first
     root_router,
     api_router,
     oidc,
@@ -62,7 +63,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     events,
     catalog,
     enrolments,
-    participants,
     audit,
     projects,
     users,

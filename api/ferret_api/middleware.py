@@ -6,12 +6,11 @@ import logging
 import re
 import secrets
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ferret_api.errors import problem
-from ferret_api.security_headers import security_headers
+from ferret_api.security_headers import with_security_headers
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 from ferret_db import logs
@@ -19,6 +18,7 @@ from ferret_db import logs
 logger = logging.getLogger(__name__)
 
 REQUEST_ID = "X-Request-ID"
+_REQUEST_ID = REQUEST_ID.lower().encode()
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -45,10 +45,8 @@ class RequestScope:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                headers = MutableHeaders(scope=message)
-                headers[REQUEST_ID] = request_id
-                for name, value in security_headers(request, self.hsts_seconds).items():
-                    headers.setdefault(name, value)
+                headers = [*message.get("headers", ()), (_REQUEST_ID, request_id.encode())]
+                message["headers"] = with_security_headers(headers, request, self.hsts_seconds)
             await send(message)
 
         try:

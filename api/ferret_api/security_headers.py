@@ -6,6 +6,8 @@ from starlette.requests import Request
 
 from ferret_api.hosts import is_own
 
+Header = tuple[bytes, bytes]
+
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -25,14 +27,18 @@ ALWAYS = {
 }
 
 
-def security_headers(request: Request, hsts_seconds: int) -> dict[str, str]:
-    """Those of the answer to ``request``, where it does not set them itself."""
-    return ALWAYS | _transport_security(request, hsts_seconds)
+_ALWAYS = [(name.lower().encode(), value.encode()) for name, value in ALWAYS.items()]
 
 
-def _transport_security(request: Request, hsts_seconds: int) -> dict[str, str]:
+def with_security_headers(given: list[Header], request: Request, hsts_seconds: int) -> list[Header]:
+    """The headers of the answer to ``request``, as ASGI has them, with those that it does not set itself."""
+    names = {name for name, _ in given}
+    wanted = [*_ALWAYS, *_transport_security(request, hsts_seconds)]
+    return [*given, *(header for header in wanted if header[0] not in names)]
+
+
+def _transport_security(request: Request, hsts_seconds: int) -> list[Header]:
     """HSTS (RFC 6797). It is for a name with all its ports, so never for this machine's own."""
-    host = request.url.hostname or ""
-    if request.url.scheme != "https" or not hsts_seconds or is_own(host):
-        return {}
-    return {"Strict-Transport-Security": f"max-age={hsts_seconds}"}
+    if request.scope["scheme"] != "https" or not hsts_seconds or is_own(request.url.hostname or ""):
+        return []
+    return [(b"strict-transport-security", f"max-age={hsts_seconds}".encode())]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ferret_bench._api import page
 from ferret_bench.api import QUICK, Benchmark
 from ferret_cli.stack import broker
 
@@ -28,3 +32,25 @@ def test_many_participants_are_answered(need: Callable[[bool, str], None]) -> No
     assert len(answers.rows) == 4
     assert len(costs.rows) == 2
     assert "small sizes" in bounds.title
+    check_page(document)
+
+
+def check_page(document: dict[str, Any]) -> None:
+    """A run is kept as a page, unless it says little."""
+    idle = {**document, "load": {"before": [0.1, 5, 5], "after": [2, 5, 5]}}
+    assert "--quick" in (page.unfit(idle) or "")
+    full = {**idle, "asked": {**document["asked"], "quick": False}}
+    assert page.unfit(full) is None
+    assert "load was 0.70" in (page.unfit({**full, "load": {"before": [0.7, 0, 0], "after": [0, 0, 0]}}) or "")
+    text = page.page(full)
+    assert f"{QUICK.participants} enrolled participants" in text
+    assert "| p99_ms |" in text
+
+
+def test_a_run_that_says_little_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO(json.dumps({"asked": {"quick": True}})))
+    assert page.main([str(tmp_path)]) == 1
+    assert "nothing is written" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

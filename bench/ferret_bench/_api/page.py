@@ -1,0 +1,68 @@
+"""Keeps a run for the documents: ``ferret bench api --json | python -m ferret_bench._api.page docs/results/hardening``
+writes ``api.json`` and, for people, ``api.md`` into the folder. A busy machine's run is not kept."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ferret_bench._base import Table
+from ferret_bench.api import Benchmark
+
+IDLE = 0.5
+"""The most that the load over the last minute may have been before the run."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns 1, and writes nothing, for a run that says little."""
+    parser = argparse.ArgumentParser(prog="python -m ferret_bench._api.page", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where to write api.json and api.md")
+    folder: Path = parser.parse_args(arguments).folder
+    document = json.load(sys.stdin)
+    if (reason := unfit(document)) is not None:
+        sys.stderr.write(f"nothing is written: {reason}\n")
+        return 1
+    folder.joinpath("api.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    folder.joinpath("api.md").write_text(page(document), encoding="utf-8")
+    return 0
+
+
+def unfit(document: Mapping[str, Any]) -> str | None:
+    """Why the run is not to be kept, if so."""
+    if document["asked"]["quick"]:
+        return "--quick measures small sizes; run it without"
+    if (load := document["load"]["before"][0]) > IDLE:
+        return f"the load was {load:.2f} before the run; run it on a machine that does nothing else (at most {IDLE})"
+    return None
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The document in Markdown."""
+    machine, (before, *_) = document["machine"], document["load"]["before"]
+    processor = f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_bytes'] / (1 << 30):.0f} GiB"
+    about = (
+        f"{document['participants']:,} enrolled participants in {document['experiments']} experiments send "
+        f"{document['polls']:g} questions and {document['uploads']:g} uploads of 8 kB a second for "
+        f"{document['seconds']:g} s: alone, and beside {document['dripping']:,} connections that send a byte a second. "
+        "One API process; the database, the load and the turning of rounds share the machine with it: "
+        f"{processor}, {document['database']}, load {before:.2f} before. [The run](api.json)."
+    )
+    parts = ["# The API under load", about, "```console\nmake api-results\n```"]
+    return "\n\n".join([*parts, *map(_section, Benchmark().tables(document))]) + "\n"
+
+
+def _section(table: Table) -> str:
+    return f"## {table.title[0].upper()}{table.title[1:]}\n\n{_markdown(table)}"
+
+
+def _markdown(table: Table) -> str:
+    rows = [table.columns, ["---"] * len(table.columns), *table.rows]
+    return "\n".join(f"| {' | '.join('–' if cell is None else str(cell) for cell in row)} |" for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
