@@ -14,6 +14,9 @@ from ferret_core.protocol.roles import Role
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Unique; letters, digits and . _ @ + -")],
     role: Annotated[Role, typer.Option("--role", help="What the user may do.")] = Role.VIEWER,
+    projects: Annotated[
+        list[str] | None, typer.Option("--project", help="Project whose experiments the user sees; may be repeated.")
+    ] = None,
     no_password: Annotated[
         bool, typer.Option("--no-password", help="The user cannot sign in at the dashboard, and has tokens only.")
     ] = False,
@@ -27,8 +30,13 @@ def add(
     from ferret_cli.secret import password
     from ferret_sdk.service import Service
 
-    people = Service(url, insecure_http=insecure_http).people
-    made = people.add(name, role, None if no_password else password(password_file))
+    service = Service(url, insecure_http=insecure_http)
+    seen = [service.projects.get(project).name for project in projects or ()]
+    made = service.people.add(name, role, None if no_password else password(password_file))
+    for project in seen:
+        service.projects.add_member(project, made)
     say(f"{made.name} is a {made.role}; a token for programs: ferret token create NAME --user {made.name}")
+    if made.role != Role.ADMIN and not seen:
+        say(f"{made.name} sees no experiment yet: ferret project add-member default {made.name}")
     if json:
         emit(made)
