@@ -126,6 +126,14 @@ def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_
     rounds = [json.loads(line) for line in joined.stdout.splitlines()]
     assert [(round["round"], round["error"]) for round in rounds] == [(1, None), (2, None)]
     assert document(ferret("experiment", "show", id, "--json"))["state"] == "completed"
+
+    logged = document(participant_command("site", "log", "--json", code=""))["requests"]
+    outcomes = [sent["outcome"] for sent in logged if sent["contribution"]]
+    assert [outcome["state"] for outcome in outcomes] == ["in the round"] * 2
+    last = document(ferret("experiment", "verify", id, "--json"))["hashes"][-1]
+    proved = participant_command("receipt", "verify", outcomes[-1]["receipt"], "--hash", last, "--json", code="")
+    assert document(proved)["participant"] == name
+
     unknown = participant_command("join", served.service.url, "--data", toy_data[0], code="spent-or-wrong")
     assert unknown.returncode == 4
     assert "new code" in unknown.stderr
