@@ -30,7 +30,6 @@ from ferret_sdk.preview import Preview, Previewing
 from ferret_sdk.privacy import Budget, require_accounting
 from ferret_sdk.progress import RoundReport, Totals, Watcher, log_outages
 from ferret_sdk.receipts import Receipts
-from ferret_sdk.retry import AWAY
 from ferret_sdk.rounds import Rounds
 from ferret_sdk.schemas import Enrolled
 from ferret_sdk.sending import Sending
@@ -227,7 +226,7 @@ class Participant:
                 if not self._receipts.waiting:
                     return
         except FerretError as error:
-            if error.code not in AWAY:
+            if error.code in {"ledger.broken", "server.unexpected"}:
                 raise
             log.warning("the last receipt is missing, %s; it comes when this is run again", error.detail)
 

@@ -260,6 +260,21 @@ def test_a_contribution_in_the_sites_name_that_it_did_not_sign_ends_the_particip
     assert "not signed with this site's key" in error.detail
 
 
+def test_a_server_that_does_not_show_its_last_record_is_asked_again_by_the_next_run(
+    server, home, toy_data, record, caplog
+) -> None:
+    ends_after(server, record.model_copy(update={"version": 4, "contributions": (("other", "3" * 64),)}))
+    server.replies[LEDGER] = json_reply({"code": "experiment.not_found", "detail": "no such experiment"}, 404)
+    participant = Participant.enrol(server.url, "a-code", "clinic", home)
+    assert participant.run(toy_data[0], give_up_after=0) == "completed"
+    assert "the last receipt is missing, no such experiment" in caplog.text
+    assert [outcome.state for outcome in receipts.outcomes(home).values()] == ["acknowledged"]
+    del server.replies[LEDGER]
+    again = Participant.enrol(server.url, "a-code", "clinic", home)
+    assert again.run(toy_data[0], give_up_after=0) == "completed"
+    assert [outcome.state for outcome in receipts.outcomes(home).values()] == ["left out"]
+
+
 @pytest.mark.parametrize("answer", [{}, {"digest": "3" * 64}, "<html>", {"digest": "../x"}])
 def test_only_an_answer_about_the_contribution_removes_it_from_the_spool(server, join, home, answer) -> None:
     server.replies[CONTRIBUTION] = json_reply(answer)
