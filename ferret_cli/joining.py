@@ -145,7 +145,7 @@ def words(progress: Progress) -> str:
             step = f", step {done:.0f} of {total:.0f}" if done and total else ""
             return f"round {number}: training{step}"
         case Stage.UPLOAD:
-            return f"round {number}: sending {size(total)}"
+            return f"round {number}: sending {f'{size(done)} of ' if done else ''}{size(total)}"
         case Stage.OUTAGE:
             since = f", for {done:.0f} s now" if done >= 1 else ""
             return f"the server does not answer{since}; it is asked again"

@@ -61,6 +61,11 @@ NAMES = (
     # an upload at the API (api/participants/upload.py)
     "upload.stored",
     "upload.accepted",
+    # one in parts (api/participants/parts.py, ferret_sdk/sending.py): a part on disk, and not answered; all of them,
+    # and nothing checked; at the site, a part answered
+    "parts.grown",
+    "parts.arrived",
+    "parts.sent",
     # a real participant (ferret_sdk/): a request noted in its log and not sent; trained; old memories dropped; its
     # memory kept; its contribution on disk; sent
     "sent_log.written",

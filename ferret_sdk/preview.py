@@ -86,7 +86,7 @@ class Previewing:
             client = self._client(replica, examples, watcher)
             with self._enforcement.training(client.task, replica.spec, replica.shapes, len(client.shard)):
                 sealed, _, cost = contribute(replica, client)
-        self._enforcement.require_size(len(sealed.blob))
+        self._enforcement.require_size(sealed.size)
         return self._shown(sealed, client, client.discretion.timed(cost.seconds))
 
     def _client(self, replica: Replica, examples: list[Example], watcher: Watcher) -> Client:
@@ -112,10 +112,10 @@ class Previewing:
         lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, task=client.task)
         upload = Upload.of(lease, sealed, seconds, self._member.key)
         path = address_of(upload)
-        headers = self._transport.headers_of("PUT", path, upload.blob, headers_of(upload))
+        headers = self._transport.headers_of("PUT", path, upload.size, headers_of(upload))
         parts = (*map(_header, headers.items()), *_body(sealed))
         norm = getattr(client.discretion.protect, "norm", None)
-        return Preview("PUT", f"{PREFIX}{path}", upload.round, len(upload.blob), upload.digest, parts, norm)
+        return Preview("PUT", f"{PREFIX}{path}", upload.round, upload.size, upload.digest, parts, norm)
 
 
 def _header(header: tuple[str, str]) -> Part:
@@ -130,7 +130,7 @@ def _body(sealed: Sealed) -> list[Part]:
         for name, array in sorted(sealed.contribution.arrays.items())
     ]
     metadata = [_metadata(name, value) for name, value in sealed.meta.model_dump(mode="json").items()]
-    rest = len(sealed.blob) - sum(part.size for part in (*arrays, *metadata))
+    rest = sealed.size - sum(part.size for part in (*arrays, *metadata))
     return [
         Part("layout", "safetensors", "JSON", rest, "names, types and places of all that follows"),
         *metadata,

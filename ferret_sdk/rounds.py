@@ -98,7 +98,7 @@ class Rounds:
     def _send(self, upload: Upload) -> RoundReport:
         """Sends what the site's terms allow; what they do not only put off is forgotten."""
         try:
-            self._enforcement.require_sending(len(upload.blob), private=upload.private)
+            self._enforcement.require_sending(upload.size, private=upload.private)
         except FerretError as error:
             if error.code in FINAL | {"terms.round_refused"}:
                 self._spool.clear()

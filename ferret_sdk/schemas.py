@@ -26,7 +26,7 @@ from ferret_core.protocol.ids import (
     TokenId,
     UserId,
 )
-from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.limits import MAX_PART_BYTES, MAX_ROUNDS
 from ferret_core.protocol.names import DisplayName
 from ferret_core.protocol.roles import Role, Scope
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
@@ -305,12 +305,20 @@ class Revoked(Document):
 
 
 class Lease(Document):
-    """An assignment held until its lease ends; results must carry ``fence``."""
+    """An assignment held until its lease ends; results must carry ``fence``, and a contribution of more than
+    ``part_bytes`` is sent in parts of as many."""
 
     id: AssignmentId
     fence: int = Field(ge=0, lt=2**31)
     lease_seconds: float = Field(gt=0, le=LONGEST_LEASE)
     task: RoundTask
+    part_bytes: int | None = Field(default=None, ge=1 << 10, le=MAX_PART_BYTES)
+
+
+class Arrived(Document):
+    """How many bytes of a contribution the server has; the next part begins there."""
+
+    offset: Bytes
 
 
 class Accepted(Document):

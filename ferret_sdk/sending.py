@@ -7,13 +7,15 @@ from collections.abc import Callable
 from ferret_core.failpoints import failpoint
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.progress import Progress, RoundReport, Stage, Watcher, log_outages
-from ferret_sdk.retry import PATIENT
-from ferret_sdk.schemas import Accepted
+from ferret_sdk.retry import PATIENT, Retry, Transient
+from ferret_sdk.schemas import Accepted, Arrived
 from ferret_sdk.spool import Spool, Upload
-from ferret_sdk.transport import Transport
+from ferret_sdk.transport import Answer, Transport
 
 # Statuses after which the same upload is never taken.
 FINAL = frozenset({404, 409, 410, 413, 422})
+# Parts that have to be sent again, from where the server says.
+AGAIN = frozenset({"upload.offset", "upload.corrupt"})
 
 
 class Sending:
@@ -31,15 +33,14 @@ class Sending:
 
     def send(self, upload: Upload) -> RoundReport:
         """Uploads the contribution; it stays in the spool while the server may still take it."""
-        path, headers = address_of(upload), headers_of(upload)
-        self.watcher(Progress(Stage.UPLOAD, upload.round, 0, len(upload.blob)))
         try:
-            answer = self._transport.request("PUT", path, content=upload.blob, headers=headers, attempts=PATIENT)
+            part_bytes = upload.part_bytes or upload.size
+            answer = self._whole(upload) if upload.size <= part_bytes else self._in_parts(upload, part_bytes)
             _require_own(Accepted.read(answer.json()), upload)
         except FerretError as error:
             if error.code == "lease.lost":
-                self._spool.keep(upload._replace(fence=None))
-            elif error.problem.status in FINAL:
+                self._spool.note(upload._replace(fence=None))
+            elif error.problem.status in FINAL and error.code not in AGAIN:
                 self._spool.clear()
             raise
         failpoint("participant.sent")
@@ -47,11 +48,70 @@ class Sending:
         self._spool.clear()
         self.rounds += 1
         self.seconds += upload.seconds
-        return RoundReport(upload.round, len(upload.blob), upload.seconds, upload.loss)
+        return RoundReport(upload.round, upload.size, upload.seconds, upload.loss)
+
+    def _whole(self, upload: Upload) -> Answer:
+        self._tell(upload, 0)
+        content = self._spool.read(0, upload.size)
+        return self._transport.request(
+            "PUT", address_of(upload), content=content, headers=headers_of(upload), attempts=PATIENT
+        )
+
+    def _in_parts(self, upload: Upload, part_bytes: int) -> Answer:
+        """The answer to the last part. After every interruption the server is asked how much has arrived.
+
+        A server that loses what it has is given up after as many failures as one that does not answer.
+        """
+        retry, furthest = Retry(PATIENT), 0
+        offset = self._arrived(upload)
+        while True:
+            self._tell(upload, offset)
+            try:
+                answer = self._part(upload, offset, part_bytes)
+            except Transient as failure:
+                retry.wait(failure)
+                offset = self._arrived(upload)
+                continue
+            failpoint("parts.sent")
+            if "upload-offset" not in answer.headers:
+                return answer
+            if offset == upload.size:
+                detail = f"{address_of(upload)} has all of the contribution, and does not acknowledge it"
+                retry.wait(Transient(FerretError("server.unexpected", detail)))
+            offset = min(upload.size, offset + part_bytes)
+            if offset > furthest:
+                furthest = offset
+                retry.reset()
+
+    def _part(self, upload: Upload, offset: int, part_bytes: int) -> Answer:
+        headers = headers_of(upload) | {
+            "Ferret-Digest": upload.digest,
+            "Upload-Offset": str(offset),
+            "Upload-Length": str(upload.size),
+        }
+        try:
+            return self._transport.once("PATCH", address_of(upload), self._spool.read(offset, part_bytes), headers)
+        except FerretError as error:
+            if error.code in AGAIN:
+                raise Transient(error) from error
+            raise
+
+    def _arrived(self, upload: Upload) -> int:
+        """How many bytes the server has; ``server.unexpected`` for more than there are."""
+        headers = {"Ferret-Fence": str(upload.fence), "Ferret-Digest": upload.digest}
+        answer = self._transport.request("GET", address_of(upload), headers=headers, attempts=PATIENT)
+        offset = Arrived.read(answer.json()).offset
+        if offset > upload.size:
+            message = f"is more than the contribution has ({upload.size} bytes)"
+            raise FerretError.of_field("server.unexpected", "arrived.offset", offset, message)
+        return offset
+
+    def _tell(self, upload: Upload, done: int) -> None:
+        self.watcher(Progress(Stage.UPLOAD, upload.round, done, upload.size))
 
 
 def address_of(upload: Upload) -> str:
-    """Where the contribution is sent with PUT."""
+    """Where the contribution is sent with PUT, and its parts with PATCH."""
     return f"/participant/assignments/{upload.assignment}/contribution"
 
 

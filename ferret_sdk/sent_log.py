@@ -92,7 +92,8 @@ class SentLog:
         """What is to be called with each request before it is sent; ``storage.full`` if it cannot be noted."""
 
         def note(request: httpx.Request) -> None:
-            body, carried = request.read(), _carried.get()
+            body = request.read()
+            carried = _carried.get() if body else None
             self.append(
                 experiment=experiment,
                 participant=participant,

@@ -12,8 +12,9 @@ import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core.durable import write_durably
-from ferret_core.protocol.digest import digest_bytes
+from ferret_core.durable import replacing, write_durably
+from ferret_core.protocol.digest import digest_stream
+from ferret_core.protocol.pieces import Pieces
 from ferret_core.protocol.signatures import Signed, sign
 from ferret_core.sealed import Sealed
 from ferret_sdk.schemas import Lease
@@ -22,10 +23,11 @@ log = logging.getLogger(__name__)
 
 
 class Upload(NamedTuple):
-    """A contribution with all that its request takes; ``seconds`` and ``loss`` are those of the local update.
+    """All that the request of a contribution takes but its bytes; ``seconds`` and ``loss`` are those of the local
+    update, ``size`` is in bytes.
 
     ``fence`` is None once the lease is lost: the upload waits until the same assignment is leased again. ``private``:
-    it was made under a privacy budget.
+    it was made under a privacy budget. ``part_bytes`` is the lease's.
     """
 
     assignment: str
@@ -35,9 +37,10 @@ class Upload(NamedTuple):
     seconds: float
     loss: float | None
     digest: str
-    blob: bytes
+    size: int
     private: bool = False
     signature: str | None = None
+    part_bytes: int | None = None
 
     @classmethod
     def of(
@@ -54,41 +57,55 @@ class Upload(NamedTuple):
             seconds=seconds,
             loss=meta.metrics.get("train_loss"),
             digest=sealed.digest,
-            blob=sealed.blob,
+            size=sealed.size,
             private=private,
             signature=None if secret is None else sign(secret, signed),
+            part_bytes=lease.part_bytes,
         )
 
 
 class Spool:
-    """A folder of one file, the upload that was not acknowledged: a line of JSON, then the contribution."""
+    """A folder for the upload that was not acknowledged: its contribution, and beside it all else as JSON."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._path = folder / "upload"
+        self._path = folder / "upload.json"
+        self._contribution = folder / "contribution"
 
-    def keep(self, upload: Upload) -> None:
-        """Stores the upload durably, in place of any before it; ``storage.full`` if there is no room."""
+    def keep(self, upload: Upload, pieces: Pieces) -> None:
+        """Stores the upload and its bytes durably, in place of any before it; ``storage.full`` if there is no room."""
         for draft in self._folder.glob(".*"):  # of a process that was killed
             draft.unlink()
-        head = {name: value for name, value in upload._asdict().items() if name != "blob"}
-        write_durably(self._path, json.dumps(head).encode() + b"\n" + upload.blob)
+        with replacing(self._contribution) as file:
+            file.writelines(pieces)
+        self.note(upload)
+
+    def note(self, upload: Upload) -> None:
+        """Stores what has changed of the upload, whose bytes are kept."""
+        write_durably(self._path, json.dumps(upload._asdict()).encode())
 
     def waiting(self) -> Upload | None:
         """The upload that still has to be sent; None if there is none, or it cannot be read: it is trained again."""
         if not self._path.is_file():
             return None
-        line, _, blob = self._path.read_bytes().partition(b"\n")
         try:
-            head: dict[str, Any] = json.loads(line)
-            if head["digest"] == digest_bytes(blob):
-                return Upload(**head, blob=blob)
-        except (ValueError, KeyError, TypeError):
+            head: dict[str, Any] = json.loads(self._path.read_bytes())
+            with self._contribution.open("rb") as file:
+                if head["digest"] == digest_stream(file) and head["size"] == file.tell():
+                    return Upload(**head)
+        except (ValueError, KeyError, TypeError, FileNotFoundError):
             pass
-        log.warning("%s is damaged: its contribution is made again", self._path)
+        log.warning("%s is damaged: its contribution is made again", self._folder)
         self.clear()
         return None
+
+    def read(self, offset: int, count: int) -> bytes:
+        """``count`` bytes of the contribution from ``offset`` on, or as many as there are."""
+        with self._contribution.open("rb") as file:
+            file.seek(offset)
+            return file.read(count)
 
     def clear(self) -> None:
         """Forgets the upload: it has arrived, or is not wanted any more."""
         self._path.unlink(missing_ok=True)
+        self._contribution.unlink(missing_ok=True)

@@ -58,7 +58,7 @@ class Training:
             client = Client(lease.task, shard, self._memory.recall(), on_step, discretion, self._own(replica))
             with self._enforcement.training(lease.task, replica.spec, replica.shapes, len(shard)):
                 sealed, kept, cost = contribute(replica, client)
-            self._enforcement.require_size(len(sealed.blob))
+            self._enforcement.require_size(sealed.size)
             heartbeat.check()
             self._enforcement.spend(discretion)
         failpoint("participant.trained")
@@ -66,7 +66,7 @@ class Training:
         failpoint("participant.kept")
         private = self._enforcement.budget is not None
         upload = Upload.of(lease, sealed, discretion.timed(cost.seconds), self._key, private=private)
-        self._spool.keep(upload)
+        self._spool.keep(upload, sealed.pieces)
         failpoint("participant.spooled")
         return upload
 

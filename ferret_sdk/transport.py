@@ -180,11 +180,24 @@ class Transport:
         retry = Retry(attempts if repeatable else 1)
         while True:
             try:
-                with self._exchange(method, path, query, content, headers) as answer:
-                    body = self._read(answer, at_most)
-                    return Answer(str(answer.url), body, answer.headers, answer.status_code == NOT_MODIFIED)
+                return self.once(method, path, content, headers, query=query, at_most=at_most)
             except Transient as failure:
                 retry.wait(failure)
+
+    def once(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        *,
+        query: Mapping[str, Any] | None = None,
+        at_most: int = MAX_ANSWER_BYTES,
+    ) -> Answer:
+        """One request, tried once: raises :class:`Transient` for what is worth another try."""
+        with self._exchange(method, path, query, content, dict(headers)) as answer:
+            body = self._read(answer, at_most)
+            return Answer(str(answer.url), body, answer.headers, answer.status_code == NOT_MODIFIED)
 
     @contextmanager
     def stream(self, path: str, headers: Mapping[str, str] | None = None) -> Generator[Stream]:
@@ -192,10 +205,10 @@ class Transport:
         with self._exchange("GET", path, None, None, dict(headers or {})) as answer:
             yield Stream(answer.status_code, self.traffic.received(answer.iter_raw()))
 
-    def headers_of(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> dict[str, str]:
-        """All headers of this request as it would be sent; sends nothing."""
-        request = self._client.build_request(method, f"{self.url}{PREFIX}{path}", content=content, headers=headers)
-        return dict(request.headers)
+    def headers_of(self, method: str, path: str, size: int, headers: Mapping[str, str]) -> dict[str, str]:
+        """All headers of this request, with a body of ``size`` bytes, as it would be sent; sends nothing."""
+        headers = {**headers, "Content-Length": str(size)}
+        return dict(self._client.build_request(method, f"{self.url}{PREFIX}{path}", headers=headers).headers)
 
     @contextmanager
     def _exchange(

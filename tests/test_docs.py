@@ -128,7 +128,7 @@ def test_the_readmes_specification_is_the_example() -> None:
 
 def test_the_guide_to_tls_agrees_with_the_service() -> None:
     guide = (ROOT / "docs/tls.md").read_text()
-    mebibytes = ApiSettings.model_fields["max_upload_bytes"].default >> 20
+    mebibytes = ApiSettings.model_fields["part_bytes"].default >> 20
     assert f"client_max_body_size {mebibytes}m;" in guide
     assert guide.count(f"127.0.0.1:{ApiSettings.model_fields['port'].default}") == 4
     (streamed,) = re.findall(r"location ~ (\S+) \{", guide)

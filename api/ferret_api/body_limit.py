@@ -32,7 +32,7 @@ class BodyLimit:
         self.app = app
         document = settings.max_request_bytes
         self.usual = min(COMMAND_BYTES, document)
-        self.uploads = {"upload_contribution": settings.max_upload_bytes}
+        self.uploads = {"upload_contribution": settings.max_upload_bytes, "upload_part": settings.part_bytes}
         self.limits = self.uploads | {
             SUBMIT: document,
             "clone_experiment": document,

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from ferret_core.certificate import Certificate
+from ferret_core.protocol.limits import MAX_PART_BYTES
 from ferret_core.protocol.roles import Role
 from ferret_db.settings import FROM_FILE, ServiceSettings
 
@@ -83,7 +84,17 @@ class ApiSettings(ServiceSettings):
         description="The admin token; by default generated at the first start and kept in admin.token under home",
     )
     max_request_bytes: int = Field(default=1 << 20, ge=1024, description="Largest JSON body accepted, in bytes")
-    max_upload_bytes: int = Field(default=256 << 20, ge=1024, description="Largest contribution accepted, in bytes")
+    max_upload_bytes: int = Field(
+        default=64 << 30,
+        ge=1024,
+        description="Largest contribution accepted, in bytes; the disk of FERRET_STORAGE_URL must have room for it",
+    )
+    part_bytes: int = Field(
+        default=8 << 20,
+        ge=64 << 10,
+        le=MAX_PART_BYTES,
+        description="Contributions of more bytes are sent in parts of as many",
+    )
     public_url: Annotated[str | None, AfterValidator(_origin)] = Field(
         default=None,
         description="Address under which participants and browsers reach the service, e.g. https://ferret.example.org",

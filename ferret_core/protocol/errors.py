@@ -103,6 +103,8 @@ PROBLEMS: dict[str, Problem] = {
     "contribution.malformed": Problem("The contribution cannot be decoded", 422, Exit.FAILURE),
     "contribution.non_finite": Problem("The contribution holds values that are not finite", 422, Exit.FAILURE),
     "contribution.out_of_bounds": Problem("The contribution is out of the round's bounds", 422, Exit.FAILURE),
+    "upload.offset": Problem("The part does not follow what has arrived", 409, Exit.CONFLICT),
+    "upload.corrupt": Problem("The parts do not give the announced contribution", 422, Exit.FAILURE),
     "signature.invalid": Problem("The contribution's signature is not valid", 422, Exit.FAILURE),
     "range.invalid": Problem("The requested range is outside the file", 416, Exit.FAILURE),
     "model.invalid": Problem("The model cannot be loaded", 422, Exit.FAILURE),

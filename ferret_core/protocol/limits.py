@@ -15,6 +15,8 @@ MAX_ROUNDS = 1_000_000
 MAX_ELEMENTS = 2**40
 """Of a model, or of what stands for it."""
 MAX_BYTES = 2**40
+MAX_PART_BYTES = 64 << 20
+"""Of an upload, which a site holds in memory while it sends them."""
 MAX_EXAMPLES = 10**9
 MAX_SEQUENCES = 65_536
 """That go through a model at once, or are gathered for one step."""

@@ -62,7 +62,16 @@ class Storage(Protocol):
         ...
 
     def put_file(self, path: Path, kind: FileKind, digest: str) -> StoredFile:
-        """Moves in a blob that was written to a :meth:`scratch` folder."""
+        """Moves in a blob that was written to a :meth:`scratch` folder or has been :meth:`growing`."""
+        ...
+
+    def require_room(self, size: int) -> None:
+        """``storage.full`` unless ``size`` bytes fit in."""
+        ...
+
+    def growing(self, name: str) -> Path:
+        """Where a file of this name grows until :meth:`put_file` moves it in. It outlives its writer, and is collected
+        once nobody has added to it for long."""
         ...
 
     def scratch(self, size: int) -> AbstractContextManager[Path]:

@@ -31,6 +31,7 @@ READ_BYTES = 1 << 20
 WRITING_LOCK = ".writing"
 COLLECTED = ".collected"
 DRAFTS = ".drafts"
+GROWING = "growing"
 
 
 class Backend:
@@ -46,7 +47,7 @@ class Backend:
     def put_pieces(self, pieces: Pieces, kind: FileKind, digest: str) -> StoredFile:
         stored = StoredFile(digest, size_of(pieces), blob_location(kind, digest))
         if not self._renew(stored):
-            self._need_room(stored.size)
+            self.require_room(stored.size)
             with replacing(self.path(stored.location), self._writing) as file:
                 file.writelines(pieces)
         return stored
@@ -56,9 +57,21 @@ class Backend:
         self._move_in(path, stored)
         return stored
 
+    def require_room(self, size: int) -> None:
+        free = shutil.disk_usage(self.root).free
+        if free < size + RESERVE_BYTES:
+            raise FerretError(
+                "storage.full",
+                f"{self.root} has {free >> 20} MiB free, {size + RESERVE_BYTES >> 20} MiB are needed: free some space, "
+                "or set FERRET_STORAGE_URL to a larger disk",
+            )
+
+    def growing(self, name: str) -> Path:
+        return self.path(f"{DRAFTS}/{GROWING}/{name}")
+
     @contextmanager
     def scratch(self, size: int) -> Generator[Path]:
-        self._need_room(size)
+        self.require_room(size)
         drafts = self.root / DRAFTS
         with ExitStack() as stack:
             stack.enter_context(room_for(drafts))
@@ -195,15 +208,6 @@ class Backend:
             while folder != self.root:
                 folder.rmdir()
                 folder = folder.parent
-
-    def _need_room(self, size: int) -> None:
-        free = shutil.disk_usage(self.root).free
-        if free < size + RESERVE_BYTES:
-            raise FerretError(
-                "storage.full",
-                f"{self.root} has {free >> 20} MiB free, {size + RESERVE_BYTES >> 20} MiB are needed: free some space, "
-                "or set FERRET_STORAGE_URL to a larger disk",
-            )
 
 
 def _seal(file: Path) -> None:

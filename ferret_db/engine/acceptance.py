@@ -56,6 +56,12 @@ class Target(NamedTuple):
         check_open(self.experiment, self.round)
         check_held(self.assignment, fence, self.now)
 
+    def check_first(self, digest: str) -> None:
+        """Raises ``contribution.duplicate`` where another contribution than that with the digest has been accepted."""
+        if (recorded := self.recorded) is not None and recorded.digest != digest:
+            message = f"{recorded.participant} already delivered {recorded.digest} for round {recorded.round}"
+            raise FerretError.of_field("contribution.duplicate", "digest", digest, message)
+
 
 def targets(s: Session, assignment_ids: Iterable[str], *, lock: bool = False) -> dict[str, Target]:
     """Those of the assignments that exist, by id; with ``lock`` nothing about them moves until the transaction ends."""
@@ -160,9 +166,7 @@ def _check(target: Target, offer: Offer, keyed: Mapping[Key, Contribution]) -> N
             f"was used with {used.digest} for round {used.round} and now with {digest}; use a new key for each upload"
         )
         raise FerretError.of_field("idempotency.conflict", "Idempotency-Key", key.text, message)
-    if (recorded := target.recorded) is not None:
-        message = f"{recorded.participant} already delivered {recorded.digest} for round {recorded.round}"
-        raise FerretError.of_field("contribution.duplicate", "digest", digest, message)
+    target.check_first(digest)
     target.check_held(offer.fence)
     if (given := offer.sealed.meta.base_digest) != (base := target.round.base_digest):
         message = f"round {target.round.number} starts from {base}: resync, rebuild the model from the ledger"

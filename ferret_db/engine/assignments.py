@@ -21,7 +21,7 @@ from ferret_db.tables import Assignment, Experiment, Round
 
 TRIES = 3
 """Uploads for one assignment that may be unusable: they can be cut off on their way."""
-SPOILT = frozenset({"contribution.malformed", "contribution.non_finite"})
+SPOILT = frozenset({"contribution.malformed", "contribution.non_finite", "upload.corrupt"})
 
 
 def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:

@@ -22,6 +22,7 @@ from ferret_sdk.progress import Progress, Stage
         (Progress(Stage.TRAIN, 4, 5), "round 4: training"),
         (Progress(Stage.TRAIN, 4, 0, 10), "round 4: training"),
         (Progress(Stage.UPLOAD, 4, 0, 8800), "round 4: sending 8.8 kB"),
+        (Progress(Stage.UPLOAD, 4, 3_200_000, 13_000_000), "round 4: sending 3.2 MB of 13.0 MB"),
         (Progress(Stage.OUTAGE, done=0.1), "the server does not answer; it is asked again"),
         (Progress(Stage.OUTAGE, done=95.2), "the server does not answer, for 95 s now; it is asked again"),
         (

@@ -92,7 +92,7 @@ class Server:
                 server.requests.append(exchange)
                 server.answer(exchange)
 
-            do_GET = do_POST = do_PUT = do_DELETE = handle_any
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
             def log_message(self, format: str, *args: Any) -> None: ...
 

@@ -308,14 +308,14 @@ def test_what_was_made_before_a_crash_is_sent_and_not_made_again(api, worker, su
     getattr(wire, moment).append(Cut())
     with pytest.raises(Cut):
         Participant.enrol(api.url, code, "site-a", home).run(examples)
-    assert len(list(home.glob("participants/*/*-upload/upload"))) == 1
+    assert len(list(home.glob("participants/*/*-upload/upload.json"))) == 1
     state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
     assert state == "completed"
     assert wire.trained == 1
     assert len(set(wire.keys)) == 1
     # The answer to an upload that had arrived may come after the round has moved on: then nothing is left to tell.
     assert [report.round for report in reports] in ([1], [])
-    assert not list(home.glob("participants/*/*-upload/upload"))
+    assert not list(home.glob("participants/*/*-upload/upload.json"))
     (mine,) = [contribution for contribution in run.contributions() if contribution.participant == "site-a"]
     assert mine.state == "accepted"
 
@@ -375,7 +375,7 @@ def test_a_closed_round_is_left_for_the_next(api, worker, submit, examples, home
     def look(report: RoundReport) -> None:
         reports.append(report)
         if len(reports) == 1:
-            assert not list(home.glob("participants/*/*-upload/upload")), "it will never be taken"
+            assert not list(home.glob("participants/*/*-upload/upload.json")), "it will never be taken"
         else:
             raise Seen
 

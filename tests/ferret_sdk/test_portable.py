@@ -60,7 +60,7 @@ begin()
 names = dict(experiment="exp_0123456789abcdef", participant="par_0123456789abcdef", name="clinic", token="t")
 place = membership.save(home, Membership(url="http://127.0.0.1:1", code="0" * 64, **names))
 spool = Spool(home / "spool")
-spool.keep(Upload("asg_1", 1, 1, "key", 1.0, None, digest_bytes(b"blob"), b"blob"))
+spool.keep(Upload("asg_1", 1, 1, "key", 1.0, None, digest_bytes(b"blob"), 4), (b"blob",))
 sys.platform = platform  # filelock has read it already
 refused = ""
 with sole(home / "place.lock", "clinic"), in_turn(home / "base.lock", lambda: None):
@@ -69,7 +69,7 @@ with sole(home / "place.lock", "clinic"), in_turn(home / "base.lock", lambda: No
             pass
     except FerretError as error:
         refused = error.code
-print(json.dumps([example.output, place.exists(), spool.waiting().blob.decode(), refused]))
+print(json.dumps([example.output, place.exists(), spool.read(0, spool.waiting().size).decode(), refused]))
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -171,7 +171,7 @@ def test_the_budget_is_spent_before_the_contribution_is_kept_to_be_sent(
     with pytest.raises(Cut):
         site.run(toy_data[0])
     assert site.budget.spent().released == (Released(noise_multiplier=8.0, count=1),)
-    assert not list(tmp_path.glob("participants/*/*-upload/upload"))
+    assert not list(tmp_path.glob("participants/*/*-upload/upload.json"))
 
 
 def test_a_dry_run_spends_nothing_and_is_noised_too(api, worker, join, toy_data) -> None:

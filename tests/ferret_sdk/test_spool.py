@@ -38,16 +38,18 @@ def test_nothing_waits_at_first(tmp_path: Path) -> None:
 
 
 def test_an_upload_waits_whole_and_under_its_key_until_it_is_cleared(tmp_path: Path, upload: Upload) -> None:
-    Spool(tmp_path / "upload").keep(upload)
+    Spool(tmp_path / "upload").keep(upload, (BLOB[:3], BLOB[3:]))
     again = Spool(tmp_path / "upload")
     assert again.waiting() == upload
-    assert (upload.assignment, upload.fence, upload.round, upload.blob, upload.loss) == (
+    assert (upload.assignment, upload.fence, upload.round, upload.size, upload.loss) == (
         "asg_0000000000000001",
         7,
         4,
-        BLOB,
+        len(BLOB),
         1.25,
     )
+    assert again.read(0, upload.size) == BLOB
+    assert (again.read(3, 5), again.read(len(BLOB), 5)) == (BLOB[3:8], b"")
     again.clear()
     again.clear()
     assert again.waiting() is None
@@ -60,22 +62,32 @@ def test_every_upload_has_a_key_of_its_own(upload: Upload) -> None:
 
 def test_a_later_upload_takes_the_place_of_the_one_before_and_of_drafts(tmp_path: Path, upload: Upload) -> None:
     spool = Spool(tmp_path / "upload")
-    spool.keep(upload)
+    spool.keep(upload, (BLOB,))
     (tmp_path / "upload" / ".draft-of-a-killed-process").write_bytes(b"half")
-    spool.keep(upload._replace(fence=None))
+    spool.keep(upload._replace(key="another"), (BLOB,))
+    spool.note(upload._replace(key="another", fence=None))
     waiting = spool.waiting()
     assert waiting is not None
-    assert waiting.fence is None
-    assert [path.name for path in (tmp_path / "upload").iterdir()] == ["upload"]
+    assert (waiting.key, waiting.fence) == ("another", None)
+    assert sorted(path.name for path in (tmp_path / "upload").iterdir()) == ["contribution", "upload.json"]
 
 
 @pytest.mark.parametrize("position", [3, -1])
-def test_a_damaged_upload_is_not_sent(tmp_path: Path, upload: Upload, position: int) -> None:
+@pytest.mark.parametrize("name", ["upload.json", "contribution"])
+def test_a_damaged_upload_is_not_sent(tmp_path: Path, upload: Upload, name: str, position: int) -> None:
     spool = Spool(tmp_path / "upload")
-    spool.keep(upload)
-    (path,) = (tmp_path / "upload").iterdir()
+    spool.keep(upload, (BLOB,))
+    path = tmp_path / "upload" / name
     data = bytearray(path.read_bytes())
     data[position] ^= 1
     path.write_bytes(bytes(data))
     assert spool.waiting() is None
-    assert not path.exists()
+    assert list((tmp_path / "upload").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["upload.json", "contribution"])
+def test_half_of_an_upload_is_none(tmp_path: Path, upload: Upload, name: str) -> None:
+    spool = Spool(tmp_path / "upload")
+    spool.keep(upload, (BLOB,))
+    (tmp_path / "upload" / name).unlink()
+    assert spool.waiting() is None

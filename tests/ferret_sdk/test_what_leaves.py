@@ -27,6 +27,7 @@ from ferret_sdk.terms import Terms
 pytestmark = [pytest.mark.timeout(150), pytest.mark.heavy]
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/what-leaves-your-site.md").read_text()
+PART_BYTES = 64 << 10
 CANARY = "Frau Wagner, geboren 1950"
 
 
@@ -154,7 +155,7 @@ def test_the_bytes_on_the_wire_are_those_of_the_log(api, worker, service, toy_sp
     require_the_log(home, tap)
     uploads = [s for s in tap.requests() if s.method == "PUT"]
     accepted = [found.digest for found in run.contributions() if found.participant == "clinic"]
-    assert [digest_bytes(upload.body) for upload in uploads] == accepted
+    assert {digest_bytes(upload.body) for upload in uploads} == set(accepted), "in whatever order of connections"
     assert [sent.contribution for sent in SentLog(home).read() if sent.method == "PUT"] == accepted
 
 
@@ -164,6 +165,29 @@ def test_what_is_said_when_joining_is_documented(api, service, toy_spec, tap, tm
     (joined,) = tap.requests()
     (row,) = re.findall(r"^\| `POST /participants` \|.*$", DOCUMENT, re.MULTILINE)
     assert list(json.loads(joined.body)) == re.findall("`([a-z_]+)`:", row)
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a server that is started after it."""
+    monkeypatch.setenv("FERRET_PART_BYTES", str(PART_BYTES))
+
+
+def test_so_are_those_of_a_contribution_in_parts(
+    small_parts, api, worker, service, toy_spec, tap, data, tmp_path
+) -> None:
+    run = service.submit(toy_spec("fedavg", participants={"edge": 1}, rounds=1))
+    site = Participant.enrol(tap.url, service.enrolment(run.id).code, "clinic", tmp_path / "site")
+    assert site.run(data) == "completed"
+    require_the_log(tmp_path / "site", tap)
+    (accepted,) = [found.digest for found in run.contributions()]
+    parts = [s.body for s in tap.requests() if s.method == "PATCH"]
+    assert sorted(map(len, parts))[1:] == [PART_BYTES] * (len(parts) - 1)
+    assert sum(map(len, parts)) == run.refresh().experiment.bytes_up
+    assert [sent.contribution for sent in SentLog(tmp_path / "site").read() if sent.contribution] == [accepted] * len(
+        parts
+    )
+    assert [s for s in tap.requests() if s.method == "PUT"] == []
 
 
 def test_so_are_those_of_a_refusal(api, worker, service, toy_spec, tap, data, tmp_path) -> None:

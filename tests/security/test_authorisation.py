@@ -76,7 +76,14 @@ OPEN = {
     "get_health",
     "get_readiness",
 }
-PARTICIPANTS = {"next_assignment", "heartbeat", "upload_contribution", "report_failure"}
+PARTICIPANTS = {
+    "next_assignment",
+    "heartbeat",
+    "upload_contribution",
+    "upload_part",
+    "get_arrived",
+    "report_failure",
+}
 READABLE = {"get_experiment", "list_ledger", "get_receipt", "get_update", "list_artifacts", "download_artifact"}
 
 

@@ -279,7 +279,7 @@ def test_a_server_that_does_not_show_its_last_record_is_asked_again_by_the_next_
 def test_only_an_answer_about_the_contribution_removes_it_from_the_spool(server, join, home, answer) -> None:
     server.replies[CONTRIBUTION] = json_reply(answer)
     assert join().code == "server.unexpected"
-    assert len(list(home.glob("participants/*/*-upload/upload"))) == 1
+    assert len(list(home.glob("participants/*/*-upload/upload.json"))) == 1
 
 
 @pytest.mark.parametrize("algorithm", ["evil", "_base", "configs", "../ferret", "os"])

@@ -19,18 +19,18 @@ IN_MEMORY_BYTES = 1 << 20
 
 
 @asynccontextmanager
-async def received(request: Request, storage: Storage, most: int) -> AsyncGenerator[bytes | Path]:
+async def received(request: Request, storage: Storage, most: int, what: str) -> AsyncGenerator[bytes | Path]:
     """The whole body: its bytes, or beyond a megabyte a scratch file of the storage that is gone when the block ends.
 
-    Raises ``request.too_large`` beyond ``most`` bytes, before any is read where the request announces more, and
-    ``storage.full``.
+    Raises ``request.too_large`` beyond the ``most`` bytes that ``what`` has, before any is read where the request
+    announces more, and ``storage.full``.
     """
     text = request.headers.get("content-length", "")
     declared = int(text) if text.isdecimal() else 0
     if declared > most:
-        raise _too_large(most, f"this one has {declared}")
+        raise _too_large(what, most, declared)
     async with AsyncExitStack() as stack:
-        chunks = _chunks(request, most)
+        chunks = _chunks(request, most, what)
         first = await anext(chunks, b"")
         if len(first) <= IN_MEMORY_BYTES:
             yield first
@@ -45,14 +45,14 @@ async def received(request: Request, storage: Storage, most: int) -> AsyncGenera
         yield path
 
 
-async def _chunks(request: Request, most: int) -> AsyncIterator[bytes]:
+async def _chunks(request: Request, most: int, what: str) -> AsyncIterator[bytes]:
     """The body in chunks above :data:`IN_MEMORY_BYTES`, the last of which is shorter."""
     held, count = bytearray(), 0
     try:
         async for chunk in request.stream():
             count += len(chunk)
             if count > most:
-                raise _too_large(most, "this one has more")
+                raise _too_large(what, most, count)
             held += chunk
             if len(held) > IN_MEMORY_BYTES:
                 yield bytes(held)
@@ -62,6 +62,6 @@ async def _chunks(request: Request, most: int) -> AsyncIterator[bytes]:
     yield bytes(held)
 
 
-def _too_large(most: int, found: str) -> FerretError:
-    detail = f"a contribution to this assignment has at most {most} bytes, {found}: send what its algorithm sends"
+def _too_large(what: str, most: int, found: int) -> FerretError:
+    detail = f"{what} has at most {most} bytes, and {found} came or are to come: send what the algorithm sends"
     return FerretError("request.too_large", detail)

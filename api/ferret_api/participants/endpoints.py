@@ -6,7 +6,7 @@ import math
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from pathlib import Path as FilePath
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import from_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
@@ -22,12 +22,13 @@ from ferret_api.auth import (
 )
 from ferret_api.context import WholeContext
 from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.participants import body, schemas, service, upload
+from ferret_api.participants import body, parts, schemas, service, upload
 from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.boards import BoardsDep
 from ferret_api.participants.poll import Poll, Question
 from ferret_api.participants.schemas import (
     Accepted,
+    Arrived,
     AssignmentFailure,
     Extended,
     GroupRevocation,
@@ -51,7 +52,7 @@ from ferret_api.schemas import (
 )
 from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.limits import MAX_SECONDS
+from ferret_core.protocol.limits import MAX_BYTES, MAX_SECONDS
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
@@ -181,6 +182,24 @@ async def _expected(
 Expected = Annotated[upload.Expected, Depends(_expected)]
 
 
+SecondsHeader = Annotated[
+    float,
+    Header(
+        alias="Ferret-Seconds",
+        ge=0,
+        le=MAX_SECONDS,
+        allow_inf_nan=False,
+        description="Seconds of local training",
+    ),
+]
+DigestHeader = Annotated[
+    str,
+    Header(
+        alias="Ferret-Digest",
+        pattern="^[0-9a-f]{64}$",
+        description="BLAKE3-256 of the whole contribution, in hexadecimal",
+    ),
+]
 SignatureHeader = Annotated[
     str | None,
     Header(
@@ -193,23 +212,45 @@ SignatureHeader = Annotated[
 FenceHeader = Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")]
 
 
+def _require_octets(request: Request) -> None:
+    given = request.headers.get("content-type")
+    if given != OCTETS:
+        raise FerretError.of_field("request.invalid", "Content-Type", given, f"a contribution is {OCTETS}")
+
+
 async def _body(
     expected: Expected, fence: FenceHeader, request: Request, context: WholeContext
 ) -> AsyncGenerator[bytes | FilePath]:
     """The body, read only if it may be accepted: from the holder of the lease, and no larger than expected."""
-    if request.headers.get("content-type") != OCTETS:
-        raise FerretError.of_field(
-            "request.invalid", "Content-Type", request.headers.get("content-type"), f"a contribution is {OCTETS}"
-        )
+    _require_octets(request)
     async with AsyncExitStack() as stack:
         with context.uploads.entered(expected.participant.id):
             try:
                 most = upload.admit(context, expected, fence)
-                whole = await stack.enter_async_context(body.received(request, context.storage, most))
+                what = "a contribution to this assignment"
+                whole = await stack.enter_async_context(body.received(request, context.storage, most, what))
             except FerretError as error:
                 await run_in_threadpool(upload.refuse, context, expected.assignment.id, error)
                 raise
         yield whole
+
+
+REFUSALS = (
+    "assignment.not_found",
+    "lease.lost",
+    "idempotency.conflict",
+    "contribution.duplicate",
+    "contribution.wrong_base",
+    "round.closed",
+    "contribution.malformed",
+    "contribution.non_finite",
+    "signature.invalid",
+    "request.too_many",
+    "storage.full",
+)
+REPEATED: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The same contribution had already been accepted", "model": Accepted}
+}
 
 
 @router.put(
@@ -218,37 +259,13 @@ async def _body(
     status_code=201,
     dependencies=[ParticipantLater],
     openapi_extra={"requestBody": {"required": True, "content": BINARY}},
-    responses={
-        200: {"description": "The same contribution had already been accepted", "model": Accepted},
-        **problems(
-            "assignment.not_found",
-            "lease.lost",
-            "idempotency.conflict",
-            "contribution.duplicate",
-            "contribution.wrong_base",
-            "round.closed",
-            "contribution.malformed",
-            "contribution.non_finite",
-            "signature.invalid",
-            "request.too_many",
-            "storage.full",
-        ),
-    },
+    responses={**REPEATED, **problems(*REFUSALS)},
 )
 async def upload_contribution(
     expected: Expected,
     whole: Annotated[bytes | FilePath, Depends(_body)],
     fence: FenceHeader,
-    seconds: Annotated[
-        float,
-        Header(
-            alias="Ferret-Seconds",
-            ge=0,
-            le=MAX_SECONDS,
-            allow_inf_nan=False,
-            description="Seconds of local training",
-        ),
-    ],
+    seconds: SecondsHeader,
     response: Response,
     batches: BatchesDep,
     idempotency_key: IdempotencyKey = None,
@@ -262,6 +279,70 @@ async def upload_contribution(
     taken = await batches.take(upload.Delivery(expected, whole, fence, seconds, idempotency_key, signature))
     response.status_code = 200 if taken.repeated else 201
     return taken.answer
+
+
+@router.get(
+    "/participant/assignments/{assignment_id}/contribution",
+    operation_id="get_arrived",
+    dependencies=[ParticipantLater],
+    responses=problems(
+        "assignment.not_found", "lease.lost", "contribution.duplicate", "round.closed", "request.too_large"
+    ),
+)
+def get_arrived(expected: Expected, fence: FenceHeader, digest: DigestHeader, context: WholeContext) -> Arrived:
+    """How much of a contribution that is sent in parts has arrived: where to go on after an interruption."""
+    return Arrived(offset=parts.arrived(context, expected, fence, digest))
+
+
+@router.patch(
+    "/participant/assignments/{assignment_id}/contribution",
+    operation_id="upload_part",
+    status_code=201,
+    response_model=Accepted,
+    dependencies=[ParticipantLater],
+    openapi_extra={"requestBody": {"required": True, "content": BINARY}},
+    responses={
+        **REPEATED,
+        204: {"description": "The part is on the disk; the next one begins at the answer's `Upload-Offset`"},
+        **problems(*REFUSALS, "upload.offset", "upload.corrupt"),
+    },
+)
+async def upload_part(
+    expected: Expected,
+    fence: FenceHeader,
+    seconds: SecondsHeader,
+    digest: DigestHeader,
+    offset: Annotated[int, Header(alias="Upload-Offset", ge=0, le=MAX_BYTES, description="Where the part begins")],
+    length: Annotated[int, Header(alias="Upload-Length", ge=1, le=MAX_BYTES, description="Bytes of the whole")],
+    request: Request,
+    response: Response,
+    context: WholeContext,
+    idempotency_key: IdempotencyKey = None,
+    signature: SignatureHeader = None,
+) -> Accepted | Response:
+    """Adds a part to a contribution, which is accepted after the last as if it had come in one piece.
+
+    A part has at most the lease's `part_bytes`, and begins where the one before ended. An empty part at the end asks
+    for the acceptance again.
+    """
+    _require_octets(request)
+    part = parts.Part(offset, length)
+    with context.uploads.entered(expected.participant.id):
+        try:
+            if (accepted := upload.repeated(expected, digest)) is not None:
+                response.status_code = 200
+                return accepted
+            most = await run_in_threadpool(parts.admit, context, expected, part, fence)
+        except FerretError as error:
+            await run_in_threadpool(upload.refuse, context, expected.assignment.id, error)
+            raise
+        async with body.received(request, context.storage, most, "this part") as sent:
+            delivery = upload.Delivery(expected, sent, fence, seconds, idempotency_key, signature, digest)
+            done = await run_in_threadpool(parts.receive, context, part, delivery)
+    if isinstance(done, int):
+        return Response(status_code=204, headers={"Upload-Offset": str(done)})
+    response.status_code = 200 if done.repeated else 201
+    return done.answer
 
 
 @router.post(

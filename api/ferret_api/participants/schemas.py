@@ -60,6 +60,11 @@ class Lease(Resource):
     lease_seconds: float
     lease_until: datetime
     task: RoundTask
+    part_bytes: int | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Where contributions may have more bytes: those are sent in parts of as many",
+    )
 
 
 class Waiting(Resource):
@@ -103,6 +108,12 @@ class Accepted(Resource):
     size: int
     round: int
     accepted: bool
+
+
+class Arrived(Resource):
+    """How much of a contribution has arrived."""
+
+    offset: int = Field(description="Bytes that are on the server's disk; the next part begins there")
 
 
 class AssignmentFailure(Command):

@@ -20,6 +20,7 @@ from ferret_api.participants.schemas import (
     Waiting,
 )
 from ferret_api.participants.tag import Tag
+from ferret_api.participants.upload import size_of
 from ferret_api.schemas import Revoked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
@@ -138,12 +139,20 @@ def owned(s: Session, participant: Identity, assignment_id: str) -> tables.Assig
     return found
 
 
+def _part_bytes(context: Context, experiment: tables.Experiment) -> int | None:
+    """The size of parts, where contributions may be larger."""
+    most = context.settings.part_bytes
+    return most if size_of(experiment).total > most else None
+
+
 def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
     """By participant, the leases on the assignments that are ``due`` to them and are still free."""
     seconds = context.settings.lease_seconds
     with context.database.begin() as s:
         participants.seen(s, due)
         leased = leases.lease_all(s, due.values(), seconds)
+        whose = [experiments.get(s, id_) for id_ in {row.experiment_id for row in leased.values()}]
+    parts = {experiment.id: _part_bytes(context, experiment) for experiment in whose}
     return {
         row.participant_id: Lease(
             id=row.id,
@@ -151,6 +160,7 @@ def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
             lease_seconds=seconds,
             lease_until=row.lease_until,
             task=RoundTask.model_validate(row.task),
+            part_bytes=parts[row.experiment_id],
         )
         for row in leased.values()
         if row.participant_id and row.lease_until

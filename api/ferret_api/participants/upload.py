@@ -15,6 +15,7 @@ from ferret_api.context import Context
 from ferret_api.gathered import attempt
 from ferret_api.participants.schemas import Accepted
 from ferret_core import catalog
+from ferret_core.algorithms.configs._base import Size
 from ferret_core.cost import LocalCost
 from ferret_core.failpoints import failpoint
 from ferret_core.ledger import Signature
@@ -56,7 +57,8 @@ class Expected(NamedTuple):
 
 class Delivery(NamedTuple):
     """A contribution as it arrived, in memory or in a scratch file of the storage; ``seconds`` are those of the local
-    update, ``key`` its idempotency key, and ``signature`` what its participant signed it with."""
+    update, ``key`` its idempotency key, ``signature`` what its participant signed it with, and ``digest`` what the
+    parts must give that it came in."""
 
     expected: Expected
     body: bytes | Path
@@ -64,6 +66,7 @@ class Delivery(NamedTuple):
     seconds: float
     key: str | None
     signature: str | None
+    digest: str | None = None
 
 
 class Taken(NamedTuple):
@@ -99,12 +102,25 @@ def admit(context: Context, expected: Expected, fence: int) -> int:
     if recorded is not None:
         return recorded.size
     expected.target.check_held(fence)
-    spec = ExperimentSpec.model_validate(experiment.spec)
-    size, limit = catalog.algorithm_config(spec.algorithm).size(_shapes(experiment)), context.settings.max_upload_bytes
+    size, limit = size_of(experiment), context.settings.max_upload_bytes
     if size.arrays > limit:
         detail = f"a contribution to this experiment has {size.arrays} bytes, this service takes at most {limit}: ask"
         raise FerretError("request.too_large", f"{detail} its operator to raise FERRET_MAX_UPLOAD_BYTES")
     return size.total
+
+
+def size_of(experiment: tables.Experiment) -> Size:
+    """The most bytes of a contribution to the experiment."""
+    spec = ExperimentSpec.model_validate(experiment.spec)
+    return catalog.algorithm_config(spec.algorithm).size(_shapes(experiment))
+
+
+def repeated(expected: Expected, digest: str) -> Accepted | None:
+    """What is answered where the contribution with this digest was accepted before; ``contribution.duplicate`` where
+    another one was."""
+    expected.target.check_first(digest)
+    recorded = expected.target.recorded
+    return None if recorded is None else _acknowledged(recorded)
 
 
 def take_all(context: Context, deliveries: Sequence[Delivery]) -> list[Taken | FerretError]:
@@ -136,6 +152,7 @@ def _opened(delivery: Delivery) -> Offer | Taken:
     target, digest = delivery.expected.target, _digest(delivery.body)
     if target.recorded is not None and target.recorded.digest == digest:
         return Taken(_acknowledged(target.recorded), repeated=True)
+    _require_digest(digest, delivery.digest)
     sealed = _unsealed(delivery.body, digest, target)
     cost = LocalCost.reported(delivery.seconds, sealed.meta.metrics)
     return Offer(target.assignment.id, delivery.fence, sealed, cost, idempotency_key=delivery.key)
@@ -193,6 +210,12 @@ def _digest(body: bytes | Path) -> str:
         return digest_bytes(body)
     with body.open("rb") as file:
         return digest_stream(file)
+
+
+def _require_digest(found: str, announced: str | None) -> None:
+    if announced not in {None, found}:
+        message = f"the parts give {found}; send them again from the first"
+        raise FerretError.of_field("upload.corrupt", "Ferret-Digest", announced, message)
 
 
 def _unsealed(body: bytes | Path, digest: str, target: Target) -> Sealed:

@@ -739,7 +739,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get Arrived
+         * @description How much of a contribution that is sent in parts has arrived: where to go on after an interruption.
+         */
+        get: operations["get_arrived"];
         /**
          * Upload Contribution
          * @description Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
@@ -752,7 +756,14 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Upload Part
+         * @description Adds a part to a contribution, which is accepted after the last as if it had come in one piece.
+         *
+         *     A part has at most the lease's `part_bytes`, and begins where the one before ended. An empty part at the end asks
+         *     for the acceptance again.
+         */
+        patch: operations["upload_part"];
         trace?: never;
     };
     "/api/v1/participant/assignments/{assignment_id}/failure": {
@@ -1246,6 +1257,17 @@ export interface components {
              * @description Hub name, or a folder on the server
              */
             source: string;
+        };
+        /**
+         * Arrived
+         * @description How much of a contribution has arrived.
+         */
+        Arrived: {
+            /**
+             * Offset
+             * @description Bytes that are on the server's disk; the next part begins there
+             */
+            offset: number;
         };
         /**
          * Artifact
@@ -2214,6 +2236,11 @@ export interface components {
              * Format: date-time
              */
             lease_until: string;
+            /**
+             * Part Bytes
+             * @description Where contributions may have more bytes: those are sent in parts of as many
+             */
+            part_bytes?: number | null;
             task: components["schemas"]["RoundTask"];
         };
         /**
@@ -7405,6 +7432,139 @@ export interface operations {
             };
         };
     };
+    get_arrived: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease's fence */
+                "Ferret-Fence": number;
+                /** @description BLAKE3-256 of the whole contribution, in hexadecimal */
+                "Ferret-Digest": string;
+            };
+            path: {
+                /** @description Id of the assignment */
+                assignment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Arrived"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `assignment.not_found`: No such assignment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `lease.lost`: The lease on this assignment is no longer held.
+             *     `contribution.duplicate`: A different contribution was already accepted.
+             */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `round.closed`: The round no longer takes contributions. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     upload_contribution: {
         parameters: {
             query?: never;
@@ -7523,6 +7683,190 @@ export interface operations {
              * @description `contribution.malformed`: The contribution cannot be decoded.
              *     `contribution.non_finite`: The contribution holds values that are not finite.
              *     `signature.invalid`: The contribution's signature is not valid.
+             *     `request.invalid`: The request is not valid.
+             */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `request.too_many`: There are too many requests.
+             *     `request.too_many`: There are too many requests.
+             */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `storage.full`: There is no disk space left. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    upload_part: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease's fence */
+                "Ferret-Fence": number;
+                /** @description Seconds of local training */
+                "Ferret-Seconds": number;
+                /** @description BLAKE3-256 of the whole contribution, in hexadecimal */
+                "Ferret-Digest": string;
+                /** @description Where the part begins */
+                "Upload-Offset": number;
+                /** @description Bytes of the whole */
+                "Upload-Length": number;
+                /** @description Repeating a request with the same key and body gets the first answer again */
+                "Idempotency-Key"?: string | null;
+                /** @description Ed25519 signature, by the key given at enrolment, of the canonical JSON of the contribution's context and digest; needed from participants that gave a key */
+                "Ferret-Signature"?: string | null;
+            };
+            path: {
+                /** @description Id of the assignment */
+                assignment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The same contribution had already been accepted */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description The part is on the disk; the next one begins at the answer's `Upload-Offset` */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `assignment.not_found`: No such assignment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `lease.lost`: The lease on this assignment is no longer held.
+             *     `idempotency.conflict`: The idempotency key was used with another request.
+             *     `contribution.duplicate`: A different contribution was already accepted.
+             *     `contribution.wrong_base`: The contribution was trained from another model.
+             *     `upload.offset`: The part does not follow what has arrived.
+             */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `round.closed`: The round no longer takes contributions. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `contribution.malformed`: The contribution cannot be decoded.
+             *     `contribution.non_finite`: The contribution holds values that are not finite.
+             *     `signature.invalid`: The contribution's signature is not valid.
+             *     `upload.corrupt`: The parts do not give the announced contribution.
              *     `request.invalid`: The request is not valid.
              */
             422: {
