@@ -164,7 +164,7 @@ def test_a_full_disk_costs_a_client_its_training_and_not_its_part(
     experiment_id = service.submit(spec)
     service.run(until=lambda message: service.messages[0].task == TaskName.TRAIN)
     with monkeypatch.context() as full:
-        full.setattr(service.context.storage, "put_bytes", raising(FerretError("storage.full", "no room left")))
+        full.setattr(service.context.storage, "put_pieces", raising(FerretError("storage.full", "no room left")))
         held = service.step().argument
     with service.database.read() as s:
         assert assignments.get(s, held).state == AssignmentState.LEASED
