@@ -553,7 +553,7 @@ class Machine(RuleBasedStateMachine):
         return True
 
     def _accept(self, s: Session, held: Held, digest: str, key: str | None, **changes: Any) -> str:
-        sealed = self.lab.sealed(s.get_one(Assignment, held.task.id), digest, **changes)._replace(blob=b"1")
+        sealed = self.lab.sealed(s.get_one(Assignment, held.task.id), digest, **changes)._replace(pieces=[b"1"])
         return accept(s, Offer(held.task.id, held.fence, sealed, LocalCost(1.0), idempotency_key=key)).digest
 
     def _compare(self, s: Session, round_: Round, turn: Turn) -> None:
