@@ -144,7 +144,7 @@ def test_another_attempt_at_the_round_counts(site: Site) -> None:
     assert not site.asked
 
 
-@pytest.mark.parametrize("secret", [None, new_key()])
+@pytest.mark.parametrize("secret", [None, new_key()], ids=["unsigned", "signed by another key"])
 def test_a_contribution_that_the_site_did_not_sign_breaks_the_ledger(site: Site, secret: str | None) -> None:
     with pytest.raises(FerretError, match="not signed with this site's key") as caught:
         site.receipts.follow(record(1, "clinic", "lab", secret=secret))
