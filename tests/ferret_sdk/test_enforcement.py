@@ -226,8 +226,8 @@ def test_what_was_made_before_quiet_hours_is_sent_after_them(
     keep = site._spool.keep
     made: list[str] = []
 
-    def then_quiet(upload: Any) -> None:
-        keep(upload)
+    def then_quiet(upload: Any, pieces: Any) -> None:
+        keep(upload, pieces)
         made.append(upload.digest)
         clock[0] = datetime(2026, 11, 23, 14, 30)
 
