@@ -121,7 +121,9 @@ class ServiceSettings(BaseSettings):
 
 
 def _variable(settings: type[BaseSettings], error: FieldError) -> FieldError:
-    """Names the environment variable, and the value unless it is a secret."""
-    secret = not settings.model_fields[error.field].repr
+    """Names the environment variable, in front of what is wrong in it, and the value unless it is a secret."""
+    name, _, part = error.field.partition(".")
+    secret = not settings.model_fields[name].repr
     message = error.message if secret else f"{error.message}, not {error.value!r}"
-    return FieldError(field=f"{PREFIX}{error.field}".upper(), message=message, value=None if secret else error.value)
+    field = ".".join(filter(None, (f"{PREFIX}{name}".upper(), part)))
+    return FieldError(field=field, message=message, value=None if secret else error.value)

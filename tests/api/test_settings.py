@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ferret_api.__main__ import main
+from ferret_api.oidc.settings import OidcSettings
 from ferret_api.settings import ApiSettings
+from ferret_core.protocol.roles import Role
 
 
 def test_every_setting_is_described() -> None:
@@ -56,3 +60,39 @@ def test_no_secret_shows_in_a_printed_setting(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("FERRET_ADMIN_TOKEN", "a-secret-admin-token")
     monkeypatch.setenv("FERRET_BROKER_URL", "redis://:a-secret-password@127.0.0.1/0")
     assert "a-secret" not in repr(ApiSettings())
+
+
+def test_a_provider_is_set_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("from a file\n")
+    monkeypatch.setenv("FERRET_OIDC_ISSUER", "https://login.example.org/realms/hospital")
+    monkeypatch.setenv("FERRET_OIDC_CLIENT_ID", "ferret")
+    monkeypatch.setenv("FERRET_OIDC_CLIENT_SECRET_FILE", str(tmp_path / "secret"))
+    monkeypatch.setenv("FERRET_OIDC_ROLES", '{"cn=admins,dc=hospital": "admin"}')
+    found = OidcSettings.of(ApiSettings())
+    assert found is not None
+    assert (found.name, found.client_secret) == ("login.example.org", "from a file")
+    assert (found.roles, found.default_role) == ({"cn=admins,dc=hospital": Role.ADMIN}, None)
+    assert "from a file" not in repr(ApiSettings())
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"ISSUER": "https://login.example.org"}, "FERRET_OIDC_CLIENT_ID"),
+        ({"CLIENT_ID": "ferret"}, "FERRET_OIDC_ISSUER"),
+        ({"ISSUER": "http://login.example.org", "CLIENT_ID": "ferret"}, "FERRET_OIDC_ISSUER"),
+        ({"ROLES": "ferret-admins=admin"}, "FERRET_OIDC_ROLES: is not JSON"),
+        ({"ROLES": '{"ferret-admins": "root"}'}, "FERRET_OIDC_ROLES"),
+        ({"DEFAULT_ROLE": "everybody"}, "FERRET_OIDC_DEFAULT_ROLE"),
+        ({"SCOPES": "profile"}, "FERRET_OIDC_SCOPES"),
+    ],
+    ids=str,
+)
+def test_a_provider_that_is_set_wrong_keeps_the_service_from_starting(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: dict[str, str], named: str, home: Path
+) -> None:
+    monkeypatch.setenv("FERRET_HOME", str(home))
+    for name, value in given.items():
+        monkeypatch.setenv(f"FERRET_OIDC_{name}", value)
+    assert main([]) == 2
+    assert named in capsys.readouterr().err

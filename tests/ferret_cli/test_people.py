@@ -50,7 +50,9 @@ def test_a_user_is_made_changed_shut_out_and_let_in_again(live: Any, cli: Cli, p
     assert live.admin.post("/api/v1/session", json=sign_in).status_code == 401
     (listed,) = [user for user in json.loads(cli("user", "list", "--json").stdout)["items"] if user["name"] == "ada"]
     assert (listed["role"], listed["enabled"]) == ("viewer", False)
-    assert "disabled" in cli("user", "list").stdout
+    table = cli("user", "list").stdout
+    assert "disabled" in table
+    assert "signs in at" in table
     assert "is enabled" in cli("user", "enable", "ada").stderr
     Path(password_file).write_text("another fine password\n")
     assert "another password" in cli("user", "password", "ada", "--password-file", password_file).stderr

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from ferret_core.protocol.roles import Role
+from ferret_db.tables import FIRST_PROJECT
 from tests import chromium
-from tests.api.identity_provider import ADA, EVE, settings, started
+from tests.api.conftest import bearer
+from tests.api.identity_provider import ADA, EVE, agree, settings, started
 from tests.api.people import PASSWORD, a_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -45,8 +48,18 @@ def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
         assert refused == [], "the security headers let the sign-in through"
 
 
+def join_project(live: Any, subject: str) -> None:
+    """Somebody has signed in once, so that there is an account, which an administrator adds to the first project."""
+    with httpx.Client(base_url=f"{live.url}/api/v1") as client:
+        begun = client.post("/sign-in/oidc").raise_for_status().json()
+        client.post("/session/oidc", json=agree(begun["url"], subject)).raise_for_status()
+        user_id = client.get("/me").json()["id"]
+    live.admin.put(f"/api/v1/projects/{FIRST_PROJECT}/members/{user_id}").raise_for_status()
+
+
 def test_the_button_leads_to_the_provider_and_back_to_the_page_one_came_for(live: Any, page: Page) -> None:
     experiment_id = live.site.running()
+    join_project(live, ADA["sub"])
     page.goto(f"{live.address}/experiments/{experiment_id}?x=time")
     page.get_by_role("button", name=BUTTON).click()
     page.get_by_role("button", name=ADA["sub"]).click()
@@ -59,6 +72,15 @@ def test_the_button_leads_to_the_provider_and_back_to_the_page_one_came_for(live
     session = cookies[live.site.context.admin.cookie]
     assert (session.get("httpOnly"), session.get("sameSite")) == (True, "Strict")
     assert not any("sign_in" in name for name in cookies)
+
+    page.get_by_test_id("account-menu").click()
+    page.get_by_role("link", name="Your account").click()
+    page.get_by_role("button", name="New token").click()
+    page.get_by_label("Name").fill("laptop")
+    page.get_by_role("button", name="Create").click()
+    token = page.get_by_test_id("new-token").locator("code").inner_text()
+    me = httpx.get(f"{live.url}/api/v1/me", headers=bearer(token)).json()
+    assert (me["name"], me["role"], me["scopes"]) == ("ada", "researcher", ["read"])
 
     page.get_by_test_id("account-menu").click()
     page.get_by_role("button", name="Sign out").click()

@@ -21,6 +21,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 
 logger = logging.getLogger(__name__)
+logging.getLogger("authlib").setLevel(logging.INFO)  # below, it logs code verifiers
 
 TIMEOUT_SECONDS = 10
 KEPT_SECONDS = 3600

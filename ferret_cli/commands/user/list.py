@@ -17,7 +17,14 @@ def list_users(
         emit({"items": [user.model_dump(mode="json") for user in found]})
         return
     rows = [
-        (user.name, user.role, "" if user.enabled else "disabled", f"{user.created_at:%Y-%m-%d}", user.id)
+        (
+            user.name,
+            user.role,
+            "" if user.enabled else "disabled",
+            user.issuer or "here",
+            f"{user.created_at:%Y-%m-%d}",
+            user.id,
+        )
         for user in found
     ]
-    table(["name", "role", "", "since", "id"], rows)
+    table(["name", "role", "", "signs in at", "since", "id"], rows)

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { answer, client } from './client'
-import type { Me, Role } from './types'
+import type { Me, Role, Scope } from './types'
 
 /** The order says who may what: each may do what the one before may, and more. */
 const ROLES = ['viewer', 'researcher', 'admin'] as const satisfies readonly Role[]
@@ -25,4 +25,18 @@ export function onlyReads(me: Me | undefined): boolean | undefined {
 
 export function changePassword(passwords: { current: string; password: string }) {
   return answer(client.PUT('/api/v1/me/password', { body: passwords }))
+}
+
+export const tokensQuery = queryOptions({
+  queryKey: ['tokens'],
+  queryFn: ({ signal }) => answer(client.GET('/api/v1/tokens', { signal })),
+})
+
+/** `expires_seconds` null: until it is revoked. The answer has the token's text, this once. */
+export function createToken(wanted: { name: string; scopes: Scope[]; expires_seconds: number | null }) {
+  return answer(client.POST('/api/v1/tokens', { body: wanted }))
+}
+
+export function revokeToken(id: string) {
+  return answer(client.DELETE('/api/v1/tokens/{token_id}', { params: { path: { token_id: id } } }))
 }

@@ -8,6 +8,7 @@ import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { useTitle } from '@/lib/use-title'
 
 import { PasswordSection } from './password-section'
+import { TokensSection } from './tokens-section'
 
 const MAY = {
   viewer: 'reads everything about experiments and changes nothing',
@@ -33,6 +34,7 @@ export function AccountPage() {
             </p>
           </header>
           <PasswordSection me={me} />
+          <TokensSection />
         </>
       )}
     </main>

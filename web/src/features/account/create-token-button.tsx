@@ -1,0 +1,62 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+
+import { createToken, tokensQuery } from '@/api/people'
+import { toProblem } from '@/api/problem'
+import type { Scope } from '@/api/types'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Field } from '@/lib/ui/field'
+
+const DAY_SECONDS = 24 * 3600
+
+export type NewToken = Awaited<ReturnType<typeof createToken>>
+
+export function CreateTokenButton({ onMade }: { onMade: (token: NewToken) => void }) {
+  const queryClient = useQueryClient()
+  const create = useMutation({
+    mutationFn: createToken,
+    onSuccess: async (made) => {
+      onMade(made)
+      await queryClient.invalidateQueries(tokensQuery)
+    },
+  })
+  return (
+    <ActionDialog
+      label="New token"
+      confirm="Create"
+      title="A token for a program"
+      dismiss="Close"
+      pending={create.isPending}
+      problem={create.error ? toProblem(create.error) : undefined}
+      onSubmit={(form) =>
+        create.mutateAsync(wanted(form)).then(
+          () => true,
+          () => false,
+        )
+      }
+    >
+      <Field label="Name" hint="Says where it is used.">
+        <input name="name" type="text" maxLength={100} required />
+      </Field>
+      <Field label="Good for" hint="Always within your role.">
+        <select name="scope">
+          <option value="read">reading only</option>
+          <option value="write">reading and changing</option>
+        </select>
+      </Field>
+      <Field label="Days until it expires" hint="0: never.">
+        <input name="days" type="number" min={0} max={3660} step={1} defaultValue={90} required />
+      </Field>
+    </ActionDialog>
+  )
+}
+
+function wanted(form: FormData) {
+  const name = form.get('name')
+  const scopes: Scope[] = form.get('scope') === 'write' ? ['read', 'write'] : ['read']
+  const days = Number(form.get('days'))
+  return {
+    name: typeof name === 'string' ? name.trim() : '',
+    scopes,
+    expires_seconds: days === 0 ? null : days * DAY_SECONDS,
+  }
+}

@@ -1,0 +1,56 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+
+import { revokeToken, tokensQuery } from '@/api/people'
+import { toProblem } from '@/api/problem'
+import type { Token } from '@/api/types'
+import { formatAgo, formatTime } from '@/lib/format'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+
+export function TokenRow({ token, now }: { token: Token; now: number }) {
+  const { name, scopes, expires_at: expires, used_at: used } = token
+  return (
+    <tr data-testid="token-row">
+      <th scope="row">{name}</th>
+      <td>{scopes.join(' and ')}</td>
+      <td>{expires === null ? 'never' : <Time at={expires} now={now} />}</td>
+      <td>{used === null ? 'never' : <Time at={used} now={now} />}</td>
+      <td>
+        <RevokeButton token={token} />
+      </td>
+    </tr>
+  )
+}
+
+function Time({ at, now }: { at: string; now: number }) {
+  return (
+    <time dateTime={at} title={formatTime(at)}>
+      {formatAgo(at, now)}
+    </time>
+  )
+}
+
+function RevokeButton({ token }: { token: Token }) {
+  const queryClient = useQueryClient()
+  const revoke = useMutation({
+    mutationFn: () => revokeToken(token.id),
+    onSuccess: () => queryClient.invalidateQueries(tokensQuery),
+  })
+  return (
+    <ActionDialog
+      label="Revoke"
+      title={`Revoke “${token.name}”?`}
+      dismiss="Keep it"
+      danger
+      pending={revoke.isPending}
+      problem={revoke.error ? toProblem(revoke.error) : undefined}
+      onSubmit={() =>
+        revoke.mutateAsync().then(
+          () => true,
+          () => false,
+        )
+      }
+    >
+      <p>Programs that use it are refused from their next request on. This cannot be undone.</p>
+    </ActionDialog>
+  )
+}

@@ -1,0 +1,54 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+
+import { tokensQuery } from '@/api/people'
+import { toProblem } from '@/api/problem'
+import { Command } from '@/lib/ui/command'
+import { Notice } from '@/lib/ui/notice'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { TableHead } from '@/lib/ui/table-head'
+import { useNow } from '@/lib/use-now'
+
+import { CreateTokenButton, type NewToken } from './create-token-button'
+import { TokenRow } from './token-row'
+
+const COLUMNS = ['Token', 'Good for', 'Expires', 'Last used', '']
+
+/** The user's own tokens: what programs sign in with. */
+export function TokensSection() {
+  const { data, error } = useQuery(tokensQuery)
+  const [made, setMade] = useState<NewToken>()
+  const now = useNow(10_000)
+  return (
+    <section className="tokens" aria-labelledby="tokens">
+      <header className="section-header">
+        <h2 id="tokens">Tokens</h2>
+        <CreateTokenButton onMade={setMade} />
+      </header>
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      {made && <Made token={made} />}
+      {data?.items.length === 0 && (
+        <p className="muted">None yet. A program signs in with a token of yours, and may do no more than you.</p>
+      )}
+      {data && data.items.length > 0 && (
+        <table>
+          <TableHead columns={COLUMNS} />
+          <tbody>
+            {data.items.map((token) => (
+              <TokenRow key={token.id} token={token} now={now} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  )
+}
+
+function Made({ token }: { token: NewToken }) {
+  return (
+    <Notice title={`Copy “${token.name}” now: it is not shown again`} testId="new-token">
+      <p>Keep it in a file that only you can read, and name that file in FERRET_TOKEN_FILE.</p>
+      <Command text={token.token} label="token" />
+    </Notice>
+  )
+}
