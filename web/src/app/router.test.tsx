@@ -108,6 +108,13 @@ test('filters go from the address to the server', async () => {
   expect(listQueries()).toEqual(['?state=running&state=failed&name=demo&limit=100'])
 })
 
+test('an address typed wrongly breaks no page and filters nothing', async () => {
+  serve([DEMO])
+  visit('/?state=sleeping&archived=perhaps&project=&name=')
+  expect(await screen.findByTestId('experiment-row')).toBeTruthy()
+  expect(listQueries()).toEqual(['?limit=100'])
+})
+
 test('filters go from the page to the address', async () => {
   serve([DEMO])
   const router = visit('/')

@@ -3,21 +3,25 @@ import { oneOf, type Search, someOf } from '@/lib/search-params'
 
 /** What the list's address holds: `?state=running&state=queued&name=demo&project=hearts&archived=only`. */
 export interface Filters {
-  state?: ExperimentState[]
-  name?: string
-  project?: string
-  archived?: 'only'
+  state?: ExperimentState[] | undefined
+  name?: string | undefined
+  project?: string | undefined
+  archived?: 'only' | undefined
 }
 
 export function parseFilters(search: Search): Filters {
   const state = someOf(EXPERIMENT_STATES, search.state)
-  const archived = oneOf(['only'], search.archived)
+  // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
   return {
-    ...(state.length > 0 && { state }),
-    ...(typeof search.name === 'string' && search.name !== '' && { name: search.name }),
-    ...(typeof search.project === 'string' && search.project !== '' && { project: search.project }),
-    ...(archived !== undefined && { archived }),
+    state: state.length > 0 ? state : undefined,
+    name: text(search.name),
+    project: text(search.project),
+    archived: oneOf(['only'], search.archived),
   }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 export function toggleState(filters: Filters, state: ExperimentState): Filters {
