@@ -78,7 +78,7 @@ def participant_rows(participants: Iterable[ParticipantInfo]) -> Iterator[Row]:
         yield (
             found.display_name,
             found.name,
-            "revoked" if revoked else "active",
+            found.state.value,
             found.group,
             f"{found.created_at:%Y-%m-%d %H:%M}",
             f"{found.seen_at:%Y-%m-%d %H:%M}",
@@ -93,6 +93,7 @@ def code_rows(codes: Iterable[CodeInfo], now: datetime) -> Iterator[Row]:
             found.id,
             _code_state(found, now),
             found.group,
+            "needed" if found.approval else None,
             f"{found.created_at:%Y-%m-%d %H:%M}",
             f"{found.expires_at:%Y-%m-%d %H:%M}",
             found.used_by,

@@ -23,6 +23,7 @@ NEXT_STEPS: dict[str, str] = {
     "experiment.not_found": "list the experiments: ferret experiment list",
     "enrolment.not_found": "list them: ferret experiment codes ID",
     "participant.not_found": "list them: ferret experiment participants ID",
+    "participant.conflict": "see its state: ferret experiment participants ID",
     "user.not_found": "list them: ferret user list",
     "token.not_found": "list them: ferret token list",
     "experiment.conflict": "see its state: ferret experiment show ID",

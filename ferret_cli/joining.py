@@ -30,6 +30,8 @@ NEXT_STEPS = {
     "enrolment.invalid": "ask the person who invited you for a new code",
     "dataset.invalid": "correct your file, or say with --field what it calls instruction, input and output",
     "enrolment.used": "tell the person who invited you, and ask for a new code",
+    "participant.pending": "ask the person who invited you to approve this site, and run the same command again",
+    "participant.refused": "ask the person who invited you why, and for a new code if that was a mistake",
     "participant.revoked": "nothing more is sent from here; ask the person who invited you",
     "experiment.conflict": "the experiment is over; ask the person who invited you",
     "certificate.invalid": "tell the person who runs the server what is said above",
@@ -171,6 +173,8 @@ def budget_in_words(budget: Budget) -> str:
 def _waiting(progress: Progress) -> str:
     number, count = progress.round, f"{progress.done:.0f} of {progress.total:.0f}"
     match progress.awaited:
+        case Awaited.APPROVAL:
+            return "waiting to be approved by whoever runs the experiment; it then goes on by itself"
         case Awaited.PARTICIPANTS:
             return f"waiting for other participants: {count} have joined"
         case Awaited.CONTRIBUTIONS:

@@ -77,7 +77,7 @@ Group = Annotated[
     str | None, typer.Option("--group", help="All that belongs to this group of enrolment codes.", show_default=False)
 ]
 ParticipantName = Annotated[
-    str | None,
+    str,
     typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]

@@ -14,7 +14,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_co
 from sqlalchemy.types import TypeEngine
 
 from ferret_core.protocol.roles import Role
-from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, ParticipantState, RoundState
 from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.clock import UtcDateTime, utcnow
 
@@ -393,7 +393,8 @@ class Service(Base, kw_only=True):
 class Participant(Base, kw_only=True):
     """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``. People read its
     ``display_name``; everything else knows it by ``name``. It signs by the Ed25519 ``public_key``, unless it joined
-    without one. ``group`` is that of its code."""
+    without one. ``group`` is that of its code. It is ``pending`` until
+    it is approved, and for ever if it is not."""
 
     __tablename__ = "participants"
     __table_args__ = (UniqueConstraint("experiment_id", "name"), UniqueConstraint("experiment_id", "display_name"))
@@ -405,15 +406,22 @@ class Participant(Base, kw_only=True):
     group: Mapped[str | None] = mapped_column(default=None)
     token_hash: Mapped[str] = mapped_column(unique=True)
     public_key: Mapped[str | None] = mapped_column(default=None)
+    pending: Mapped[bool] = mapped_column(default=False)
     revoked_at: Mapped[datetime | None] = mapped_column(default=None)
     revoked_for: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     seen_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
+    @property
+    def state(self) -> ParticipantState:
+        if self.revoked_at is None:
+            return ParticipantState.PENDING if self.pending else ParticipantState.ACTIVE
+        return ParticipantState.REFUSED if self.pending else ParticipantState.REVOKED
+
 
 class Enrolment(Base, kw_only=True):
     """A single-use code, kept as its BLAKE3 hash. ``used_by`` is the display name of the participant that it became,
-    and ``refused`` is how often it was shown again after that."""
+    which has to be approved with ``approval``; ``refused`` is how often the code was shown again after that."""
 
     __tablename__ = "enrolments"
     __table_args__ = (Index(None, "experiment_id", "created_at", "id"),)
@@ -421,6 +429,7 @@ class Enrolment(Base, kw_only=True):
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("enr"))
     experiment_id: Mapped[ExperimentId]
     group: Mapped[str | None] = mapped_column(default=None)
+    approval: Mapped[bool] = mapped_column(default=False)
     code_hash: Mapped[str] = mapped_column(unique=True)
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -136,6 +136,16 @@ class Run:
         path = f"{self._path}/enrolments/{quote(id, safe='')}:revoke"
         return CodeInfo.read(self._transport.post(path, repeatable=True).json())
 
+    def approve(self, name: str) -> ParticipantInfo:
+        """Lets a pending participant take part. Raises ``participant.not_found`` and ``participant.conflict``."""
+        path = f"{self._path}/participants/{quote(name, safe='')}:approve"
+        return ParticipantInfo.read(self._transport.post(path, repeatable=True).json())
+
+    def refuse(self, name: str, reason: str | None = None) -> ParticipantInfo:
+        """Refuses a pending participant for good and tells it the ``reason``. Raises as :meth:`approve`."""
+        path = f"{self._path}/participants/{quote(name, safe='')}:refuse"
+        return ParticipantInfo.read(self._transport.post(path, {"reason": reason}, repeatable=True).json())
+
     def revoke_codes(self, group: str) -> int:
         """Makes the group's unused codes useless; how many there were. Raises ``enrolment.not_found``."""
         answer = self._transport.post(f"{self._path}/enrolments:revoke", {"group": group}, repeatable=True)

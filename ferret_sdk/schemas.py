@@ -30,7 +30,14 @@ from ferret_core.protocol.limits import MAX_PART_BYTES, MAX_ROUNDS
 from ferret_core.protocol.names import DisplayName
 from ferret_core.protocol.roles import Role, Scope
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
-from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.states import (
+    AssignmentState,
+    Awaited,
+    ExperimentState,
+    ParticipantKind,
+    ParticipantState,
+    RoundState,
+)
 from ferret_core.protocol.words import Line, Words
 
 FINAL_EVENTS = frozenset(f"experiment.{state}" for state in ExperimentState if state.finished)
@@ -254,6 +261,7 @@ class EnrolmentCode(Document):
 
     id: EnrolmentId
     group: Line | None = None
+    approval: bool = False
     code: Line
     expires_at: datetime
     command: Line
@@ -265,6 +273,7 @@ class CodeInfo(Document):
 
     id: EnrolmentId
     group: Line | None = None
+    approval: bool = False
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None = None
@@ -274,14 +283,14 @@ class CodeInfo(Document):
 
 
 class ParticipantInfo(Document):
-    """A real participant of an experiment; revoked ones have ``revoked_at``. People read its ``display_name``,
-    everything else knows it by ``name``."""
+    """A real participant of an experiment. People read its ``display_name``, everything else knows it by ``name``."""
 
     id: ParticipantId
     name: ParticipantName
     display_name: Line
     group: Line | None = None
     public_key: PublicKey | None = None
+    state: ParticipantState
     created_at: datetime
     seen_at: datetime
     revoked_at: datetime | None = None

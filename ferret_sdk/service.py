@@ -123,8 +123,12 @@ class Service:
         """What this server can run: each entry with the JSON Schema of its options."""
         return [CatalogEntry.read(item) for item in Page.read(self.transport.get(f"/catalog/{kind}")).items]
 
-    def enrolment(self, id: str, seconds: int = 86_400, group: str | None = None) -> EnrolmentCode:
+    def enrolment(
+        self, id: str, seconds: int = 86_400, group: str | None = None, *, approval: bool = False
+    ) -> EnrolmentCode:
         """A one-time code with which a participant joins the experiment within ``seconds``. What belongs to a
-        ``group``, such as the sites of one network, can be listed and revoked together."""
-        answer = self.transport.post(f"/experiments/{id}/enrolments", {"expires_seconds": seconds, "group": group})
+        ``group``, such as the sites of one network, can be listed and revoked together. With ``approval`` who joins
+        waits for :meth:`Run.approve`."""
+        wanted = {"expires_seconds": seconds, "group": group, "approval": approval}
+        answer = self.transport.post(f"/experiments/{id}/enrolments", wanted)
         return EnrolmentCode.read(answer.json())

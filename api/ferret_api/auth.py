@@ -69,11 +69,12 @@ class Caller(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """A participant, as its token names it."""
+    """A participant, as its token names it; one that is ``pending`` may do nothing but ask whether it still is."""
 
     id: str
     name: str
     experiment_id: str
+    pending: bool
 
 
 def rule(*roles: str) -> Callable[[F], F]:
@@ -110,7 +111,13 @@ async def anyone() -> None:
 
 @rule(PARTICIPANT)
 def require_participant(context: WholeContext, bearer: ParticipantBearer) -> Identity:
-    """Lets participants in, and says which one it is."""
+    """Lets participants in that may take part, and says which one it is."""
+    return require_approved(require_enrolled(context, bearer))
+
+
+@rule(PARTICIPANT)
+def require_enrolled(context: WholeContext, bearer: ParticipantBearer) -> Identity:
+    """Lets those in too that wait to be approved."""
     if bearer is not None and _is_users(context, bearer.credentials):
         _by_token(context, bearer.credentials)
         raise FerretError("auth.forbidden", "this is for participants; use the token that POST /participants gave")
@@ -125,14 +132,14 @@ async def participant_later() -> None:
 async def participant_token(context: Context, bearer: Bearer) -> str:
     """The token that was shown, which :func:`identity` can tell of; raises for none, and for a user's."""
     if bearer is None or _is_users(context, bearer.credentials):
-        await run_in_threadpool(require_participant, context, bearer)
+        await run_in_threadpool(require_enrolled, context, bearer)
         raise AssertionError("who has no participant's token was let in")
     return bearer.credentials
 
 
 def identity(context: Context, token: str, found: tables.Participant | None) -> Identity:
-    """Whose token it is, if that was ``found``; raises ``auth.invalid``, ``participant.revoked`` and
-    ``request.too_many``."""
+    """Whose token it is, if that was ``found``; raises ``auth.invalid``, ``participant.refused``,
+    ``participant.revoked`` and ``request.too_many``."""
     if found is None:
         raise FerretError(
             "auth.invalid",
@@ -140,10 +147,18 @@ def identity(context: Context, token: str, found: tables.Participant | None) -> 
         )
     if found.revoked_at is not None:
         context.limits.forget(token)
-        raise _revoked(found)
+        raise _refused(found) if found.pending else _revoked(found)
     context.limits.recognise(token)
     context.limits.admit_participant(found.id)
-    return Identity(found.id, found.name, found.experiment_id)
+    return Identity(found.id, found.name, found.experiment_id, found.pending)
+
+
+def require_approved(participant: Identity) -> Identity:
+    """The same participant; ``participant.pending`` for one that waits to be approved."""
+    if participant.pending:
+        detail = f"{participant.name} takes part in {participant.experiment_id} once an administrator has approved it"
+        raise FerretError("participant.pending", f"{detail}; GET /participant/assignment says when that is so")
+    return participant
 
 
 @rule(*Role, PARTICIPANT)
@@ -159,8 +174,10 @@ def require_reader(
     if caller := _user_of(request, context, bearer, session):
         _require(Role.VIEWER, caller, request)
         return caller.database
-    if _identify(context, participant).experiment_id != experiment_id:
+    reader = _identify(context, participant)
+    if reader.experiment_id != experiment_id:
         raise FerretError("auth.forbidden", f"this token belongs to another experiment than {experiment_id}")
+    require_approved(reader)
     return context.database
 
 
@@ -249,6 +266,15 @@ def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> 
     with context.database.read() as s:
         found = participants.by_tokens(s, [bearer.credentials])
     return identity(context, bearer.credentials, found.get(bearer.credentials))
+
+
+def _refused(participant: tables.Participant) -> FerretError:
+    reason = f": {participant.revoked_for}" if participant.revoked_for else ""
+    return FerretError(
+        "participant.refused",
+        f"{participant.display_name} was not approved for {participant.experiment_id}{reason}; nothing was taken from "
+        "it, and nothing will be",
+    )
 
 
 def _revoked(participant: tables.Participant) -> FerretError:

@@ -38,6 +38,8 @@ AuditAction = Literal[
     "enrolment.revoked",
     "enrolment.refused",
     "participant.enrolled",
+    "participant.approved",
+    "participant.refused",
     "participant.revoked",
     "sign_in.link_made",
     "session.opened",

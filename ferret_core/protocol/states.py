@@ -55,10 +55,21 @@ class ParticipantKind(StrEnum):
     EDGE = "edge"
 
 
-class Awaited(StrEnum):
-    """What a participant that has no assignment waits for: others to join before round 1, the next round, the others'
-    contributions to the open round, the model that a closed round leads to, the end of a pause, or the end."""
+class ParticipantState(StrEnum):
+    """pending → active | refused, where approval is asked for, else active at once; active → revoked."""
 
+    PENDING = "pending"
+    ACTIVE = "active"
+    REFUSED = "refused"
+    REVOKED = "revoked"
+
+
+class Awaited(StrEnum):
+    """What a participant that has no assignment waits for: its approval, others to join before round 1, the next round,
+    the others' contributions to the open round, the model that a closed round leads to, the end of a pause, or the end.
+    """
+
+    APPROVAL = "approval"
     PARTICIPANTS = "participants"
     ROUND = "round"
     CONTRIBUTIONS = "contributions"

@@ -77,10 +77,19 @@ def _participants_missing(s: Session, experiment: Experiment) -> Stall | None:
     first = rounds.latest(s, experiment.id) is None
     when = "round 1 starts when all have" if first else "the others were revoked, and a round needs somebody"
     so_far = f"{joined} of {wanted} real participants have joined; {when}"
-    detail = f"{so_far}; invite the others with ferret experiment enrol {experiment.id}"
+    invite = f"invite the others with ferret experiment enrol {experiment.id}"
+    detail = f"{so_far}; {_pending(s, experiment) or invite}"
     ever = participants.ever_of_experiment(s, experiment.id)
     since = max([experiment.started_at, *(site.revoked_at or site.created_at for site in ever)])
     return Stall("participants.missing", detail, since)
+
+
+def _pending(s: Session, experiment: Experiment) -> str | None:
+    pending = participants.count_pending(s, experiment.id)
+    if not pending:
+        return None
+    who = "1 waits" if pending == 1 else f"{pending} wait"
+    return f"{who} to be approved: ferret experiment participants {experiment.id}, then ferret experiment approve"
 
 
 def _is_under_way(s: Session, experiment: Experiment) -> bool:

@@ -23,6 +23,8 @@ EventType = Literal[
     "experiment.failed",
     "experiment.cancelled",
     "participant.joined",
+    "participant.approved",
+    "participant.refused",
     "participant.revoked",
     "round.opened",
     "round.frozen",

@@ -24,14 +24,19 @@ from ferret_db.tables import Enrolment, Experiment, Participant
 _SECRET_BYTES = 32
 
 
-def create_enrolment(s: Session, experiment_id: str, seconds: float, group: str | None = None) -> tuple[Enrolment, str]:
-    """An enrolment and its code, which is shown this once; ``experiment.conflict`` if the experiment is over."""
+def create_enrolment(
+    s: Session, experiment_id: str, seconds: float, group: str | None = None, *, approval: bool = False
+) -> tuple[Enrolment, str]:
+    """An enrolment and its code, which is shown this once; ``experiment.conflict`` if the experiment is over. With
+    ``approval`` who joins by it is pending."""
     experiment = experiments.get(s, experiment_id)
     if experiment.state.finished:
         raise _over(experiment_id)
     code = secrets.token_urlsafe(_SECRET_BYTES)
     expires_at = clock.now(s) + timedelta(seconds=seconds)
-    enrolment = Enrolment(experiment_id=experiment_id, group=group, code_hash=_hash(code), expires_at=expires_at)
+    enrolment = Enrolment(
+        experiment_id=experiment_id, group=group, approval=approval, code_hash=_hash(code), expires_at=expires_at
+    )
     s.add(enrolment)
     s.flush()
     return enrolment, code
@@ -57,6 +62,7 @@ def enrol(s: Session, code: str, display_name: str, public_key: str | None = Non
         group=enrolment.group,
         token_hash=_hash(token),
         public_key=public_key,
+        pending=enrolment.approval or experiments.spec_of(experiment).participants.approval,
     )
     try:
         with s.begin_nested():
@@ -92,7 +98,7 @@ def display_names(s: Session, experiment_id: str, names: Collection[str]) -> dic
 
 
 def of_experiment(s: Session, experiment_id: str) -> list[Participant]:
-    """The participants that may take part, by name: those enrolled and not revoked."""
+    """The participants that may take part, by name: those enrolled, neither pending nor revoked."""
     query = select(Participant).where(*_taking_part(experiment_id)).order_by(Participant.name)
     return list(s.scalars(query))
 
@@ -106,6 +112,12 @@ def ever_of_experiment(s: Session, experiment_id: str) -> list[Participant]:
 def count(s: Session, experiment_id: str) -> int:
     """How many may take part."""
     return s.scalars(select(func.count()).select_from(Participant).where(*_taking_part(experiment_id))).one()
+
+
+def count_pending(s: Session, experiment_id: str) -> int:
+    """How many wait to be approved."""
+    pending = *_enrolled(experiment_id), Participant.pending.is_(True)
+    return s.scalars(select(func.count()).select_from(Participant).where(*pending)).one()
 
 
 def in_group(s: Session, experiment_id: str, group: str) -> list[Participant]:
@@ -127,6 +139,14 @@ def list_page(
         query = query.where(Participant.group == group)
     rows = list(s.scalars(seek(query, [Participant.name], cursor, limit)))
     return page(rows, limit, lambda row: (row.name,))
+
+
+def approve(s: Session, participant: Participant) -> None:
+    """Lets it take part from now on."""
+    s.execute(
+        update(Participant).where(Participant.id == participant.id).values(pending=False),
+        execution_options={"synchronize_session": False},
+    )
 
 
 def revoke(s: Session, participant: Participant, reason: str | None) -> bool:
@@ -157,8 +177,12 @@ def seen(s: Session, participant_ids: Collection[str]) -> None:
     )
 
 
-def _taking_part(experiment_id: str) -> tuple[ColumnElement[bool], ...]:
+def _enrolled(experiment_id: str) -> tuple[ColumnElement[bool], ...]:
     return Participant.experiment_id == experiment_id, Participant.revoked_at.is_(None)
+
+
+def _taking_part(experiment_id: str) -> tuple[ColumnElement[bool], ...]:
+    return *_enrolled(experiment_id), Participant.pending.is_(False)
 
 
 def _hash(secret: str) -> str:

@@ -227,10 +227,10 @@ class Site:
         stored = self.context.storage.put_bytes(data, FileKind.CHECKPOINT)
         return ArtifactFile(name, stored.size, stored.digest, stored.location)
 
-    def enrol(self, experiment_id: str, name: str = "site-a") -> str:
+    def enrol(self, experiment_id: str, name: str = "site-a", *, approval: bool = False) -> str:
         """Token of a new participant."""
         with self.database.begin() as s:
-            _, code = participants.create_enrolment(s, experiment_id, 60)
+            _, code = participants.create_enrolment(s, experiment_id, 60, approval=approval)
             return participants.enrol(s, code, name)[1]
 
     def open_round(

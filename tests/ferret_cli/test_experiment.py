@@ -179,6 +179,27 @@ def test_a_participant_is_removed_by_command(ferret, served, toy_file, toy_data,
     ferret("experiment", "cancel", id)
 
 
+def test_a_participant_is_approved_by_command(ferret, served, toy_file, toy_data, participant_environment):
+    id = ferret("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
+    code = document(ferret("experiment", "enrol", id, "--approve", "--json"))["code"]
+    assert re.search("open +– +needed", ferret("experiment", "codes", id).stdout)
+    command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--name", "clinic"]
+    environment = participant_environment(code)
+    with subprocess.Popen(
+        [*command, "--data", str(toy_data[0])], env=environment, stderr=subprocess.PIPE, text=True
+    ) as participant:
+        assert participant.stderr is not None
+        next(line for line in participant.stderr if "waiting to be approved" in line)
+        assert re.search("clinic +clinic +pending", ferret("experiment", "participants", id).stdout)
+        assert "clinic takes part" in ferret("experiment", "approve", id, "clinic").stderr
+        next(line for line in participant.stderr if "1 of 2 have joined" in line)
+        refused = ferret("experiment", "refuse", id, "clinic", "--reason", "too late")
+        assert (refused.returncode, "is active" in refused.stderr) == (5, True)
+        participant.send_signal(signal.SIGINT)
+        participant.stderr.read()
+    ferret("experiment", "cancel", id)
+
+
 def test_codes_of_a_group_are_made_listed_and_revoked_by_command(ferret, toy_file):
     id = ferret("submit", toy_file, "--set", "participants={edge=9}").stdout.strip()
     made = ferret("experiment", "enrol", id, "--count", "3", "--group", "Northern hospitals")

@@ -26,6 +26,10 @@ from ferret_sdk.progress import Progress, Stage
         (Progress(Stage.OUTAGE, done=0.1), "the server does not answer; it is asked again"),
         (Progress(Stage.OUTAGE, done=95.2), "the server does not answer, for 95 s now; it is asked again"),
         (
+            Progress(Stage.WAIT, awaited=Awaited.APPROVAL),
+            "waiting to be approved by whoever runs the experiment; it then goes on by itself",
+        ),
+        (
             Progress(Stage.WAIT, 0, 1, 2, Awaited.PARTICIPANTS),
             "waiting for other participants: 1 of 2 have joined",
         ),

@@ -115,6 +115,7 @@ def own(patient_site: Site) -> dict[str, Any]:
     site = patient_site
     experiment_id, other_id = site.running(), site.running()
     tokens = {"participant": site.enrol(experiment_id), "other": site.enrol(other_id)}
+    pending = site.enrol(experiment_id, "site-p", approval=True)
     (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
     site.admin.post(f"/api/v1/experiments/{experiment_id}:cancel")
     over = site.browser()
@@ -130,6 +131,7 @@ def own(patient_site: Site) -> dict[str, Any]:
         "session from elsewhere": Client(elsewhere(site), "admin"),
         **outsiders(site),
         **{name: Client(site.client(token), "participant") for name, token in tokens.items()},
+        "pending": Client(site.client(pending), "participant"),
         **people(site),
     }
     parameters = {"experiment_id": experiment_id, "assignment_id": assignment_id}
@@ -234,6 +236,8 @@ def test_each_operation_lets_in_whom_the_document_names_and_nobody_else(own: Any
             assert status not in {401, 403}, name
         elif role is None:
             assert status == 401, name
+        elif name == "pending":
+            assert status == (200 if operation.id == "next_assignment" else 403), name
         elif name == "other":
             # A participant of another experiment has an assignment of its own to ask for, but none of ours.
             allowed = {200} if operation.id == "next_assignment" else {404, 422}

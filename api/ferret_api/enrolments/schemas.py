@@ -18,6 +18,7 @@ class NewEnrolment(Command):
 
     expires_seconds: int = Field(default=DAY, ge=1, le=30 * DAY, description="Seconds until the code expires")
     group: GroupName | None = None
+    approval: bool = Field(default=False, description="Who joins with the code takes part once it is approved")
 
 
 class Enrolment(Resource):
@@ -25,6 +26,7 @@ class Enrolment(Resource):
 
     id: str = Field(description="Id of the code, which opens nothing")
     group: str | None
+    approval: bool
     code: str
     expires_at: datetime
     command: str = Field(description="Command for the participant to run, which then asks for the code")
@@ -35,6 +37,7 @@ class EnrolmentInfo(Resource):
 
     id: str
     group: str | None
+    approval: bool = Field(description="Whether who joins with it has to be approved")
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None = Field(description="When somebody joined with it")

@@ -27,10 +27,14 @@ def create(database: Database, experiment_id: str, wanted: NewEnrolment, address
                 f"{experiment_id} takes nobody from outside (participants.edge = 0); clone it with "
                 f"--set participants.edge=1",
             )
-        row, code = participants.create_enrolment(s, experiment_id, wanted.expires_seconds, wanted.group)
-        audit.record(s, actor, "enrolment.created", row.id, experiment=experiment_id, group=row.group)
+        seconds = wanted.expires_seconds
+        row, code = participants.create_enrolment(s, experiment_id, seconds, wanted.group, approval=wanted.approval)
+        about = {"experiment": experiment_id, "group": row.group, "approval": row.approval}
+        audit.record(s, actor, "enrolment.created", row.id, **about)
     command = f"ferret join {address} --data FILE.jsonl"
-    return Enrolment(id=row.id, group=row.group, code=code, expires_at=row.expires_at, command=command)
+    return Enrolment(
+        id=row.id, group=row.group, approval=row.approval, code=code, expires_at=row.expires_at, command=command
+    )
 
 
 def list_codes(
@@ -92,11 +96,11 @@ def _enrol(database: Database, wanted: NewParticipant) -> Enrolled:
 def _require_place(s: Session, experiment_id: str) -> None:
     """Refuses the newcomer beyond those that the specification says; its code stays good."""
     places = experiments.get(s, experiment_id).real_participants
-    if participants.count(s, experiment_id) > places:
+    if participants.count(s, experiment_id) + participants.count_pending(s, experiment_id) > places:
         raise FerretError(
             "experiment.conflict",
             f"{experiment_id} takes {places} from outside (participants.edge), and all have joined; a place is free "
-            "once somebody is revoked",
+            "once somebody is refused or revoked",
         )
 
 

@@ -26,7 +26,7 @@ class Board:
         self.asked_at = time.monotonic()
         self.renewing = asyncio.Lock()
         self.members = 0
-        """Counts up when a participant was removed: nobody is recognised from memory whom it has not seen since."""
+        """Counts up when it changes who takes part: nobody is recognised from memory whom it has not seen since."""
         self._per_second = per_second
         self._resting: dict[str, float] = {}
         self._held: dict[str, asyncio.Future[bool]] = {}
@@ -79,8 +79,8 @@ class Board:
         elif stage.tag.seq != before.tag.seq and self.few:
             self._wake()
 
-    def removed(self) -> None:
-        """A participant was removed from the experiment: all who are held are looked at again."""
+    def members_changed(self) -> None:
+        """Somebody was approved, refused or revoked: all who are held are looked at again."""
         self.members += 1
         self._wake()
 

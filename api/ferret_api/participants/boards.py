@@ -32,7 +32,8 @@ KEPT_SECONDS = 60.0
 RETRY_SECONDS = 1.0
 REMEMBERED = 200_000
 """Participants that are recognised from memory."""
-REMOVED = "participant.revoked"
+MEMBERSHIP = frozenset({"participant.approved", "participant.refused", "participant.revoked"})
+"""Events that change what a token is good for."""
 
 
 class Known(NamedTuple):
@@ -73,7 +74,7 @@ class Boards:
         return self.held < self.most
 
     def recall(self, token: str) -> Identity | None:
-        """Whose token it is, if that was found out since a participant was last removed from its experiment."""
+        """Whose token it is, if that was found out since it last changed who takes part in its experiment."""
         known = self._known.get(digest_bytes(token.encode()))
         if known is None or known.board.ended or known.board.members != known.members:
             return None
@@ -87,12 +88,12 @@ class Boards:
         if len(self._known) > REMEMBERED:
             self._known.pop(next(iter(self._known)))
 
-    def removed(self, experiment_id: str) -> None:
-        """A participant of the experiment was removed."""
+    def members_changed(self, experiment_id: str) -> None:
+        """A participant of the experiment was approved, refused or revoked."""
         self.changes += 1
         opened = self._opened.get(experiment_id)
         if opened is not None and _is_open(opened):
-            opened.result().removed()
+            opened.result().members_changed()
 
     async def of(self, experiment_id: str) -> Board:
         """The experiment's board; raises ``experiment.not_found``."""
@@ -135,8 +136,8 @@ class Boards:
                 if live.start > board.stage.tag.seq:
                     await self._renew(experiment_id, board)
                 async for page in live.pages():
-                    if REMOVED in page.types:
-                        self.removed(experiment_id)
+                    if not MEMBERSHIP.isdisjoint(page.types):
+                        self.members_changed(experiment_id)
                     if page.events:
                         await self._renew(experiment_id, board)
                     if not board.held and time.monotonic() - board.asked_at > KEPT_SECONDS:

@@ -35,6 +35,7 @@ from ferret_api.participants.schemas import (
     Heartbeat,
     NextAssignment,
     ParticipantPage,
+    Refusal,
     Revocation,
 )
 from ferret_api.participants.tag import Tag, wait_seconds
@@ -91,8 +92,42 @@ def revoke_participant(
 
     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
     revoked = service.revoke(caller.database, experiment_id, name, wanted.reason, caller.id)
-    from_thread.run_sync(boards.removed, experiment_id)
+    from_thread.run_sync(boards.members_changed, experiment_id)
     return revoked
+
+
+@router.post(
+    "/experiments/{experiment_id}/participants/{name}:approve",
+    operation_id="approve_participant",
+    responses=problems("experiment.not_found", "participant.not_found", "participant.conflict"),
+)
+def approve_participant(
+    experiment_id: ExperimentId, name: ParticipantName, caller: Researcher, boards: BoardsDep
+) -> schemas.Participant:
+    """Lets a pending participant take part from now on. Approving it twice is no error."""
+    approved = service.approve(caller.database, experiment_id, name, caller.id)
+    from_thread.run_sync(boards.members_changed, experiment_id)
+    return approved
+
+
+@router.post(
+    "/experiments/{experiment_id}/participants/{name}:refuse",
+    operation_id="refuse_participant",
+    responses=problems("experiment.not_found", "participant.not_found", "participant.conflict"),
+)
+def refuse_participant(
+    experiment_id: ExperimentId,
+    name: ParticipantName,
+    wanted: Refusal,
+    caller: Researcher,
+    boards: BoardsDep,
+) -> schemas.Participant:
+    """Refuses a pending participant for good: its next request is answered with `participant.refused`.
+
+    Its place is free again, its name stays taken. Refusing it twice is no error."""
+    refused = service.refuse(caller.database, experiment_id, name, wanted.reason, caller.id)
+    from_thread.run_sync(boards.members_changed, experiment_id)
+    return refused
 
 
 @router.post(
@@ -107,7 +142,7 @@ def revoke_group_of_participants(
 
     The group's unused codes stay good: revoke them too."""
     revoked = service.revoke_group(caller.database, experiment_id, wanted, caller.id)
-    from_thread.run_sync(boards.removed, experiment_id)
+    from_thread.run_sync(boards.members_changed, experiment_id)
     return revoked
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.auth import Bearer, Identity, participant_token, require_participant
+from ferret_api.auth import Bearer, Identity, participant_token, require_enrolled
 from ferret_api.context import Context
 from ferret_api.participants import service
 from ferret_api.participants.batches import Batches
@@ -56,7 +56,7 @@ class Poll:
         self._held = 0.0
 
     async def answer(self) -> Answer:
-        """Raises what ``require_participant`` does."""
+        """Raises what ``require_enrolled`` does."""
         if (tag := self._asked.tag) is None:
             return self._found(await self._ask())
         participant, changes = self._recalled(), self._boards.changes
@@ -64,7 +64,7 @@ class Poll:
             self._context.limits.admit_participant(participant.id)
             board = await self._boards.no_older(participant.experiment_id, tag.seq)
         else:
-            participant = await run_in_threadpool(require_participant, self._context, self._bearer)
+            participant = await run_in_threadpool(require_enrolled, self._context, self._bearer)
             board = await self._boards.no_older(participant.experiment_id, tag.seq)
             self._remember(participant, board, changes)
         return await self._from_board(board, participant, tag)
@@ -75,16 +75,16 @@ class Poll:
             if board.may_have_work(participant.id) or board.members != members:
                 members, changes = board.members, self._boards.changes
                 found = await self._ask()
-                if found.lease is not None or found.tag.mark != tag.mark:
+                if found.lease is not None or found.tag.mark != tag.mark or found.pending != participant.pending:
                     return self._found(found)
                 self._remember(participant, board, changes)
                 board.rests(participant.id, found.tag.mark, found.rest)
                 if board.stage.tag.mark != found.tag.mark:  # it goes on at this moment
                     return self._found(found)
             elif self._is_news(board, tag):
-                return self._told(board)
+                return self._told(board, participant)
             elif not await self._hold(board, participant, until - time.monotonic()):
-                return self._told(board) if board.stage.tag.seq != tag.seq else self._unchanged(board)
+                return self._told(board, participant) if board.stage.tag.seq != tag.seq else self._unchanged(board)
 
     def _is_news(self, board: Board, tag: Tag) -> bool:
         """Whether it is worth an answer now."""
@@ -116,13 +116,14 @@ class Poll:
     def _found(self, found: service.Found) -> Answer:
         return self._answer(found.body(self._pause(found.waiting)), found.tag)
 
-    def _told(self, board: Board) -> Answer:
+    def _told(self, board: Board, participant: Identity) -> Answer:
         stage = board.stage
+        awaited = service.approved(participant, stage.waiting)
         body = NextAssignment(
             experiment_state=stage.state,
-            retry_after_seconds=self._pause(stage.waiting),
+            retry_after_seconds=self._pause(awaited),
             assignment=None,
-            waiting=stage.waiting and Waiting.model_validate(stage.waiting._asdict()),
+            waiting=awaited and Waiting.model_validate(awaited._asdict()),
         )
         return self._answer(body, stage.tag)
 

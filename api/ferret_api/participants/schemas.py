@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from ferret_api.schemas import MAX_INTEGER, Command, GroupName, Page, Resource
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.states import Awaited, ExperimentState
+from ferret_core.protocol.states import Awaited, ExperimentState, ParticipantState
 from ferret_core.protocol.words import Words
 
 Fence = Annotated[int, Field(ge=0, le=MAX_INTEGER, description="The `fence` that came with the lease")]
@@ -30,10 +30,11 @@ class Participant(Resource):
     display_name: str = Field(description="What people call it, in any script")
     group: str | None = Field(description="Group of the code that it joined with")
     public_key: str | None = Field(description="Ed25519 key that it signs by, in hexadecimal")
+    state: ParticipantState = Field(description="pending until an administrator approves or refuses it")
     created_at: datetime = Field(description="When it enrolled")
     seen_at: datetime = Field(description="When it last took work")
     revoked_at: datetime | None = Field(description="Since when its token is refused")
-    revoked_for: str | None = Field(description="Why, as the administrator said")
+    revoked_for: str | None = Field(description="Why it was revoked or refused, as the administrator said")
 
 
 class ParticipantPage(Page[Participant]):
@@ -42,6 +43,12 @@ class ParticipantPage(Page[Participant]):
 
 class Revocation(Command):
     """Why a participant is removed. The participant is told."""
+
+    reason: Words | None = Field(default=None, min_length=1, max_length=500)
+
+
+class Refusal(Command):
+    """Why a participant is not approved. The participant is told."""
 
     reason: Words | None = Field(default=None, min_length=1, max_length=500)
 
@@ -71,7 +78,7 @@ class Waiting(Resource):
     """What a participant without an assignment waits for."""
 
     awaited: Awaited = Field(
-        description="Others to join, the next round, contributions, the model, a resumption, or the end"
+        description="Approval, others to join, the next round, contributions, the model, a resumption, or the end"
     )
     round: int = Field(description="The round it is about; 0 before round 1")
     done: int = Field(description="How many have joined or contributed; 0 where nothing is counted")

@@ -24,11 +24,11 @@ from ferret_api.participants.upload import size_of
 from ferret_api.schemas import Revoked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_db import tables
 from ferret_db.database import Database
+from ferret_db.engine import approval, revocation
 from ferret_db.engine import assignments as leases
-from ferret_db.engine import revocation
 from ferret_db.engine.waiting import Waiting as Waited
 from ferret_db.engine.waiting import gives_work, mark, waiting
 from ferret_db.repositories import assignments, experiments, participants, rounds
@@ -53,6 +53,16 @@ def revoke(database: Database, experiment_id: str, name: str, reason: str | None
         return Participant.model_validate(revocation.revoke(s, actor, experiment_id, name, reason))
 
 
+def approve(database: Database, experiment_id: str, name: str, actor: str) -> Participant:
+    with database.begin() as s:
+        return Participant.model_validate(approval.approve(s, actor, experiment_id, name))
+
+
+def refuse(database: Database, experiment_id: str, name: str, reason: str | None, actor: str) -> Participant:
+    with database.begin() as s:
+        return Participant.model_validate(approval.refuse(s, actor, experiment_id, name, reason))
+
+
 def revoke_group(database: Database, experiment_id: str, wanted: GroupRevocation, actor: str) -> Revoked:
     with database.begin() as s:
         revoked = revocation.revoke_group(s, actor, experiment_id, wanted.group, wanted.reason)
@@ -68,6 +78,7 @@ class Found(NamedTuple):
     lease: Lease | None
     waiting: Waited | None
     rest: float | None
+    pending: bool
 
     def body(self, pause: float) -> NextAssignment:
         """As the participant is told, which is to ask again after ``pause`` seconds."""
@@ -100,8 +111,9 @@ def ask_all(context: Context, tokens: Sequence[str]) -> list[Found | FerretError
             tag=Tag(experiment.event_seq, mark(experiment, round_)),
             state=experiment.state,
             lease=given.pop(asker.id, None),  # of two questions that one participant has asked, the first
-            waiting=None if asker.id in due else awaited[experiment.id],
+            waiting=None if asker.id in due else approved(asker, awaited[experiment.id]),
             rest=LOOK_AGAIN_SECONDS if asker.id in due else leased.get(asker.id),
+            pending=asker.pending,
         )
 
     return [found(asker) if isinstance(asker, Identity) else asker for asker in askers]
@@ -117,6 +129,11 @@ def _askers(
             return error
 
     return [asker(token) for token in tokens]
+
+
+def approved(participant: Identity, awaited: Waited | None) -> Waited | None:
+    """What others than those who are pending wait for; these first wait for approval, until all is over."""
+    return Waited(Awaited.APPROVAL) if participant.pending and awaited is not None else awaited
 
 
 def heartbeat(context: Context, participant: Identity, assignment_id: str, fence: int) -> Extended:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ferret_api.auth import Identity, identity
+from ferret_api.auth import Identity, identity, require_approved
 from ferret_api.context import Context
 from ferret_api.gathered import attempt
 from ferret_api.participants.schemas import Accepted
@@ -84,7 +84,7 @@ def expect_all(context: Context, arrivals: Sequence[Arrival]) -> list[Expected |
 
     def expected(arrival: Arrival) -> Expected:
         sender, target = senders.get(arrival.token), found.get(arrival.assignment_id)
-        participant = identity(context, arrival.token, sender)
+        participant = require_approved(identity(context, arrival.token, sender))
         if target is None or target.assignment.participant_id != participant.id:
             raise assignments.unknown(arrival.assignment_id)
         return Expected(participant, sender and sender.public_key, target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from ferret_cli.commands.experiment import (
+    approve,
     archive,
     cancel,
     clone,
@@ -43,6 +44,8 @@ experiment.command("replay")(replay.replay)
 experiment.command("receipt")(receipt.receipt)
 experiment.command("enrol")(enrol.enrol)
 experiment.command("participants")(participants.participants)
+experiment.command("approve")(approve.approve)
+experiment.command("refuse")(approve.refuse)
 experiment.command("revoke")(revoke.revoke)
 experiment.command("codes")(codes.codes)
 experiment.command("revoke-code")(codes.revoke_code)

@@ -28,7 +28,7 @@ def codes(
     if json:
         emit({"items": [code.model_dump(mode="json") for code in found]})
         return
-    columns = ["id", "state", "group", "made", "expires", "used by", "shown again"]
+    columns = ["id", "state", "group", "approval", "made", "expires", "used by", "shown again"]
     table(columns, code_rows(found, datetime.now(UTC)))
 
 

@@ -17,6 +17,9 @@ def enrol(
         str | None,
         typer.Option("--group", help="A word for codes that belong together, to list and revoke them by."),
     ] = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Who joins waits until `ferret experiment approve` lets it take part.")
+    ] = False,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
@@ -28,7 +31,7 @@ def enrol(
 
     service = Service(url, insecure_http=insecure_http)
     run = experiment(service, id)
-    codes = [service.enrolment(run.id, int(hours * 3600), group) for _ in range(count)]
+    codes = [service.enrolment(run.id, int(hours * 3600), group, approval=approve) for _ in range(count)]
     valid = "valid" if count == 1 else f"{count} codes, each valid"
     until = f"{codes[-1].expires_at:%Y-%m-%d %H:%M}"
     command = codes[-1].command

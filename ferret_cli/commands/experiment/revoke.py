@@ -11,7 +11,10 @@ from ferret_cli import options
 
 def revoke(
     id: options.Id,
-    name: options.ParticipantName = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it."),
+    ] = None,
     group: options.Group = None,
     reason: Annotated[
         str | None,

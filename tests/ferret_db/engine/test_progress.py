@@ -114,6 +114,19 @@ def test_real_participants_that_have_not_joined(database: Database, lab: Any) ->
 
 
 @pytest.mark.usefixtures("crew")
+def test_participants_that_wait_to_be_approved(database: Database, lab: Any) -> None:
+    experiment = lab.start(participants={"edge": 1})
+    with database.begin() as s:
+        _, secret = participants.create_enrolment(s, experiment.id, 60, approval=True)
+        participants.enrol(s, secret, "clinic-a")
+    found = stalled(database, experiment)
+    assert found is not None
+    assert found.code == "participants.missing"
+    assert "0 of 1 real participants have joined" in found.detail
+    assert f"1 waits to be approved: ferret experiment participants {experiment.id}" in found.detail
+
+
+@pytest.mark.usefixtures("crew")
 def test_a_full_disk(database: Database, lab: Any) -> None:
     round_ = lab.freeze(lab.start())
     experiment = lab.get(round_).experiment_id

@@ -1,5 +1,5 @@
 import { answer, client } from './client'
-import type { Experiment } from './types'
+import type { Experiment, Participant } from './types'
 
 function at(id: string) {
   return { params: { path: { experiment_id: id } } }
@@ -38,4 +38,21 @@ export function unarchiveExperiment({ id }: Experiment) {
 
 export function deleteExperiment({ id }: Experiment) {
   return answer(client.DELETE('/api/v1/experiments/{experiment_id}', at(id)))
+}
+
+function of(id: string, name: string) {
+  return { params: { path: { experiment_id: id, name } } }
+}
+
+export function approveParticipant(id: string, { name }: Participant) {
+  return answer(client.POST('/api/v1/experiments/{experiment_id}/participants/{name}:approve', of(id, name)))
+}
+
+export function refuseParticipant(id: string, { name }: Participant, reason: string | null) {
+  return answer(
+    client.POST('/api/v1/experiments/{experiment_id}/participants/{name}:refuse', {
+      ...of(id, name),
+      body: { reason },
+    }),
+  )
 }

@@ -12,6 +12,8 @@ const STALE = {
   'experiment.failed': ['show', 'rounds', 'contributions'],
   'experiment.cancelled': ['show', 'rounds', 'contributions'],
   'participant.joined': ['show', 'participants'],
+  'participant.approved': ['show', 'participants'],
+  'participant.refused': ['show', 'participants'],
   'participant.revoked': ['show', 'participants', 'rounds', 'contributions'],
   'round.opened': ['rounds', 'contributions'],
   'round.frozen': ['rounds'],

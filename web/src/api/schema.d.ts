@@ -359,6 +359,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/participants/{name}:approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve Participant
+         * @description Lets a pending participant take part from now on. Approving it twice is no error.
+         */
+        post: operations["approve_participant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}/participants/{name}:refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse Participant
+         * @description Refuses a pending participant for good: its next request is answered with `participant.refused`.
+         *
+         *     Its place is free again, its name stays taken. Refusing it twice is no error.
+         */
+        post: operations["refuse_participant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/participants/{name}:revoke": {
         parameters: {
             query?: never;
@@ -1425,11 +1467,11 @@ export interface components {
         };
         /**
          * Awaited
-         * @description What a participant that has no assignment waits for: others to join before round 1, the next round, the others'
-         *     contributions to the open round, the model that a closed round leads to, the end of a pause, or the end.
+         * @description What a participant that has no assignment waits for: its approval, others to join before round 1, the next round,
+         *     the others' contributions to the open round, the model that a closed round leads to, the end of a pause, or the end.
          * @enum {string}
          */
-        Awaited: "participants" | "round" | "contributions" | "model" | "resumption" | "end";
+        Awaited: "approval" | "participants" | "round" | "contributions" | "model" | "resumption" | "end";
         /**
          * Callback
          * @description What the provider sent the browser back with.
@@ -1640,6 +1682,8 @@ export interface components {
          * @description A code for one participant. It is shown only once.
          */
         Enrolment: {
+            /** Approval */
+            approval: boolean;
             /** Code */
             code: string;
             /**
@@ -1665,6 +1709,11 @@ export interface components {
          * @description What became of a code; the code itself is kept nowhere.
          */
         EnrolmentInfo: {
+            /**
+             * Approval
+             * @description Whether who joins with it has to be approved
+             */
+            approval: boolean;
             /**
              * Created At
              * Format: date-time
@@ -2417,6 +2466,12 @@ export interface components {
          */
         NewEnrolment: {
             /**
+             * Approval
+             * @description Who joins with the code takes part once it is approved
+             * @default false
+             */
+            approval: boolean;
+            /**
              * Expires Seconds
              * @description Seconds until the code expires
              * @default 86400
@@ -2592,7 +2647,7 @@ export interface components {
             revoked_at: string | null;
             /**
              * Revoked For
-             * @description Why, as the administrator said
+             * @description Why it was revoked or refused, as the administrator said
              */
             revoked_for: string | null;
             /**
@@ -2601,6 +2656,8 @@ export interface components {
              * @description When it last took work
              */
             seen_at: string;
+            /** @description pending until an administrator approves or refuses it */
+            state: components["schemas"]["ParticipantState"];
         };
         /**
          * ParticipantKind
@@ -2619,10 +2676,22 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * ParticipantState
+         * @description pending → active | refused, where approval is asked for, else active at once; active → revoked.
+         * @enum {string}
+         */
+        ParticipantState: "pending" | "active" | "refused" | "revoked";
+        /**
          * ParticipantsSpec
          * @description Who takes part: simulated clients over one dataset, real participants at the edge, or both.
          */
         ParticipantsSpec: {
+            /**
+             * Approval
+             * @description Real participants take part only once an administrator has approved them
+             * @default false
+             */
+            approval: boolean;
             /**
              * Edge
              * @description Real participants to wait for before round 1
@@ -2804,6 +2873,14 @@ export interface components {
              * @description Hashes beside the way to the header's `root`, lowest first
              */
             path: string[];
+        };
+        /**
+         * Refusal
+         * @description Why a participant is not approved. The participant is told.
+         */
+        Refusal: {
+            /** Reason */
+            reason?: string | null;
         };
         /**
          * Rejection
@@ -3287,7 +3364,7 @@ export interface components {
          * @description What a participant without an assignment waits for.
          */
         Waiting: {
-            /** @description Others to join, the next round, contributions, the model, a resumption, or the end */
+            /** @description Approval, others to join, the next round, contributions, the model, a resumption, or the end */
             awaited: components["schemas"]["Awaited"];
             /**
              * Done
@@ -5416,6 +5493,249 @@ export interface operations {
             };
             /** @description `experiment.not_found`: No such experiment. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    approve_participant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Name of a participant, e.g. `clinic-7` */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Participant"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `participant.not_found`: No such participant.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `participant.conflict`: The participant is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    refuse_participant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Name of a participant, e.g. `clinic-7` */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Participant"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `participant.not_found`: No such participant.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `participant.conflict`: The participant is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

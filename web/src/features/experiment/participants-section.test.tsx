@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { cleanup, render, screen, within } from '@testing-library/react'
+import { cleanup, fireEvent, render, screen, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Participant } from '@/api/types'
+import type { Participant, Role } from '@/api/types'
 
 import { ParticipantsSection } from './participants-section'
 
@@ -16,14 +16,34 @@ const CLINIC: Participant = {
   public_key: null,
   created_at: AT,
   seen_at: AT,
+  state: 'active',
   revoked_at: null,
   revoked_for: null,
 }
 
 let participants: Participant[]
+let role: Role
+let asked: { path: string; body: unknown }[]
 
 beforeEach(() => {
-  vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ items: participants, next_cursor: null })))
+  role = 'researcher'
+  asked = []
+  // jsdom knows the element and not its methods.
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true
+  }
+  HTMLDialogElement.prototype.close = function () {
+    this.open = false
+  }
+  vi.stubGlobal('fetch', async (request: Request) => {
+    const path = new URL(request.url).pathname.replace('/api/v1', '')
+    if (path === '/me') return Response.json({ name: 'ada', role })
+    if (request.method === 'GET') return Response.json({ items: participants, next_cursor: null })
+    asked.push({ path, body: await request.json().catch(() => undefined) })
+    const state = path.endsWith(':approve') ? 'active' : 'refused'
+    participants = participants.map((participant) => ({ ...participant, state }))
+    return Response.json(participants[0])
+  })
 })
 
 afterEach(() => {
@@ -45,7 +65,7 @@ test('a participant is shown by its name in any script, apart from the text arou
   const long = 'é'.repeat(200)
   const section = await visit([
     { ...CLINIC, name: 'site-5d556e03', display_name: 'مستشفى الأمل' },
-    { ...CLINIC, id: 'par_2', name: 'long', display_name: long, revoked_at: AT, revoked_for: 'left' },
+    { ...CLINIC, id: 'par_2', name: 'long', display_name: long, state: 'revoked', revoked_at: AT, revoked_for: 'left' },
     { ...CLINIC, id: 'par_3', group: 'כללית' },
   ])
   const name = section.getByText('مستشفى الأمل')
@@ -54,4 +74,33 @@ test('a participant is shown by its name in any script, apart from the text arou
   expect(section.getByText(long).closest('tr')?.textContent).toContain('revokedleft')
   expect(section.getAllByText('clinic-7')).toHaveLength(1)
   expect(section.getByText('כללית').tagName).toBe('BDI')
+})
+
+const WAITING: Participant = { ...CLINIC, state: 'pending' }
+
+test('a participant that waits is approved', async () => {
+  const section = await visit([WAITING])
+  fireEvent.click(await section.findByRole('button', { name: 'Approve' }))
+  await section.findByText('active')
+  expect(asked).toEqual([{ path: '/experiments/exp_1/participants/clinic-7:approve', body: undefined }])
+  expect(section.queryByRole('button')).toBeNull()
+})
+
+test('a refusal asks first, and tells the participant why', async () => {
+  const section = await visit([WAITING])
+  fireEvent.click(await section.findByRole('button', { name: 'Refuse' }))
+  const dialog = within(document.querySelector<HTMLDialogElement>('dialog[open]') ?? document.body)
+  expect(asked).toEqual([])
+  fireEvent.change(dialog.getByLabelText(/Why/), { target: { value: 'no contract' } })
+  fireEvent.click(dialog.getByText('Refuse it'))
+  await section.findByText('refused')
+  expect(asked).toEqual([{ path: '/experiments/exp_1/participants/clinic-7:refuse', body: { reason: 'no contract' } }])
+})
+
+test('a viewer sees who waits and decides nothing', async () => {
+  role = 'viewer'
+  const section = await visit([WAITING])
+  await section.findByText('pending')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(section.queryByRole('button')).toBeNull()
 })

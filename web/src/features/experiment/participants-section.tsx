@@ -1,5 +1,6 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 
+import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { participantsQuery } from '@/api/queries'
 import type { Participant } from '@/api/types'
@@ -10,11 +11,14 @@ import { SiteName } from '@/lib/ui/site-name'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
+import { ApprovalButtons } from './approval-buttons'
+
 const COLUMNS = ['Participant', 'State', 'Group', 'Joined', 'Last work']
 
 /** The real participants, if any have joined. */
 export function ParticipantsSection({ id }: { id: string }) {
   const query = useInfiniteQuery(participantsQuery(id))
+  const mayDecide = onlyReads(useQuery(meQuery).data) === false
   if (query.error) return <ProblemNotice problem={toProblem(query.error)} />
   const participants = query.data?.pages.flatMap((page) => page.items) ?? []
   if (participants.length === 0) return null
@@ -28,7 +32,7 @@ export function ParticipantsSection({ id }: { id: string }) {
           <TableHead columns={COLUMNS} />
           <tbody>
             {participants.map((participant) => (
-              <ParticipantRow key={participant.id} participant={participant} />
+              <ParticipantRow key={participant.id} id={id} participant={participant} mayDecide={mayDecide} />
             ))}
           </tbody>
         </table>
@@ -38,24 +42,18 @@ export function ParticipantsSection({ id }: { id: string }) {
   )
 }
 
-function ParticipantRow({ participant }: { participant: Participant }) {
-  const {
-    name,
-    display_name: shown,
-    group,
-    created_at: joined,
-    seen_at: seen,
-    revoked_at: revoked,
-    revoked_for,
-  } = participant
+function ParticipantRow({ id, participant, mayDecide }: { id: string; participant: Participant; mayDecide: boolean }) {
+  const { name, display_name: shown, state, group, revoked_for: reason } = participant
+  const { created_at: joined, seen_at: seen } = participant
   return (
     <tr>
       <th scope="row">
         <SiteName name={shown} id={name} />
       </th>
       <td>
-        <StateChip state={revoked === null ? 'active' : 'revoked'} />
-        {revoked_for !== null && <span className="row-error">{revoked_for}</span>}
+        <StateChip state={state} />
+        {reason !== null && <span className="row-error">{reason}</span>}
+        {state === 'pending' && mayDecide && <ApprovalButtons id={id} participant={participant} />}
       </td>
       <td>
         <bdi dir="auto">{group ?? '–'}</bdi>

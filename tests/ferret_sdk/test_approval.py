@@ -1,0 +1,62 @@
+"""A site that has to be approved waits for it, goes on by itself, and is told when it is refused."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import Awaited, ParticipantState
+from ferret_sdk import Participant
+from ferret_sdk.progress import Progress, Stage
+
+pytestmark = pytest.mark.timeout(90)
+
+
+def test_it_waits_downloads_nothing_and_goes_on_once_it_is_approved(api, worker, service, toy_spec, toy_data, tmp_path):
+    run = service.submit(toy_spec(participants={"simulated": 1, "edge": 1, "approval": True}, rounds=2))
+    home = tmp_path / "site"
+    site = Participant.enrol(api.url, service.enrolment(run.id).code, "עמק", home)
+    told: list[Progress] = []
+    ended: list[str] = []
+    running = threading.Thread(target=lambda: ended.append(site.run(toy_data[0], on_progress=told.append)))
+    running.start()
+    while not told:
+        time.sleep(0.02)
+    time.sleep(1)  # the base model is there by now, and others have nothing to wait for
+    assert {(each.stage, each.awaited) for each in told} == {(Stage.WAIT, Awaited.APPROVAL)}
+    assert not list(run.rounds())
+    assert not list(home.rglob("*.safetensors"))
+    with pytest.raises(FerretError) as raised:
+        site.preview(toy_data[0])
+    assert raised.value.code == "participant.in_use"
+
+    (waiting,) = run.participants()
+    assert waiting.state == ParticipantState.PENDING
+    assert run.approve(waiting.name).state == ParticipantState.ACTIVE
+    running.join()
+    assert ended == ["completed"]
+    assert {found.state for found in run.contributions() if found.participant == waiting.name} == {"accepted"}
+
+
+def test_a_refusal_ends_it_with_the_reason(api, worker, service, toy_spec, toy_data, tmp_path):
+    run = service.submit(toy_spec(participants={"edge": 1}))
+    code = service.enrolment(run.id, approval=True)
+    assert code.approval
+    site = Participant.enrol(api.url, code.code, "site-a", tmp_path / "site")
+    with pytest.raises(FerretError) as raised:
+        site.preview(toy_data[0])
+    assert raised.value.code == "participant.pending"
+
+    def decide(progress: Progress) -> None:
+        if progress.awaited == Awaited.APPROVAL:
+            assert run.refuse("site-a", "no contract").state == ParticipantState.REFUSED
+
+    with pytest.raises(FerretError, match="no contract") as raised:
+        site.run(toy_data[0], on_progress=decide)
+    assert raised.value.code == "participant.refused"
+    with pytest.raises(FerretError) as raised:
+        run.approve("site-a")
+    assert raised.value.code == "participant.conflict"
