@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -20,6 +21,9 @@ from ferret_core.storage import Storage, open_storage
 from ferret_db.database import Database
 from ferret_db.reach import NOTHING
 
+WRITERS = 16
+"""Threads that write contributions and wait for the disk."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -34,6 +38,7 @@ class Context:
     pace: Pace
     failed_sign_ins: FailedSignIns = field(default_factory=FailedSignIns)
     uploads: UploadGate = field(default_factory=UploadGate)
+    writers: Executor = field(default_factory=lambda: ThreadPoolExecutor(WRITERS, "ferret-writer"))
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -54,6 +59,7 @@ class Context:
         return replace(self, database=self.database.within(NOTHING))
 
     def close(self) -> None:
+        self.writers.shutdown()
         self.database.dispose()
         self.broker.close()
         self.limits.close()
