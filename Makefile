@@ -71,7 +71,7 @@ chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on Postg
 
 .PHONY: api-results
 api-results: setup ## measure the API under 10,000 participants for docs/results/hardening, on a machine that is idle
-	$(BIN)/ferret bench api --json | $(BIN)/python -m ferret_bench._api.page docs/results/hardening
+	$(BIN)/ferret bench api --json | $(BIN)/python -m ferret_bench._api_page docs/results/hardening
 
 SOURCES := ferret_core ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ferret_bench._api import page
+from ferret_bench import _api_page as page
 from ferret_bench.api import QUICK, Benchmark
 from ferret_cli.stack import broker
 

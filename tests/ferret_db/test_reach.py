@@ -77,10 +77,10 @@ def test_every_table_of_experiments_is_narrowed(database: Database, user: str, t
 def test_changes_reach_no_further_either(database: Database, lab: Any, user: str) -> None:
     theirs = submit(database, lab, "oncology")
     with database.within(Reach.of_member(user)).begin() as s:
-        changed = update(Experiment).values(name="taken over").execution_options(synchronize_session=False)
-        assert s.execute(changed).rowcount == 0
-        gone = delete(Round).execution_options(synchronize_session=False)
-        assert s.execute(gone).rowcount == 0
+        unsynchronised = {"synchronize_session": False}
+        changed = update(Experiment).values(name="taken over").returning(Experiment.id)
+        assert s.scalars(changed, execution_options=unsynchronised).all() == []
+        assert s.scalars(delete(Round).returning(Round.id), execution_options=unsynchronised).all() == []
         with pytest.raises(FerretError, match="no such"):
             lifecycle.cancel(s, theirs.id)
     assert lab.get(theirs).name == "toy"

@@ -1,4 +1,4 @@
-"""Keeps a run for the documents: ``ferret bench api --json | python -m ferret_bench._api.page docs/results/hardening``
+"""Keeps a run for the documents: ``ferret bench api --json | python -m ferret_bench._api_page docs/results/hardening``
 writes ``api.json`` and, for people, ``api.md`` into the folder. A busy machine's run is not kept."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IDLE = 0.5
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns 1, and writes nothing, for a run that says little."""
-    parser = argparse.ArgumentParser(prog="python -m ferret_bench._api.page", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ferret_bench._api_page", description=__doc__)
     parser.add_argument("folder", type=Path, help="where to write api.json and api.md")
     folder: Path = parser.parse_args(arguments).folder
     document = json.load(sys.stdin)
