@@ -219,7 +219,8 @@ def _admitted(s: Session, places: int) -> list[int]:
     under_way = calls.where(*starting, simulated, OutboxMessage.sent_at.is_not(None))
     running = select(Experiment.id).where(Experiment.state == ExperimentState.RUNNING, simulated)
     taken = [s.scalar(select(func.count()).select_from(query.subquery())) or 0 for query in (under_way, running)]
-    waiting = calls.where(*starting, _WAITING).order_by(Experiment.created_at, Experiment.id)
+    # Of the same moment, in SQLite a millisecond, the one that was called for first.
+    waiting = calls.where(*starting, _WAITING).order_by(Experiment.created_at, OutboxMessage.id)
     free = max(0, min(places - sum(taken), BATCH))
     admitted = list(s.scalars(waiting.where(simulated).limit(free))) if free else []
     return admitted + list(s.scalars(waiting.where(Experiment.real_participants > 0).limit(BATCH)))

@@ -57,7 +57,8 @@ def test_what_an_earlier_version_left_open_is_closed(home: Path) -> None:
 
 def test_a_link_is_not_followed(home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir(mode=0o755)
+    elsewhere.mkdir()
+    elsewhere.chmod(0o755)
     (home / "participants").symlink_to(elsewhere)
     before = os.umask(0o022)
     try:

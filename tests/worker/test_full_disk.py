@@ -125,7 +125,7 @@ def test_a_round_stays_frozen_while_the_disk_is_full(
 ) -> None:
     """With some room left the write is refused before it begins; with none at all it fails in the middle."""
     if not left:
-        monkeypatch.setattr(file_storage.Backend, "_need_room", lambda self, size: None)
+        monkeypatch.setattr(file_storage.Backend, "require_room", lambda self, size: None)
     experiment_id = service.submit(spec)
     run_up_to(service, TaskName.AGGREGATE, 1)
     disk.fill(left)
