@@ -186,12 +186,10 @@ _viewer, _researcher, _admin = Users(Role.VIEWER), Users(Role.RESEARCHER), Users
 Anyone = Depends(anyone)
 ViewerOnly = Depends(_viewer)
 Viewer = Annotated[Caller, ViewerOnly]
-ResearcherOnly = Depends(_researcher)
-Researcher = Annotated[Caller, ResearcherOnly]
+Researcher = Annotated[Caller, Depends(_researcher)]
 AdminOnly = Depends(_admin)
 Admin = Annotated[Caller, AdminOnly]
-ReaderOnly = Depends(require_reader)
-Readable = Annotated[Database, ReaderOnly]
+Readable = Annotated[Database, Depends(require_reader)]
 ParticipantLater = Depends(participant_later)
 Participant = Annotated[Identity, Depends(require_participant)]
 
