@@ -192,8 +192,11 @@ def _sqlite_connect(foreign_keys: bool) -> Callable[[SqliteConnection, Any], Non
 
 def _sqlite_begin(connection: Connection) -> None:
     begin = connection.get_execution_options().get("ferret_begin", "BEGIN IMMEDIATE")
-    connection.exec_driver_sql(f"PRAGMA query_only = {int(begin == 'BEGIN')}")
-    connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if _flushes(connection) else 'NORMAL'}")
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, SqliteConnection)
+    # By way of SQLAlchemy these would cost as much as a query. They wait for no lock; what follows may.
+    driver.execute(f"PRAGMA query_only = {int(begin == 'BEGIN')}")
+    driver.execute(f"PRAGMA synchronous = {'FULL' if _flushes(connection) else 'NORMAL'}")
     connection.exec_driver_sql(begin)
 
 

@@ -86,6 +86,9 @@ class ServiceSettings(BaseSettings):
         ge=1,
         description="How many experiments without real participants run at once; others wait in order of submission",
     )
+    heartbeat: Path | None = Field(
+        default=None, description="File that the process touches every second while it works; for what watches it"
+    )
     log_level: LogLevel = Field(default="info", description="Lowest level that is logged")
     log_format: LogFormat = Field(default="text", description="Lines for people, or one JSON document per line")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -17,6 +18,8 @@ R = TypeVar("R")
 
 MOST = 64
 """What is worked on at a time: whoever comes next waits that long."""
+EVERY_SECONDS = 0.025
+"""Between the beginnings of two batches: what a batch costs hardly depends on how many are in it."""
 
 
 class Gathered(Generic[T, R]):
@@ -27,6 +30,7 @@ class Gathered(Generic[T, R]):
         self._work = work
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
         self._working: asyncio.Task[None] | None = None
+        self._begun = -EVERY_SECONDS
 
     async def do(self, item: T) -> R:
         """The item's result; raises its error."""
@@ -39,6 +43,9 @@ class Gathered(Generic[T, R]):
 
     async def _run(self) -> None:
         while self._waiting:
+            if len(self._waiting) < MOST:
+                await asyncio.sleep(self._begun + EVERY_SECONDS - time.monotonic())
+            self._begun = time.monotonic()
             batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             results = await self._results([item for item, _ in batch])
             for (_, answer), result in zip(batch, results, strict=True):

@@ -63,10 +63,19 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % TICKS_PER_SECOND == 0:
+            self._beat()
             self.connections.sweep()
             if self.tls:
                 self.tls.renew()
         return await super().on_tick(counter)
+
+    def _beat(self) -> None:
+        """Whoever watches the file sees that the event loop turns."""
+        if path := self.context.settings.heartbeat:
+            try:
+                path.touch(0o600)
+            except OSError as error:
+                logger.warning("could not touch %s: %s", path, error.strerror)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Uvicorn tells the application only after every request has ended, which a stream never does by itself.

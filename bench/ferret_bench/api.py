@@ -1,9 +1,10 @@
 """The API under the load of many participants: how long they wait for their answers, and what that costs the process.
 
-The real service (one API process, PostgreSQL where ``FERRET_TEST_POSTGRESQL`` names a server, files, a broker) with
-enrolled participants in ten experiments. Half of an experiment's are drawn for each of its rounds: they ask, get a
-lease and upload 8 kB; the others ask whether there is work, with the tag of their last answer, as the SDK does. Rounds
-are committed and opened meanwhile, so that tags change. Then the same beside connections that send a byte a second.
+The real service (``processes`` of the API on one port, PostgreSQL where ``FERRET_TEST_POSTGRESQL`` names a server,
+files, a broker) with enrolled participants in ten experiments. Half of an experiment's are drawn for each of its
+rounds: they ask, get a lease and upload 8 kB; the others ask whether there is work, with the tag of their last answer,
+as the SDK does. Rounds are committed and opened meanwhile, so that tags change. Then the same, begun anew, beside
+connections that send a byte a second.
 
 The document holds ``machine``, its ``load`` before and after (over 1, 5 and 15 minutes), ``bounds``, ``database``,
 ``participants``, the rates ``polls`` and ``uploads`` per second that were asked for, and for each of ``cases``
@@ -13,8 +14,8 @@ The document holds ``machine``, its ``load`` before and after (over 1, 5 and 15 
                     (p50, p99, max) until the answer, from when it was due
     ms              the same of both together
     server_errors   answers with 5xx, and connections that broke
-    cpu             seconds of processor time that the API took per second
-    resident_bytes  of the API, each second
+    cpu             seconds of processor time that the API's processes took per second
+    resident_bytes  of the API's processes together, each second
     growth_bytes_per_minute  their slope after the first third
 
 All of it, load and database too, shares the machine: times are bounds from above unless it is idle.
@@ -65,10 +66,11 @@ class Size(NamedTuple):
     uploads: float
     seconds: float
     dripping: int
+    processes: int
 
 
-FULL = Size(participants=10_000, experiments=10, polls=500, uploads=200, seconds=60, dripping=1000)
-QUICK = Size(participants=80, experiments=2, polls=25, uploads=10, seconds=3, dripping=5)
+FULL = Size(participants=10_000, experiments=10, polls=500, uploads=200, seconds=60, dripping=1000, processes=2)
+QUICK = Size(participants=80, experiments=2, polls=25, uploads=10, seconds=3, dripping=5, processes=2)
 
 
 @final
@@ -107,33 +109,34 @@ class Benchmark:
         ]
         return [
             Table("ms until an answer", ["dripping", "requests", "answered", "statuses", *RANKS], rows),
-            Table("the API process", ["dripping", "cores", "MiB", "MB more per minute"], costs),
+            Table("the API's processes", ["dripping", "cores", "MiB", "MB more per minute"], costs),
             bound.table(document),
         ]
 
 
 def _cases(folder: Path, name: str, size: Size, max_seconds: float, say: Say) -> list[dict[str, Any]]:
+    size = size._replace(seconds=min(size.seconds, max_seconds / 3))
+    return [_case(folder / str(dripping), name, size, dripping, say) for dripping in (0, size.dripping)]
+
+
+def _case(folder: Path, name: str, size: Size, dripping: int, say: Say) -> dict[str, Any]:
+    """A service of its own: what one case has left undone does not burden the next."""
+    folder.mkdir()
     with databases.empty(name, folder) as url:
         migrate.upgrade(url)
         database = Database(url)
-        say(f"{size.participants} participants enrol ({name})")
-        cohorts = enrol(database, size.experiments, size.participants)
-        seconds = min(size.seconds, max_seconds / 3)
         try:
-            with serving(folder / "home", url) as service, turning(database, cohorts):
-                size = size._replace(seconds=seconds)
-                calm = _measured(service, cohorts, size, 0, 0, say)
-                first = sum(calm["uploads"]["statuses"].values())
-                return [calm, _measured(service, cohorts, size, size.dripping, first, say)]
+            say(f"{size.participants} participants enrol ({name})")
+            cohorts = enrol(database, size.experiments, size.participants)
+            with serving(folder / "home", url, size.processes) as service, turning(database, cohorts):
+                return _measured(service, cohorts, size, dripping, say)
         finally:
             database.dispose()
 
 
-def _measured(
-    service: Service, cohorts: Sequence[Cohort], size: Size, dripping: int, first: int, say: Say
-) -> dict[str, Any]:
+def _measured(service: Service, cohorts: Sequence[Cohort], size: Size, dripping: int, say: Say) -> dict[str, Any]:
     say(f"{size.polls:g} polls and {size.uploads:g} uploads a second for {size.seconds:g} s, {dripping} dripping")
-    order = {**size._asdict(), "port": service.port, "cohorts": cohorts, "first": first}
+    order = {**size._asdict(), "port": service.port, "cohorts": cohorts}
     slow = crowd.dripping(service.port, dripping) if dripping else nullcontext()
     with slow, subprocess.Popen([sys.executable, "-m", "ferret_bench._api.load"], **_PIPES) as load:
         begin, used = perf_counter(), service.cpu_seconds

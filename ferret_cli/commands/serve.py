@@ -25,6 +25,15 @@ def serve(
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Number of training workers.")] = 1,
+    api_processes: Annotated[
+        int,
+        typer.Option(
+            "--api-processes",
+            min=1,
+            envvar="FERRET_API_PROCESSES",
+            help="Number of API processes, which share the port: more than one for hundreds of requests a second.",
+        ),
+    ] = 1,
     tls_cert: options.TlsCert = None,
     tls_key: options.TlsKey = None,
 ) -> None:
@@ -46,6 +55,7 @@ def serve(
         host,
         port,
         workers,
+        api_processes,
         tuple(root.expanduser().resolve() for root in roots or ()),
         Certificate.given(tls_cert, tls_key),
         os.environ.get("FERRET_PUBLIC_URL") or None,

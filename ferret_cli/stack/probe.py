@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import select
 import socket
-import ssl
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -14,17 +13,7 @@ from typing import Protocol
 EVERY_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
 """After so long a question is dropped and asked again."""
-HEALTHZ = b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n"
 PING = b"PING\r\n"
-
-
-def client_hello() -> bytes:
-    """The question with which a TLS connection begins (RFC 8446, section 4.1.2); whoever serves TLS answers it."""
-    sent = ssl.MemoryBIO()
-    asking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(ssl.MemoryBIO(), sent, server_hostname="localhost")
-    with suppress(ssl.SSLWantReadError):
-        asking.do_handshake()
-    return sent.read()
 
 
 class Probe(Protocol):

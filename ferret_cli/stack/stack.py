@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import time
@@ -31,7 +32,8 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a stack keeps its state, where it listens, how many training workers it has, and what it reads.
+    """Where a stack keeps its state, where it listens, how many training workers and API processes it has, and what it
+    reads.
 
     ``roots``: folders of data and models, beside those that are read in any case. ``certificate``: the API speaks
     TLS with it. ``public_url``: the address that clients use, where it is another.
@@ -41,6 +43,7 @@ class Plan:
     host: str = "127.0.0.1"
     port: int = 8765
     workers: int = 1
+    api_processes: int = 1
     roots: tuple[Path, ...] = ()
     certificate: Certificate | None = None
     public_url: str | None = None
@@ -146,11 +149,27 @@ def _children(plan: Plan, listener: socket.socket) -> list[Child]:
         own = broker.prepare(plan.home)
         environment["FERRET_BROKER_URL"] = own.url
         children.append(own.child)
-    train = {"train" if number == 1 else f"train-{number}": "train" for number in range(1, plan.workers + 1)}
-    children.append(parts.api(plan.home, plan.reachable_host, plan.port, environment, listener))
-    for name, queue in {**train, "aggregate": "aggregate"}.items():
-        children.append(parts.worker(plan.home, name, queue, environment))
+    serving = environment | _figures(plan)
+    children += [parts.api(plan.home, serving, listener, name) for name in _numbered("api", plan.api_processes)]
+    for name in _numbered("train", plan.workers):
+        children.append(parts.worker(plan.home, name, "train", environment))
+    children.append(parts.worker(plan.home, "aggregate", "aggregate", environment))
     return children
+
+
+def _figures(plan: Plan) -> dict[str, str]:
+    """Where several API processes count requests together: each answers ``/metrics`` for all of them."""
+    if plan.api_processes == 1:
+        return {}
+    folder = plan.home / "figures"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return {"PROMETHEUS_MULTIPROC_DIR": str(folder)}
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    """``name``, then ``name-2`` and so on."""
+    return [name, *(f"{name}-{number}" for number in range(2, count + 1))]
 
 
 def _roots(plan: Plan) -> list[Path]:

@@ -48,7 +48,7 @@ class Backend:
         stored = StoredFile(digest, size_of(pieces), blob_location(kind, digest))
         if not self._renew(stored):
             self.require_room(stored.size)
-            with replacing(self.path(stored.location), self._writing) as file:
+            with replacing(self.root / stored.location, self._writing) as file:
                 file.writelines(pieces)
         return stored
 
@@ -173,11 +173,11 @@ class Backend:
         if not self._renew(file):
             with room_for(path):
                 _seal(path)
-                put_in_place(path, self.path(file.location), self._writing)
+                put_in_place(path, self.root / file.location, self._writing)
 
     def _renew(self, file: StoredFile) -> bool:
         """Whether the file is already there, whole; if so it counts as stored now."""
-        path = self.path(file.location)
+        path = self.root / file.location
         try:
             with path.open("rb") as reader:
                 if os.fstat(reader.fileno()).st_size != file.size or digest_stream(reader) != file.digest:

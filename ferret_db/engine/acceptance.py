@@ -62,6 +62,22 @@ class Target(NamedTuple):
             message = f"{recorded.participant} already delivered {recorded.digest} for round {recorded.round}"
             raise FerretError.of_field("contribution.duplicate", "digest", digest, message)
 
+    def check(self, offer: Offer, used: Contribution | None = None) -> None:
+        """Raises what :func:`accept_all` answers to the offer, where that does not depend on other contributions to the
+        round. ``used`` is another contribution that was accepted under the same key."""
+        key, digest, recorded = offer.idempotency_key, offer.sealed.digest, self.recorded
+        used = recorded if recorded is not None and key is not None and recorded.idempotency_key == key else used
+        if used is not None:
+            message = (
+                f"was used with {used.digest} for round {used.round} and now with {digest}; use a new key for each"
+            )
+            raise FerretError.of_field("idempotency.conflict", "Idempotency-Key", key, f"{message} upload")
+        self.check_first(digest)
+        self.check_held(offer.fence)
+        if (given := offer.sealed.meta.base_digest) != (base := self.round.base_digest):
+            message = f"round {self.round.number} starts from {base}: resync, rebuild the model from the ledger"
+            raise FerretError.of_field("contribution.wrong_base", "base_digest", given, message)
+
 
 def targets(s: Session, assignment_ids: Iterable[str], *, lock: bool = False) -> dict[str, Target]:
     """Those of the assignments that exist, by id; with ``lock`` nothing about them moves until the transaction ends."""
@@ -69,12 +85,6 @@ def targets(s: Session, assignment_ids: Iterable[str], *, lock: bool = False) ->
     of = {experiment.id: experiment for experiment in experiments.of_assignments(s, ids, lock=lock)}
     found = assignments.with_results(s, ids, lock=lock)
     return {row.assignment.id: Target(of[row.assignment.experiment_id], *row) for row in found}
-
-
-def check_all(s: Session, offers: Sequence[Offer]) -> list[FerretError | None]:
-    """What :func:`accept_all` would answer to contributions that it has not taken yet: none is stored in vain."""
-    found, keyed = _looked_up(s, offers, lock=False)
-    return [_problem(found.get(offer.assignment_id), offer, keyed) for offer in offers]
 
 
 def accept(s: Session, offer: Offer) -> Contribution:
@@ -101,7 +111,7 @@ def accept_all(s: Session, offers: Sequence[Offer]) -> list[Contribution | Ferre
 
 def _accept_some(s: Session, offers: Mapping[int, Offer]) -> dict[int, Contribution | FerretError]:
     """Answers one at least, and leaves out those whose answer depends on another one's being recorded."""
-    found, keyed = _looked_up(s, offers.values(), lock=True)
+    found, keyed = _looked_up(s, offers.values())
     counts = assignments.count_of_rounds(s, {target.round.id for target in found.values()})
     room = {target.round.id: _room(target.round, counts[target.round.id]) for target in found.values()}
     answers, rows = dict[int, Contribution | FerretError](), dict[int, Contribution]()
@@ -140,10 +150,10 @@ def _record(
         close_if_due(s, target.experiment, target.round, moved, time)
 
 
-def _looked_up(s: Session, offers: Iterable[Offer], *, lock: bool) -> tuple[dict[str, Target], dict[Key, Contribution]]:
+def _looked_up(s: Session, offers: Iterable[Offer]) -> tuple[dict[str, Target], dict[Key, Contribution]]:
     """The offers' targets, and what was accepted under their idempotency keys."""
     offers = list(offers)
-    found = targets(s, [offer.assignment_id for offer in offers], lock=lock)
+    found = targets(s, [offer.assignment_id for offer in offers], lock=True)
     keys = [_key(found[offer.assignment_id], offer) for offer in offers if offer.assignment_id in found]
     return found, contributions.by_idempotency_keys(s, [key for key in keys if key is not None])
 
@@ -153,24 +163,11 @@ def _problem(target: Target | None, offer: Offer, keyed: Mapping[Key, Contributi
     if target is None:
         return assignments.unknown(offer.assignment_id)
     try:
-        _check(target, offer, keyed)
+        key = _key(target, offer)
+        target.check(offer, None if key is None else keyed.get(key))
     except FerretError as error:
         return error
     return None
-
-
-def _check(target: Target, offer: Offer, keyed: Mapping[Key, Contribution]) -> None:
-    key, digest = _key(target, offer), offer.sealed.digest
-    if key is not None and (used := keyed.get(key)) is not None:
-        message = (
-            f"was used with {used.digest} for round {used.round} and now with {digest}; use a new key for each upload"
-        )
-        raise FerretError.of_field("idempotency.conflict", "Idempotency-Key", key.text, message)
-    target.check_first(digest)
-    target.check_held(offer.fence)
-    if (given := offer.sealed.meta.base_digest) != (base := target.round.base_digest):
-        message = f"round {target.round.number} starts from {base}: resync, rebuild the model from the ledger"
-        raise FerretError.of_field("contribution.wrong_base", "base_digest", given, message)
 
 
 def _row(target: Target, offer: Offer, counts: Mapping[AssignmentState, int]) -> Contribution:

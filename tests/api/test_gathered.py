@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from ferret_api import gathered as gathered_module
 from ferret_api.gathered import MOST, Gathered
 from ferret_core.protocol.errors import FerretError
 
@@ -46,6 +47,23 @@ def test_what_comes_meanwhile_is_worked_on_together() -> None:
     work = Work()
     assert asyncio.run(answers(work, 2, 4, 6, 8)) == [4, 8, 12, 16]
     assert work.batches == [[2], [4, 6, 8]]
+
+
+def test_batches_follow_each_other_no_closer_than_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes soon after a batch has begun waits for what comes a moment later."""
+    monkeypatch.setattr(gathered_module, "EVERY_SECONDS", 0.5)
+
+    async def one_after_another(work: Work) -> list[int]:
+        gathered: Gathered[int, int] = Gathered(work)
+        first = await gathered.do(2)
+        second = asyncio.create_task(gathered.do(4))
+        await asyncio.sleep(0.05)
+        return [first, *await asyncio.gather(second, gathered.do(6))]
+
+    work = Work()
+    work.may.set()
+    assert asyncio.run(one_after_another(work)) == [4, 8, 12]
+    assert work.batches == [[2], [4, 6]]
 
 
 def test_an_error_is_its_own_ones() -> None:

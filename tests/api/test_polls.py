@@ -214,7 +214,7 @@ def test_who_has_contributed_is_held_until_the_next_round(
     live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor
 ) -> None:
     live.site.open_round(experiment, edge=["site-a"], simulated=["client-001"])
-    leased = place.ask().json()["assignment"]
+    leased = place.ask(tag="").json()["assignment"]
     answer = httpx.post(
         f"{live.url}/api/v1/participant/assignments/{leased['id']}/failure",
         json={"fence": leased["fence"], "code": "dataset.invalid", "detail": "no examples"},
@@ -233,7 +233,7 @@ def test_a_lease_that_runs_out_ends_the_wait(
 ) -> None:
     """A participant that was killed and comes back waits for its own lease, and no longer."""
     (assignment,) = live.site.open_round(experiment, edge=["site-a"])
-    assert place.ask().json()["assignment"]["fence"] == 1
+    assert place.ask(tag="").json()["assignment"]["fence"] == 1
     live.site.expire(Assignment, "lease_until", assignment, seconds=-2)
     assert place.ask(tag="").json()["assignment"] is None
     begin = time.monotonic()

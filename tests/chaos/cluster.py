@@ -54,7 +54,7 @@ class Cluster:
             "FERRET_DATABASE_URL": database_url,
             "FERRET_BROKER_URL": self.broker.url,
         }
-        api = parts.api(home, "127.0.0.1", self.port, self._environment)
+        api = parts.api(home, self._environment)
         self.children = {"broker": self.broker.child, "api": api}
         for queue in COPIES:
             for name in self.workers(queue):

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -111,6 +111,37 @@ def test_a_whole_life(serve, ferret, home, free_port):
     assert not listens(broker_port)
     assert not (home / "server.json").exists()
     assert "Traceback" not in served.said.read_text()
+
+
+def test_several_api_processes_share_the_port_and_count_together(serve, home, free_port):
+    served = serve(FERRET_API_PROCESSES="2")
+    served.address()
+
+    def apis() -> set[int]:
+        return {number for number, command in children(served.process.pid).items() if "-m ferret_api" in command}
+
+    first, second = apis()
+    assert listens(free_port)
+
+    def get(path: str) -> str:
+        token = (home / "admin.token").read_text().strip()
+        asked = Request(f"http://127.0.0.1:{free_port}{path}", headers={"Authorization": f"Bearer {token}"})
+        with urlopen(asked, timeout=10) as answer:
+            return answer.read().decode()
+
+    for _ in range(20):
+        get("/api/v1/info")
+    counted = 'ferret_http_requests_total{method="GET",route="/api/v1/info",status="200"} 20.0'
+    assert all(counted in get("/metrics") for _ in range(4)), "whichever process answers"
+
+    # One that is killed leaves its connections to the other, and comes back; one that hangs is replaced.
+    os.kill(first, signal.SIGKILL)
+    for _ in range(5):
+        assert get("/healthz")
+    eventually(lambda: len(apis() - {first}) == 2)
+    assert counted in get("/metrics"), "what the dead process has counted still counts"
+    assert (home / "logs" / "api-2.log").exists()
+    assert second in apis()
 
 
 def test_children_die_with_a_killed_supervisor(serve):

@@ -116,6 +116,16 @@ def test_a_second_request_must_arrive_as_quickly_as_the_first(quick: Any) -> Non
         assert code(peer.drip(b"GET / HTTP/1.1 ")) == "request.timeout"
 
 
+def test_no_part_of_an_answer_waits_until_the_client_has_acknowledged_the_one_before(quick: Any) -> None:
+    """By Nagle's algorithm each answer with a body would come 40 ms late over a connection that is kept."""
+    with Peer(quick.port) as peer:
+        peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        peer.read_to(b'"ok"}')
+        accepted = [protocol.transport.get_extra_info("socket") for protocol in quick.server.server_state.connections]
+        assert accepted
+        assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted)
+
+
 def test_a_connection_without_another_request_is_closed(quick: Any) -> None:
     with Peer(quick.port) as peer:
         peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")

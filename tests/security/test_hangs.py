@@ -160,7 +160,7 @@ def service(
     }
     children = {
         "broker": broker.child,
-        "api": parts.api(home, "127.0.0.1", port, environment),
+        "api": parts.api(home, environment),
         "train": parts.worker(home, "train", "train", environment),
         "aggregate": parts.worker(home, "aggregate", "aggregate", environment),
     }

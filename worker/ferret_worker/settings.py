@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -33,10 +32,6 @@ class WorkerSettings(ServiceSettings):
     def memory_limit(self) -> int:
         """In bytes."""
         return self.task_memory_bytes or int(memory.SHARE * memory.machine_bytes())
-
-    heartbeat: Path | None = Field(
-        default=None, description="File to touch every second while the worker works; for what watches it"
-    )
 
     @property
     def gone_seconds(self) -> float:

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
+from ferret_api.auth import Identity
 from ferret_api.context import Context
 from ferret_api.gathered import Gathered
 from ferret_api.participants import service, upload
@@ -15,10 +16,11 @@ from ferret_core.protocol.errors import FerretError
 
 
 class Batches:
-    """Questions that the database answers, by token; uploads whose headers have come, and those that have been
-    received. For the event loop alone."""
+    """Participants to recognise and questions that the database answers, by token; uploads whose headers have come, and
+    those that have been received. For the event loop alone."""
 
     def __init__(self, context: Context) -> None:
+        self.strangers: Gathered[str, Identity] = Gathered(partial(service.recognise_all, context))
         self.questions: Gathered[str, service.Found] = Gathered(partial(service.ask_all, context))
         self.arrivals: Gathered[upload.Arrival, upload.Expected] = Gathered(partial(upload.expect_all, context))
         self._context = context

@@ -9,9 +9,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from fastapi.concurrency import run_in_threadpool
-
-from ferret_api.auth import Bearer, Identity, participant_token, require_enrolled
+from ferret_api.auth import Bearer, Identity, participant_token
 from ferret_api.context import Context
 from ferret_api.participants import service
 from ferret_api.participants.batches import Batches
@@ -57,14 +55,19 @@ class Poll:
 
     async def answer(self) -> Answer:
         """Raises what ``require_enrolled`` does."""
+        changes = self._boards.changes
         if (tag := self._asked.tag) is None:
-            return self._found(await self._ask())
-        participant, changes = self._recalled(), self._boards.changes
+            found = await self._ask()
+            if found.lease is None:  # it will ask again, with a tag
+                board = await self._boards.of(found.participant.experiment_id)
+                self._remember(found.participant, board, changes)
+            return self._found(found)
+        participant = self._recalled()
         if participant is not None:
             self._context.limits.admit_participant(participant.id)
             board = await self._boards.no_older(participant.experiment_id, tag.seq)
         else:
-            participant = await run_in_threadpool(require_enrolled, self._context, self._bearer)
+            participant = await self._batches.strangers.do(await participant_token(self._context, self._bearer))
             board = await self._boards.no_older(participant.experiment_id, tag.seq)
             self._remember(participant, board, changes)
         return await self._from_board(board, participant, tag)
@@ -75,7 +78,11 @@ class Poll:
             if board.may_have_work(participant.id) or board.members != members:
                 members, changes = board.members, self._boards.changes
                 found = await self._ask()
-                if found.lease is not None or found.tag.mark != tag.mark or found.pending != participant.pending:
+                if (
+                    found.lease is not None
+                    or found.tag.mark != tag.mark
+                    or found.participant.pending != participant.pending
+                ):
                     return self._found(found)
                 self._remember(participant, board, changes)
                 board.rests(participant.id, found.tag.mark, found.rest)

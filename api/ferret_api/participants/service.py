@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ferret_api.auth import Identity, identity
 from ferret_api.context import Context
+from ferret_api.gathered import attempt
 from ferret_api.participants.schemas import (
     AssignmentFailure,
     Extended,
@@ -70,15 +71,15 @@ def revoke_group(database: Database, experiment_id: str, wanted: GroupRevocation
 
 
 class Found(NamedTuple):
-    """What a participant does next, as the database has it. ``rest``: the seconds for which its work is with an earlier
-    lease of its own, or just gone to one; None if there is none."""
+    """What a ``participant`` does next, as the database has it. ``rest``: the seconds for which its work is with an
+    earlier lease of its own, or just gone to one; None if there is none."""
 
+    participant: Identity
     tag: Tag
     state: ExperimentState
     lease: Lease | None
     waiting: Waited | None
     rest: float | None
-    pending: bool
 
     def body(self, pause: float) -> NextAssignment:
         """As the participant is told, which is to ask again after ``pause`` seconds."""
@@ -108,27 +109,27 @@ def ask_all(context: Context, tokens: Sequence[str]) -> list[Found | FerretError
     def found(asker: Identity) -> Found:
         experiment, round_ = stands[asker.experiment_id]
         return Found(
+            participant=asker,
             tag=Tag(experiment.event_seq, mark(experiment, round_)),
             state=experiment.state,
             lease=given.pop(asker.id, None),  # of two questions that one participant has asked, the first
             waiting=None if asker.id in due else approved(asker, awaited[experiment.id]),
             rest=LOOK_AGAIN_SECONDS if asker.id in due else leased.get(asker.id),
-            pending=asker.pending,
         )
 
     return [found(asker) if isinstance(asker, Identity) else asker for asker in askers]
 
 
+def recognise_all(context: Context, tokens: Sequence[str]) -> list[Identity | FerretError]:
+    """The participants with these tokens, those too that wait to be approved, or why they are not recognised."""
+    with context.database.read() as s:
+        return _askers(context, participants.by_tokens(s, tokens), tokens)
+
+
 def _askers(
     context: Context, known: Mapping[str, tables.Participant], tokens: Sequence[str]
 ) -> list[Identity | FerretError]:
-    def asker(token: str) -> Identity | FerretError:
-        try:
-            return identity(context, token, known.get(token))
-        except FerretError as error:
-            return error
-
-    return [asker(token) for token in tokens]
+    return [attempt(lambda token: identity(context, token, known.get(token)), token) for token in tokens]
 
 
 def approved(participant: Identity, awaited: Waited | None) -> Waited | None:
@@ -168,7 +169,7 @@ def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
     with context.database.begin() as s:
         participants.seen(s, due)
         leased = leases.lease_all(s, due.values(), seconds)
-        whose = [experiments.get(s, id_) for id_ in {row.experiment_id for row in leased.values()}]
+        whose = experiments.of_assignments(s, [*leased])
     parts = {experiment.id: _part_bytes(context, experiment) for experiment in whose}
     return {
         row.participant_id: Lease(

@@ -29,7 +29,7 @@ from ferret_core.sealed import Sealed, unseal
 from ferret_core.storage import FileKind
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
-from ferret_db.engine.acceptance import Offer, Target, accept_all, check_all, targets
+from ferret_db.engine.acceptance import Offer, Target, accept_all, targets
 from ferret_db.repositories import assignments, participants
 
 
@@ -162,12 +162,7 @@ def _taken(
     context: Context, deliveries: Sequence[Delivery], offers: Mapping[int, Offer]
 ) -> dict[int, Taken | FerretError]:
     """What becomes of the offers, each under the place of its delivery."""
-    if not offers:
-        return {}
-    with context.database.read() as s:  # what comes in vain is not even stored
-        problems = dict(zip(offers, check_all(s, list(offers.values())), strict=True))
-    sound = {place: offer for place, offer in offers.items() if problems[place] is None}
-    stored = {**problems, **_stored(context, deliveries, sound)}
+    stored = _stored(context, deliveries, offers)
     failpoint("upload.stored")
     good = {place: offer for place, offer in stored.items() if isinstance(offer, Offer)}
     bad = {place: error for place, error in stored.items() if isinstance(error, FerretError)}
@@ -194,6 +189,7 @@ def _stored(
 
 
 def _store(context: Context, delivery: Delivery, offer: Offer) -> Offer:
+    delivery.expected.target.check(offer)  # what comes in vain is not even stored
     signed = offer._replace(signature=_signature(delivery, offer.sealed))
     if isinstance(delivery.body, bytes):
         context.storage.put_bytes(delivery.body, FileKind.CONTRIBUTION, offer.sealed.digest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter as Counted
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import TypeVar
 from fastapi import Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -89,6 +91,14 @@ class _States(Collector):
         yield _gauge("workers", "Workers alive by queue", "queue", found.workers)
 
 
+def _of_all(figures: RequestFigures) -> CollectorRegistry:
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return figures.registry
+    shared = CollectorRegistry()
+    MultiProcessCollector(shared)
+    return shared
+
+
 def _gauge(name: str, help: str, label: str, values: Mapping[Label, float]) -> Metric:
     family = GaugeMetricFamily(f"ferret_{name}", help, labels=[label])
     for value, number in values.items():
@@ -104,8 +114,8 @@ def _by_task(name: str, help: str, counts: Mapping[TaskName, int]) -> Metric:
 
 
 def respond(figures: RequestFigures, database: Database) -> Response:
-    """Both sets of figures in Prometheus' text format."""
+    """Both sets of figures in Prometheus' text format; requests are those of all processes that count together."""
     states = CollectorRegistry()
     states.register(_States(database))
-    text = generate_latest(figures.registry) + generate_latest(states)
+    text = generate_latest(_of_all(figures)) + generate_latest(states)
     return Response(text, media_type=CONTENT_TYPE_LATEST)

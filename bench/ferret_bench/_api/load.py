@@ -1,7 +1,7 @@
 """Participants that ask and upload at a fixed rate: ``python -m ferret_bench._api.load < ORDER``, a process of its own.
 
-The order is JSON: ``port``, ``cohorts``, ``polls`` and ``uploads`` per second, ``seconds``, and how many uploads came
-``first``, before it. Everybody who is not drawn asks once, unmeasured. The results are printed as JSON.
+The order is JSON: ``port``, ``cohorts``, ``polls`` and ``uploads`` per second, and ``seconds``. Everybody who is not
+drawn asks once, unmeasured. The results are printed as JSON.
 
 An open loop: what is to happen when is fixed beforehand, and a request's time begins when it was due, so that a server
 that stops for a second is charged with every request of that second. Each question comes over a connection of its
@@ -16,7 +16,6 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Coroutine, Iterator
-from itertools import islice
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -61,11 +60,10 @@ class Load:
         self.ms["polls"].clear()
         self.statuses["polls"].clear()
 
-    async def run(self, polls: float, uploads: float, seconds: float, first: int) -> None:
-        """``polls`` questions per second, those among them that find the work for ``uploads`` contributions, of which
-        ``first`` have been delivered before."""
+    async def run(self, polls: float, uploads: float, seconds: float) -> None:
+        """``polls`` questions per second, those among them that find the work for ``uploads`` contributions."""
         others = [member for cohort in self._cohorts for member in cohort.others]
-        drawn, choose = islice(self._drawn(), first, None), random.Random(0)
+        drawn, choose = self._drawn(), random.Random(0)
         jobs = set[asyncio.Task[None]]()
         begin = perf_counter()
         asked = delivered = 0
@@ -196,7 +194,7 @@ async def _main() -> None:
     order = json.load(sys.stdin)
     load = Load(order["port"], _cohorts(order))
     await load.meet()
-    await load.run(order["polls"], order["uploads"], order["seconds"], order["first"])
+    await load.run(order["polls"], order["uploads"], order["seconds"])
     print(json.dumps(_figures(load)))
 
 

@@ -1,15 +1,14 @@
-"""The API as a process of its own, with a broker, on a database that is there already."""
+"""The API's processes with a broker, on a database that is there already."""
 
 from __future__ import annotations
 
 import os
-import re
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,31 +17,31 @@ from ferret_core.protocol.errors import FerretError
 
 START_SECONDS = 60
 LEASE_SECONDS = 600
+BACKLOG = 2048
 
 
 class Service(NamedTuple):
-    """Where it listens, and its process."""
+    """Where it listens, and its processes, of which the figures are the sums."""
 
     port: int
-    pid: int
-    log: Path
+    pids: tuple[int, ...]
 
     @property
     def resident_bytes(self) -> int:
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.pids)
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     @property
     def cpu_seconds(self) -> float:
-        """Of user and system, proc(5)."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return sum(map(_cpu_seconds, self.pids))
 
 
 @contextmanager
-def serving(home: Path, database_url: str) -> Generator[Service]:
+def serving(home: Path, database_url: str, processes: int) -> Generator[Service]:
     """With its files under ``home``."""
     home.mkdir(parents=True)
     with ExitStack() as started:
+        listener = started.enter_context(socket.create_server(("127.0.0.1", 0), backlog=BACKLOG))
         prepared = broker.prepare(home)
         started.enter_context(_running(prepared.child.command, {}, home / "broker.log"))
         environment = {
@@ -51,17 +50,34 @@ def serving(home: Path, database_url: str) -> Generator[Service]:
             "FERRET_BROKER_URL": prepared.url,
             "FERRET_LEASE_SECONDS": str(LEASE_SECONDS),
             "FERRET_ALLOWED_HOSTS": "*",
+            "FERRET_LISTEN_FD": str(listener.fileno()),
         }
-        log = home / "api.log"
-        command = [sys.executable, "-P", "-m", "ferret_api", "--port", "0"]
-        process = started.enter_context(_running(command, environment, log))
-        yield Service(_port(process, log), process.pid, log)
+        command = [sys.executable, "-P", "-m", "ferret_api"]
+        logs = [home / f"api-{number}.log" for number in range(processes)]
+        running = [started.enter_context(_running(command, environment, log, listener)) for log in logs]
+        for process, log in zip(running, logs, strict=True):
+            _wait_until_complete(process, log)
+        yield Service(listener.getsockname()[1], tuple(process.pid for process in running))
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Of user and system, proc(5)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def _running(command: Sequence[str], environment: dict[str, str], log: Path) -> Generator[subprocess.Popen[bytes]]:
+def _running(
+    command: Sequence[str], environment: dict[str, str], log: Path, *inherited: socket.socket
+) -> Generator[subprocess.Popen[bytes]]:
     with log.open("wb") as said:
-        process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=said, stderr=said)
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdout=said,
+            stderr=said,
+            pass_fds=[opened.fileno() for opened in inherited],
+        )
     try:
         yield process
     finally:
@@ -69,21 +85,11 @@ def _running(command: Sequence[str], environment: dict[str, str], log: Path) -> 
         process.wait()
 
 
-def _port(process: subprocess.Popen[bytes], log: Path) -> int:
+def _wait_until_complete(process: subprocess.Popen[bytes], log: Path) -> None:
+    """Returns when the process accepts connections."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        if (found := re.search(r"listens on http://127\.0\.0\.1:(\d+)", log.read_text())) and _ready(int(found[1])):
-            return int(found[1])
+        if "Application startup complete" in log.read_text():
+            return
         time.sleep(0.1)
     raise FerretError("server.not_ready", f"the API said: {log.read_text()[-1000:]}")
-
-
-def _ready(port: int) -> bool:
-    connection = HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
