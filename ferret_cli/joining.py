@@ -28,6 +28,7 @@ NEXT_STEPS = {
     "server.unreachable": "check the address you were given and this machine's network; then ask who runs the server",
     "server.unexpected": "check the address; if it is right, tell the person who runs the server",
     "enrolment.invalid": "ask the person who invited you for a new code",
+    "enrolment.other_server": "run the same command with the address that you are told: this has not used the code",
     "dataset.invalid": "correct your file, or say with --field what it calls instruction, input and output",
     "enrolment.used": "tell the person who invited you, and ask for a new code",
     "participant.pending": "ask the person who invited you to approve this site, and run the same command again",

@@ -113,11 +113,12 @@ class Participant:
 
         ``name`` is what people read, in any script and of up to 200 characters; ``member.name`` is the id that the
         server makes of it. A code that was turned into a token here before gives that participant again. Raises
-        ``enrolment.invalid``, ``terms.invalid``, and ``request.invalid`` for what is no name, or for plain http to
-        another machine without ``insecure_http``. ``ca``
-        is the file of the authorities that the server's certificate may come from, instead of the usual ones. ``base``
-        is the folder that the base model's weights are in at this site, or ``"hub"`` to get them from the hub where the
-        experiment names a model and a revision there; without it they are downloaded from the server.
+        ``enrolment.invalid``, ``enrolment.used``, ``enrolment.other_server`` for a code that was made by another server
+        than the one at ``url``, ``terms.invalid``, and ``request.invalid`` for what is no name, or for plain http to
+        another machine without ``insecure_http``. ``ca`` is the file of the authorities that the server's certificate
+        may come from, instead of the usual ones. ``base`` is the folder that the base model's weights are in at this
+        site, or ``"hub"`` to get them from the hub where the experiment names a model and a revision there; without it
+        they are downloaded from the server.
         """
         settings = ClientSettings()
         home = (home or settings.home).expanduser()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from ferret_api.oidc.settings import OidcSettings
 from ferret_api.settings import ApiSettings
 from ferret_cli.main import app
 from ferret_db.settings import FROM_FILE
@@ -23,7 +25,34 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
 SETTINGS = {f"FERRET_{name.upper()}" for name in FIELDS}
+SIGN_IN = {f"FERRET_{name.upper()}" for name in FIELDS if name.startswith("oidc_")}
 FROM_FILES = {f"FERRET_{name.upper()}_FILE" for name, field in FIELDS.items() if FROM_FILE in field.metadata}
+
+
+def interpolated(value: str, variables: dict[str, str]) -> str:
+    """The value with ``${NAME:-DEFAULT}`` and ``${NAME:+INSTEAD}`` as compose fills them in."""
+
+    def filled(found: re.Match[str]) -> str:
+        name, how, word = found.groups()
+        given = variables.get(name, "")
+        return (given or word) if how == ":-" else (given and word)
+
+    return re.sub(r"\$\{(\w+)(:[-+])(.*?)\}", filled, value)
+
+
+@pytest.fixture
+def api_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[dict[str, str]], ApiSettings]:
+    """The settings of the service ``api`` where ``.env`` sets these variables, by the environment that it then has. Its
+    secrets lie in ``tmp_path``."""
+
+    def read(variables: dict[str, str]) -> ApiSettings:
+        for name, text in secrets.made().items():
+            (tmp_path / name).write_text(text)
+        for name, value in OURS["api"]["environment"].items():
+            monkeypatch.setenv(name, interpolated(value, variables).replace("/run/secrets", str(tmp_path)))
+        return ApiSettings.read()
+
+    return read
 
 
 @pytest.mark.heavy
@@ -138,6 +167,36 @@ def test_caddy_serves_the_api_under_its_address_with_the_committed_file() -> Non
     assert target == "/etc/caddy/Caddyfile", "where the image's command looks"
 
 
+def test_every_setting_of_sign_in_with_a_provider_is_passed_on_to_the_api_and_its_secret_as_a_file() -> None:
+    passed = OURS["api"]["environment"]
+    assert {name for name in SIGN_IN if name in passed or f"{name}_FILE" in passed} == SIGN_IN
+    assert not FROM_FILES & {f"{name}_FILE" for name in passed}, "no secret stands in an environment"
+    others = [service["environment"] for name, service in OURS.items() if name != "api"]
+    assert not any("OIDC" in name for environment in others for name in environment)
+
+
+def test_without_a_provider_compose_sets_none(api_settings: Callable[[dict[str, str]], ApiSettings]) -> None:
+    settings = api_settings({})
+    assert OidcSettings.of(settings) is None
+    unset = {name: field.get_default() for name, field in ApiSettings.model_fields.items() if name.startswith("oidc_")}
+    assert {name: getattr(settings, name) for name in unset} == unset
+    assert interpolated(COMPOSE["secrets"]["oidc_client_secret"]["file"], {}) == "/dev/null", "there on every machine"
+
+
+def test_the_guide_to_sign_in_sets_a_provider(
+    api_settings: Callable[[dict[str, str]], ApiSettings], tmp_path: Path
+) -> None:
+    guide = (ROOT / "docs/people.md").read_text()
+    (env,) = re.findall(r'```bash title="\.env"\n(.*?)```', guide, re.DOTALL)
+    variables = {name: value.strip("'") for name, _, value in (line.partition("=") for line in env.splitlines())}
+    (tmp_path / "oidc_client_secret").write_text("from the provider\n")
+    found = OidcSettings.of(api_settings(variables))
+    assert found is not None
+    assert (found.issuer, found.client_id) == ("https://login.example.org/realms/hospital", "ferret")
+    assert (found.client_secret, found.roles["ferret-admins"]) == ("from the provider", "admin")
+    assert interpolated(COMPOSE["secrets"]["oidc_client_secret"]["file"], variables) == "./secrets/oidc_client_secret"
+
+
 def test_images_of_others_have_an_exact_version_and_may_have_a_digest() -> None:
     for name in {*COMPOSE["services"]} - {*OURS}:
         assert re.fullmatch(
@@ -148,9 +207,8 @@ def test_images_of_others_have_an_exact_version_and_may_have_a_digest() -> None:
 def test_redis_and_postgresql_ask_for_the_passwords_that_ferret_knows(tmp_path: Path) -> None:
     assert secrets.main(tmp_path / "secrets") == 0
     made = {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
-    assert {name: secret["file"] for name, secret in COMPOSE["secrets"].items()} == {
-        name: f"./secrets/{name}" for name in made
-    }
+    theirs = {name: secret["file"] for name, secret in COMPOSE["secrets"].items() if name != "oidc_client_secret"}
+    assert theirs == {name: f"./secrets/{name}" for name in made}, "that of a provider is made by the provider"
     assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
     assert f":{made['postgres_password']}@postgres:5432/" in made["database_url"]
     assert f":{made['redis_password']}@redis:6379/" in made["broker_url"]
@@ -166,7 +224,7 @@ def test_every_secret_that_a_service_reads_is_mounted_there() -> None:
 
 def test_no_secret_stands_in_the_file_and_every_volume_is_declared() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
-    assert re.findall(r"(?:PASSWORD|TOKEN): ", text) == []
+    assert re.findall(r"(?:PASSWORD|TOKEN|SECRET): ", text) == []
     assert "secrets/" in (ROOT / ".gitignore").read_text().splitlines()
     mounted = {volume.split(":")[0] for service in COMPOSE["services"].values() for volume in service["volumes"]}
     assert mounted == set(COMPOSE["volumes"])

@@ -79,6 +79,7 @@ PROBLEMS: dict[str, Problem] = {
     "token.conflict": Problem("The user has a token of this name", 409, Exit.CONFLICT),
     "enrolment.invalid": Problem("The enrolment code is unknown, used or expired", 403, Exit.AUTH),
     "enrolment.used": Problem("The enrolment code was used already", 403, Exit.AUTH),
+    "enrolment.other_server": Problem("The enrolment code was made by another server", 403, Exit.AUTH),
     "enrolment.not_found": Problem("No such enrolment code", 404, Exit.NOT_FOUND),
     "participant.in_use": Problem("This participant is already at work on this machine", 409, Exit.CONFLICT),
     "participant.pending": Problem("The participant waits to be approved", 403, Exit.AUTH),

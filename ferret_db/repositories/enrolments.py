@@ -1,4 +1,5 @@
-"""Enrolment codes: each works once, in time, unless revoked; one that is shown again is counted."""
+"""Enrolment codes: each works once, in time, unless revoked; one that is shown again is counted. A ``code`` is here its
+secret alone, without what names the server."""
 
 from __future__ import annotations
 
@@ -19,6 +20,11 @@ def check(s: Session, code: str) -> None:
     """Raises as :func:`use` would, without taking the code."""
     if s.scalars(select(Enrolment.id).where(*_good(code))).one_or_none() is None:
         raise _refusal(s, code)
+
+
+def is_known(s: Session, code: str) -> bool:
+    """Whether it was ever made here, whatever became of it."""
+    return s.scalars(select(Enrolment.id).where(Enrolment.code_hash == _hash(code))).one_or_none() is not None
 
 
 def use(s: Session, code: str, display_name: str) -> Enrolment:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ferret_api.settings import ApiSettings
+from ferret_core.protocol.digest import digest_bytes
+from ferret_db.tables import Enrolment
+from tests.api.conftest import make_home, open_site
+
+ANOTHER = "another-servers-admin-token"
 
 pytestmark = pytest.mark.heavy
 
@@ -51,8 +60,59 @@ def test_a_code_is_shown_once_and_kept_nowhere(site: Any) -> None:
     code = make(site, experiment_id)
     assert code["code"] not in code["command"]
     assert "code" not in listed(site, experiment_id)[0]
-    assert code["code"].encode() not in (site.context.settings.home / "ferret.db").read_bytes()
-    assert code["code"] not in site.admin.get("/api/v1/audit").text
+    issuer, secret = code["code"].split(".")
+    assert issuer == site.admin.get("/api/v1/info").json()["instance"][:4]
+    assert len(secret) == 43, "256 bits, as without the issuer"
+    assert secret.encode() not in (site.context.settings.home / "ferret.db").read_bytes()
+    assert secret not in site.admin.get("/api/v1/audit").text
+    with site.database.read() as s:
+        assert s.get_one(Enrolment, code["id"]).code_hash == digest_bytes(secret.encode())
+
+
+def test_a_code_of_another_server_is_told_so_and_stays_good_there(
+    site: Any, make_settings: Callable[..., ApiSettings], tmp_path_factory: pytest.TempPathFactory, migrated: Path
+) -> None:
+    experiment_id = site.running(participants={"edge": 1})
+    code = make(site, experiment_id)["code"]
+    home = make_home(tmp_path_factory.mktemp("other"), migrated)
+    with open_site(make_settings(home=home, admin_token=ANOTHER, failures_per_minute=3)) as elsewhere:
+        for _ in range(3):
+            refused = join(elsewhere, code, "clinic")
+            problem = refused.json()
+            assert (refused.status_code, problem["code"]) == (403, "enrolment.other_server")
+        instance = site.context.admin.fingerprint
+        assert f"another server (instance {instance[:4]}…)" in problem["detail"]
+        assert "ask whoever gave it to you for that server's address" in problem["detail"]
+        assert instance not in refused.text
+        assert code.split(".")[1] not in refused.text
+        assert elsewhere.context.admin.fingerprint[:4] not in problem["detail"], (
+            "what this one is, a stranger learns not"
+        )
+        assert join(elsewhere, code, "clinic").status_code == 429, "wrong codes are counted, of whichever server"
+    assert join(site, code, "clinic").status_code == 201
+
+
+def test_a_code_that_names_no_server_is_good_as_before(site: Any) -> None:
+    experiment_id = site.running(participants={"edge": 2})
+    secret = make(site, experiment_id)["code"].split(".")[1]
+    assert join(site, secret, "clinic").status_code == 201
+    assert join(site, secret, "clinic").json()["code"] == "enrolment.used"
+    assert join(site, "x" * 43, "clinic").json()["code"] == "enrolment.invalid"
+    ours = site.context.admin.fingerprint[:4]
+    assert join(site, f"{ours}.{'x' * 43}", "clinic").json()["code"] == "enrolment.invalid"
+
+
+def test_a_code_outlives_the_admin_token_under_which_it_was_made(
+    site: Any, make_settings: Callable[..., ApiSettings]
+) -> None:
+    experiment_id = site.running(participants={"edge": 2})
+    code, revoked = make(site, experiment_id), make(site, experiment_id)
+    site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments/{revoked['id']}:revoke").raise_for_status()
+    with open_site(make_settings(admin_token=ANOTHER)) as renewed:
+        assert renewed.context.admin.fingerprint[:4] != code["code"][:4]
+        assert join(renewed, code["code"], "clinic").status_code == 201
+        assert join(renewed, code["code"], "clinic").json()["code"] == "enrolment.used"
+        assert join(renewed, revoked["code"], "clinic").json()["code"] == "enrolment.invalid"
 
 
 def test_a_revoked_code_is_of_no_use(site: Any) -> None:

@@ -139,6 +139,11 @@ def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_
     assert "new code" in unknown.stderr
     assert "ferret experiment" not in unknown.stderr
 
+    elsewhere = participant_command("join", served.service.url, "--data", toy_data[0], code=f"0000.{'x' * 43}")
+    assert elsewhere.returncode == 4
+    assert "another server (instance 0000…); ask whoever gave it to you" in elsewhere.stderr
+    assert "next: run the same command with the address that you are told" in elsewhere.stderr
+
 
 def test_a_participant_that_is_stopped_keeps_its_place(ferret, served, toy_file, toy_data, participant_environment):
     id = ferret("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()

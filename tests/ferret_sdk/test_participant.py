@@ -473,6 +473,17 @@ def test_the_token_is_private_and_a_code_works_once(api, submit, home, tmp_path)
     assert raised.value.code == "enrolment.used"
 
 
+def test_a_code_of_another_server_is_told_from_a_wrong_one(api, submit, home):
+    _, code = submit()
+    secret = code.partition(".")[2]
+    for shown, problem in ((f"0000.{secret[::-1]}", "enrolment.other_server"), (secret[::-1], "enrolment.invalid")):
+        with pytest.raises(FerretError) as raised:
+            Participant.enrol(api.url, shown, "site-a", home)
+        assert raised.value.code == problem
+        assert ("instance 0000…" in raised.value.detail) is (problem == "enrolment.other_server")
+    assert Participant.enrol(api.url, code, "site-a", home).member.name == "site-a"
+
+
 def test_bad_data_are_refused_before_the_server_is_asked(api, submit, home, tmp_path):
     _, code = submit()
     data = tmp_path / "data.jsonl"

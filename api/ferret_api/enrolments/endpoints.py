@@ -39,7 +39,7 @@ def create_enrolment(
 ) -> Enrolment:
     """A code with which one participant joins the experiment, if that takes any from outside."""
     address = hosts.address(context.settings, request)
-    return service.create(caller.database, experiment_id, wanted, address, caller.id)
+    return service.create(caller.database, experiment_id, wanted, address, context.admin.fingerprint, caller.id)
 
 
 @router.get(
@@ -83,11 +83,12 @@ def revoke_group_of_enrolments(experiment_id: ExperimentId, wanted: GroupOfCodes
     operation_id="enrol",
     status_code=201,
     dependencies=[Anyone],
-    responses=problems("enrolment.invalid", "enrolment.used", "experiment.conflict"),
+    responses=problems("enrolment.invalid", "enrolment.used", "enrolment.other_server", "experiment.conflict"),
 )
 def enrol(wanted: NewParticipant, context: WholeContext) -> Enrolled:
     """Turns a code into a participant's token. The code is all it needs; a code works once.
 
-    `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. An
-    experiment takes no more participants than its specification says."""
-    return service.enrol(context.database, wanted)
+    `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. A code that
+    names another server, and is not known here, is `enrolment.other_server`. An experiment takes no more participants
+    than its specification says."""
+    return service.enrol(context.database, wanted, context.admin.fingerprint)

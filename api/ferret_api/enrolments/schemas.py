@@ -27,7 +27,7 @@ class Enrolment(Resource):
     id: str = Field(description="Id of the code, which opens nothing")
     group: str | None
     approval: bool
-    code: str
+    code: str = Field(description="The first four digits of this server's `instance`, a dot, and the secret")
     expires_at: datetime
     command: str = Field(description="Command for the participant to run, which then asks for the code")
 

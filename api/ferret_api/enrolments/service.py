@@ -13,13 +13,17 @@ from ferret_api.enrolments.schemas import (
     NewParticipant,
 )
 from ferret_api.schemas import Revoked
+from ferret_core.protocol.enrolment_code import EnrolmentCode
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
 from ferret_db.repositories import audit, enrolments, experiments, participants
 
 
-def create(database: Database, experiment_id: str, wanted: NewEnrolment, address: str, actor: str) -> Enrolment:
-    """A code; ``experiment.conflict`` for an experiment that is over or takes nobody from outside."""
+def create(
+    database: Database, experiment_id: str, wanted: NewEnrolment, address: str, instance: str, actor: str
+) -> Enrolment:
+    """A code of this server, which is the ``instance``; ``experiment.conflict`` for an experiment that is over or takes
+    nobody from outside."""
     with database.begin() as s:
         if not experiments.get(s, experiment_id).real_participants:
             raise FerretError(
@@ -28,12 +32,17 @@ def create(database: Database, experiment_id: str, wanted: NewEnrolment, address
                 f"--set participants.edge=1",
             )
         seconds = wanted.expires_seconds
-        row, code = participants.create_enrolment(s, experiment_id, seconds, wanted.group, approval=wanted.approval)
+        row, secret = participants.create_enrolment(s, experiment_id, seconds, wanted.group, approval=wanted.approval)
         about = {"experiment": experiment_id, "group": row.group, "approval": row.approval}
         audit.record(s, actor, "enrolment.created", row.id, **about)
     command = f"ferret join {address} --data FILE.jsonl"
     return Enrolment(
-        id=row.id, group=row.group, approval=row.approval, code=code, expires_at=row.expires_at, command=command
+        id=row.id,
+        group=row.group,
+        approval=row.approval,
+        code=str(EnrolmentCode.of(instance, secret)),
+        expires_at=row.expires_at,
+        command=command,
     )
 
 
@@ -65,22 +74,25 @@ def revoke_group(database: Database, experiment_id: str, group: str, actor: str)
         return Revoked(revoked=len(revoked))
 
 
-def enrol(database: Database, wanted: NewParticipant) -> Enrolled:
-    """The code's participant. That a used code was shown again is kept, for the administrator to see."""
+def enrol(database: Database, wanted: NewParticipant, instance: str) -> Enrolled:
+    """The participant that the code becomes at this server, the ``instance``. That a used code was shown again is kept,
+    for the administrator to see."""
+    code = EnrolmentCode.read(wanted.code)
     try:
-        return _enrol(database, wanted)
+        return _enrol(database, wanted, code, instance)
     except FerretError as error:
         if error.code == "enrolment.used":
             with database.begin() as s:
-                _note_refused(s, wanted)
+                _note_refused(s, wanted, code)
         raise
 
 
-def _enrol(database: Database, wanted: NewParticipant) -> Enrolled:
+def _enrol(database: Database, wanted: NewParticipant, code: EnrolmentCode, instance: str) -> Enrolled:
     with database.read() as s:  # a guess takes no write lock
-        enrolments.check(s, wanted.code)
+        _require_of_here(s, code, instance)
+        enrolments.check(s, code.secret)
     with database.begin() as s:
-        row, token = participants.enrol(s, wanted.code, wanted.display_name, wanted.public_key)
+        row, token = participants.enrol(s, code.secret, wanted.display_name, wanted.public_key)
         _require_place(s, row.experiment_id)
         about = {"name": row.name, "display_name": row.display_name, "public_key": row.public_key}
         audit.record(s, row.id, "participant.enrolled", row.id, experiment=row.experiment_id, **about)
@@ -90,6 +102,16 @@ def _enrol(database: Database, wanted: NewParticipant) -> Enrolled:
             display_name=row.display_name,
             experiment=row.experiment_id,
             token=token,
+        )
+
+
+def _require_of_here(s: Session, code: EnrolmentCode, instance: str) -> None:
+    """What is known here was made here, whatever it names: the instance changes with the admin token."""
+    if code.names_another(instance) and not enrolments.is_known(s, code.secret):
+        raise FerretError(
+            "enrolment.other_server",
+            f"this code was made by another server (instance {code.issuer}…); ask whoever gave it to you for that "
+            "server's address",
         )
 
 
@@ -104,8 +126,8 @@ def _require_place(s: Session, experiment_id: str) -> None:
         )
 
 
-def _note_refused(s: Session, wanted: NewParticipant) -> None:
-    if (row := enrolments.refuse(s, wanted.code)) is not None:
+def _note_refused(s: Session, wanted: NewParticipant, code: EnrolmentCode) -> None:
+    if (row := enrolments.refuse(s, code.secret)) is not None:
         audit.record(
             s,
             audit.NOBODY,

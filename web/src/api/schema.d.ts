@@ -861,8 +861,9 @@ export interface paths {
          * Enrol
          * @description Turns a code into a participant's token. The code is all it needs; a code works once.
          *
-         *     `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. An
-         *     experiment takes no more participants than its specification says.
+         *     `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. A code that
+         *     names another server, and is not known here, is `enrolment.other_server`. An experiment takes no more participants
+         *     than its specification says.
          */
         post: operations["enrol"];
         delete?: never;
@@ -1684,7 +1685,10 @@ export interface components {
         Enrolment: {
             /** Approval */
             approval: boolean;
-            /** Code */
+            /**
+             * Code
+             * @description The first four digits of this server's `instance`, a dot, and the secret
+             */
             code: string;
             /**
              * Command
@@ -8501,6 +8505,7 @@ export interface operations {
             /**
              * @description `enrolment.invalid`: The enrolment code is unknown, used or expired.
              *     `enrolment.used`: The enrolment code was used already.
+             *     `enrolment.other_server`: The enrolment code was made by another server.
              */
             403: {
                 headers: {

@@ -1,0 +1,27 @@
+"""How a code is spelt."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from ferret_core.protocol.enrolment_code import EnrolmentCode
+
+SECRET = secrets.token_urlsafe(32)
+
+
+def test_a_code_names_its_server_and_keeps_its_whole_secret() -> None:
+    text = str(EnrolmentCode.of("4f1c09ab", SECRET))
+    assert text == f"4f1c.{SECRET}"
+    code = EnrolmentCode.read(text)
+    assert code == ("4f1c", SECRET)
+    assert not code.names_another("4f1c09ab")
+    assert code.names_another("4f1d09ab")
+
+
+@pytest.mark.parametrize("text", [SECRET, f"4f1c{SECRET}", f"4F1C.{SECRET}", f".{SECRET}", "4f1c.", "", "4f1c.a\nb"])
+def test_what_names_no_server_is_a_secret_as_it_is(text: str) -> None:
+    code = EnrolmentCode.read(text)
+    assert (code, str(code)) == ((None, text), text)
+    assert not code.names_another("4f1c09ab")
