@@ -34,6 +34,7 @@ MAX_ANSWER_BYTES = 64 << 20
 CHUNK_BYTES = 64 << 10
 MAX_PROBLEM_BYTES = 64 << 10
 """What is read of a refusal."""
+_READ = httpx.ByteStream(b"")
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ class Transport:
         params = {name: value for name, value in (query or {}).items() if value is not None}
         url = f"{self.url}{PREFIX}{path}"
         try:
-            with self._client.stream(method, url, params=params, content=content, headers=headers) as answer:
+            with self._answered(method, url, params=params, content=content, headers=headers) as answer:
                 self._refuse(answer)
                 yield answer
         except httpx.ProxyError as error:
@@ -226,6 +227,14 @@ class Transport:
             if (refused := certificates.refused(self.url, error)) is not None:
                 raise refused from error
             raise Transient(self._unreachable(error)) from error
+
+    @contextmanager
+    def _answered(self, method: str, url: str, **request: Any) -> Generator[httpx.Response]:
+        """An answer and its stream hold each other, and the request with its body: apart, they are gone at once, and
+        the parts of a large upload do not wait in memory for the garbage collector."""
+        with self._client.stream(method, url, **request) as answer:
+            yield answer
+        answer.stream = _READ
 
     def _read(self, answer: httpx.Response, at_most: int) -> bytes:
         """The whole body, if it has at most ``at_most`` bytes."""

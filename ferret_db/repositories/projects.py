@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import delete as deleted
@@ -13,7 +14,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_db.clock import utcnow
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories._upsert import insert
-from ferret_db.tables import FIRST_PROJECT, Membership, Project, User
+from ferret_db.tables import FIRST_PROJECT, Experiment, Membership, Project, User
 
 _FRESH: dict[str, Any] = {"populate_existing": True, "synchronize_session": False}
 
@@ -88,6 +89,18 @@ def remove_member(s: Session, name: str, user_id: str) -> bool:
     """Ends the membership; whether there was any."""
     gone = deleted(Membership).where(Membership.project == name, Membership.user_id == user_id)
     return s.execute(gone.returning(Membership.user_id)).one_or_none() is not None
+
+
+def seen(s: Session, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of the pairs of a user's and an experiment's id whose user is a member of the experiment's project."""
+    user_ids, experiment_ids = {user for user, _ in pairs}, {experiment for _, experiment in pairs}
+    found = s.execute(select(Experiment.id, Experiment.project).where(Experiment.id.in_(experiment_ids)))
+    project_of = dict(found.all())
+    memberships = select(Membership.user_id, Membership.project).where(
+        Membership.user_id.in_(user_ids), Membership.project.in_({*project_of.values()})
+    )
+    members = {(user, project) for user, project in s.execute(memberships)}
+    return {(user, experiment) for user, experiment in pairs if (user, project_of.get(experiment)) in members}
 
 
 def _unknown(name: str) -> FerretError:

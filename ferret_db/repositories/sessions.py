@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 
 from sqlalchemy import delete, select
@@ -31,9 +32,16 @@ def begin(s: Session, user_id: str, issuer: str, seconds: float) -> str:
 
 def user_of(s: Session, secret: str, issuer: str) -> User | None:
     """Whose session it is, if it has neither ended nor expired and its user is enabled."""
+    return users_of(s, [secret], issuer).get(secret)
+
+
+def users_of(s: Session, shown: Iterable[str], issuer: str) -> dict[str, User]:
+    """The same for many: whose sessions these secrets are, where there is somebody."""
+    hashes = {_hash(secret): secret for secret in shown}
     good = BrowserSession.issuer == issuer, BrowserSession.expires_at > clock.utcnow(), User.enabled
-    query = select(User).join(BrowserSession).where(BrowserSession.secret_hash == _hash(secret), *good)
-    return s.scalars(query).one_or_none()
+    query = select(BrowserSession.secret_hash, User).join(User, User.id == BrowserSession.user_id)
+    found = s.execute(query.where(BrowserSession.secret_hash.in_(hashes), *good))
+    return {hashes[secret_hash]: user for secret_hash, user in found}
 
 
 def end_all(s: Session, user_id: str, *, but: str | None = None) -> None:

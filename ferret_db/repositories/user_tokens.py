@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import delete, select, update
@@ -59,15 +59,18 @@ def create(
 
 def shown(s: Session, text: str) -> Shown | None:
     """What is known of the token, None for one that was never made or is revoked."""
-    query = select(User, UserToken).join(UserToken).where(UserToken.token_hash == _hash(text))
-    found = s.execute(query).one_or_none()
-    if found is None:
-        return None
-    user, token = found
+    return all_shown(s, [text]).get(text)
+
+
+def all_shown(s: Session, texts: Iterable[str]) -> dict[str, Shown]:
+    """The same for many: what is known of those that were made and are not revoked."""
+    hashes = {_hash(text): text for text in texts}
+    query = select(User, UserToken).join(UserToken).where(UserToken.token_hash.in_(hashes))
+    found = s.execute(query).all()
+    if not found:
+        return {}
     now = clock.now(s)
-    expired = token.expires_at is not None and token.expires_at <= now
-    stale = token.used_at is None or now - token.used_at > timedelta(seconds=USED_SECONDS)
-    return Shown(user, token, expired, stale)
+    return {hashes[token.token_hash]: _shown(user, token, now) for user, token in found}
 
 
 def used(s: Session, token_id: str) -> None:
@@ -90,6 +93,12 @@ def revoke(s: Session, user_id: str, token_id: str) -> str:
     if name is None:
         raise FerretError.of_field("token.not_found", "token", token_id, "the user has no such token")
     return name
+
+
+def _shown(user: User, token: UserToken, now: datetime) -> Shown:
+    expired = token.expires_at is not None and token.expires_at <= now
+    stale = token.used_at is None or now - token.used_at > timedelta(seconds=USED_SECONDS)
+    return Shown(user, token, expired, stale)
 
 
 def _hash(text: str) -> str:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import gc
 import json
 import socket
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import httpx
 import pytest
 
 from ferret_core.protocol.errors import FerretError
@@ -113,6 +115,19 @@ def test_every_byte_of_every_body_is_counted_also_of_what_was_refused_or_sent_ag
     assert [len(request.body) for request in server.requests] == [100_000, 100_000, 0]
     problem, ok = len(json.dumps(PROBLEM)), len(json.dumps({"ok": True}))
     assert (transport.traffic.up, transport.traffic.down) == (200_000, 2 * problem + ok)
+
+
+def test_what_was_sent_is_gone_with_its_answer_and_waits_for_no_garbage_collector(server):
+    transport = Transport(server.url)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(5):
+            transport.request("PUT", "/x", content=bytes(1 << 20))
+        left = [each for each in gc.get_objects() if type(each) in (httpx.Request, httpx.Response)]
+    finally:
+        gc.enable()
+    assert left == []
 
 
 def test_a_post_that_could_do_harm_is_sent_once(server):

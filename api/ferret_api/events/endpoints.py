@@ -11,7 +11,9 @@ from fastapi.responses import StreamingResponse
 from ferret_api.auth import Session, UserBearer, Viewer
 from ferret_api.events import stream
 from ferret_api.events.feeds import FeedsDep
+from ferret_api.events.permission import Claim
 from ferret_api.events.schemas import Event, EventPage
+from ferret_api.events.watch import Follower
 from ferret_api.pagination import PAGE, After, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
@@ -69,10 +71,12 @@ def _start(experiment_id: ExperimentId, caller: Viewer, after: After = 0, last_e
     return start
 
 
-async def _place(feeds: FeedsDep, bearer: UserBearer, session: Session) -> AsyncGenerator[None]:
+async def _place(
+    experiment_id: ExperimentId, feeds: FeedsDep, bearer: UserBearer, session: Session
+) -> AsyncGenerator[Follower]:
     """Held until the stream has ended."""
-    with feeds.place(bearer.credentials if bearer else session or ""):
-        yield
+    with feeds.place(Claim(bearer.credentials if bearer else session or "", experiment_id)) as follower:
+        yield follower
 
 
 @router.get(
@@ -84,14 +88,14 @@ async def _place(feeds: FeedsDep, bearer: UserBearer, session: Session) -> Async
         204: {"description": "The experiment has ended and there are no more events: do not reconnect"},
         **problems("experiment.not_found", "stream.refused"),
     },
-    dependencies=[Depends(_place)],
 )
 async def stream_events(
-    experiment_id: ExperimentId, feeds: FeedsDep, start: Annotated[int, Depends(_start)]
+    feeds: FeedsDep, start: Annotated[int, Depends(_start)], follower: Annotated[Follower, Depends(_place)]
 ) -> EventStream:
     """Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
 
     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. A reader that falls too far
-    behind is disconnected, and resumes where it was.
+    behind is disconnected, and resumes where it was; one that may no longer see the experiment is disconnected within
+    seconds, and refused when it comes back.
     """
-    return EventStream(stream.follow(feeds, experiment_id, start), headers=_NOT_HELD_BACK)
+    return EventStream(stream.follow(feeds, follower, start), headers=_NOT_HELD_BACK)

@@ -29,6 +29,7 @@ class Subscription:
 
     def __init__(self, start: int) -> None:
         self.start = start
+        self._over = False
         # One place more than pages may take: for the end.
         self._waiting: asyncio.Queue[Page | None] = asyncio.Queue(MOST_WAITING + 1)
 
@@ -40,8 +41,10 @@ class Subscription:
         return True
 
     def end(self) -> None:
-        """Nothing comes behind what waits now. Call it once."""
-        self._waiting.put_nowait(None)
+        """Nothing comes behind what waits now."""
+        if not self._over:
+            self._over = True
+            self._waiting.put_nowait(None)
 
     async def pages(self) -> AsyncIterator[Page]:
         """Each page once, and an empty one now and then."""

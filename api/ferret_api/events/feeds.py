@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Self, TypeVar
@@ -12,10 +12,13 @@ from typing import Annotated, Self, TypeVar
 import anyio.to_thread
 from fastapi import Depends, Request
 
+from ferret_api.admin_token import AdminToken
 from ferret_api.connections.limits import Limits
 from ferret_api.context import Context
 from ferret_api.events.feed import Feed, Subscription
 from ferret_api.events.page import Look, look
+from ferret_api.events.permission import Claim, permitted
+from ferret_api.events.watch import Follower, Watch
 from ferret_core.protocol.errors import FerretError
 from ferret_db import descriptors
 from ferret_db.database import Database
@@ -30,18 +33,26 @@ class Feeds:
     """Used on the event loop alone. ``most`` streams in all, ``most_per_token`` with one token or session."""
 
     def __init__(
-        self, database: Database, seconds: float, most: int, most_per_token: int, stopping: asyncio.Event
+        self,
+        database: Database,
+        admin: AdminToken,
+        seconds: float,
+        most: int,
+        most_per_token: int,
+        stopping: asyncio.Event,
     ) -> None:
         self.looks = 0
         """At the database, of pollers and of streams that catch up."""
         self.most = most
         self.most_per_token = most_per_token
         self._database = database
+        self._admin = admin
         self._seconds = seconds
         self._stopping = stopping
         self._readers = anyio.CapacityLimiter(READERS)
         self._feeds: dict[str, Feed] = {}
         self._streams = Counter[str]()
+        self._watch = Watch(self._permitted)
         self._dropped = 0
 
     @classmethod
@@ -51,6 +62,7 @@ class Feeds:
         connections = Limits.of(settings, descriptors.limit()).total
         return cls(
             context.database,
+            context.admin,
             settings.stream_poll_seconds,
             most=settings.max_streams or max(1, connections // 2),
             most_per_token=settings.max_streams_per_token,
@@ -77,8 +89,9 @@ class Feeds:
         return self._stopping.is_set()
 
     @contextmanager
-    def place(self, token: str) -> Generator[None]:
-        """One stream of the bearer of ``token``; ``stream.refused`` if there are too many."""
+    def place(self, claim: Claim) -> Generator[Follower]:
+        """One stream, watched as long as it is open; ``stream.refused`` if there are too many."""
+        token = claim.credential
         if self.streams >= self.most:
             raise FerretError("stream.refused", f"{self.most} event streams are open, and no more are served")
         if self._streams[token] >= self.most_per_token:
@@ -86,7 +99,8 @@ class Feeds:
             raise FerretError("stream.refused", detail)
         self._streams[token] += 1
         try:
-            yield
+            with self._watch.over(claim) as follower:
+                yield follower
         finally:
             self._streams[token] -= 1
             if not self._streams[token]:
@@ -100,6 +114,9 @@ class Feeds:
     async def read(self, reading: Callable[[], R]) -> R:
         """Runs ``reading`` in one of the threads that read for all who follow something."""
         return await anyio.to_thread.run_sync(reading, limiter=self._readers)
+
+    async def _permitted(self, claims: Collection[Claim]) -> Collection[Claim]:
+        return await self.read(lambda: permitted(self._database, self._admin, claims))
 
     @contextmanager
     def subscription(self, experiment_id: str, newest: int) -> Generator[Subscription]:

@@ -43,7 +43,7 @@ class Api(NamedTuple):
 
 
 @contextmanager
-def serving(home: Path, descriptors: int | None) -> Generator[Api]:
+def serving(home: Path, descriptors: int | None, **settings: str) -> Generator[Api]:
     """With ``descriptors`` as the limit on open files, else what the system allows."""
     home.mkdir(parents=True)
     url = f"sqlite:///{home}/ferret.db"
@@ -61,6 +61,7 @@ def serving(home: Path, descriptors: int | None) -> Generator[Api]:
                 "FERRET_ROOTS": "/",
                 "FERRET_ADMIN_TOKEN": TOKEN,
                 "FERRET_BROKER_URL": NO_BROKER,
+                **settings,
             },
             stderr=said,
             preexec_fn=_limited(descriptors),

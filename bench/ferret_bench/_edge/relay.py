@@ -51,11 +51,18 @@ class Relay:
         """Ends every connection; the threads that served them end by that."""
         with self._lock:
             self._ended = True
-            held = [self._listener, *self._held]
+        self.cut()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def cut(self) -> None:
+        """Ends the connections that there are."""
+        with self._lock:
+            held = [*self._held]
         for connection in held:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
 
     def _accept(self) -> None:
         with suppress(OSError):

@@ -39,6 +39,11 @@ def short_of(needed: int, device: torch.device) -> str | None:
     return f"needs {needed / 1e9:.1f} GB of memory; {ROOM:.0%} of the {available / 1e9:.1f} GB available may be used"
 
 
+def most_resident_bytes(pid: int) -> int:
+    """The most that the process had in memory at a time so far, pages of mapped files included."""
+    return _kilobytes(Path(f"/proc/{pid}/status"), "VmHWM")
+
+
 def extra_bytes(action: Callable[[], Result], device: torch.device) -> int | None:
     """Peak memory during one call, less what was there before and less its result; None if unknown.
 

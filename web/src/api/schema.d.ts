@@ -288,7 +288,8 @@ export interface paths {
          * @description Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
          *
          *     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. A reader that falls too far
-         *     behind is disconnected, and resumes where it was.
+         *     behind is disconnected, and resumes where it was; one that may no longer see the experiment is disconnected within
+         *     seconds, and refused when it comes back.
          */
         get: operations["stream_events"];
         put?: never;

@@ -1,0 +1,30 @@
+"""A site that sends what waits in its spool, as a process of its own: ``python -m ferret_bench._uploads.site``.
+
+Its arguments are the server's address, its token and its folder. When the contribution has arrived it prints the
+seconds and the bytes of bodies that this took, as JSON, and lives on until it is killed: to be looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from time import perf_counter
+
+from ferret_sdk.sending import Sending
+from ferret_sdk.spool import Spool
+from ferret_sdk.transport import Transport
+
+
+def main(url: str, token: str, folder: str) -> None:
+    spool, transport = Spool(Path(folder)), Transport(url, token)
+    upload = spool.waiting()
+    assert upload is not None
+    begin = perf_counter()
+    Sending(transport, spool, lambda upload: None).send(upload)
+    print(json.dumps({"seconds": perf_counter() - begin, "sent": transport.traffic.up}), flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

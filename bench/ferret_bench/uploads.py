@@ -1,0 +1,198 @@
+"""Uploads in resumable parts: what a large contribution costs in memory, time and bytes, across a broken link.
+
+For each size a fresh API, alone on SQLite, takes one FedAvg contribution from a site that is a process of its own. The
+link between them breaks once, in the middle. The document holds ``machine``, its ``load`` before and after (over 1, 5
+and 15 minutes), ``bounds``, and for each of ``cases``
+
+    mebibytes                  of weights in the contribution
+    missing                    why it was not taken, else null, and then
+    size, part_bytes           of the contribution and of its parts
+    accepted                   whether the server has it, once and whole
+    resent_bytes               of it that were sent twice
+    seconds, outage_seconds    from the first part to the receipt, and of these those without a connection
+    bytes_per_second           of the contribution, without the outage
+    copy_bytes_per_second      of a copy of the same file on the same disk, flushed (median of three)
+    idle_bytes                 resident memory of the API before, at its peak
+    api_bytes, site_bytes      the same of API and site after the upload, pages of mapped files included
+
+Other work on the machine makes all times longer; memory and bytes do not depend on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from threading import Timer
+from time import perf_counter
+from typing import Any, final
+
+from ferret_bench._base import Document, Say, Table, shown
+from ferret_bench._connections.api import Api, serving
+from ferret_bench._uploads import waiting
+from ferret_bench._uploads.link import Link
+from ferret_bench._uploads.waiting import Opened
+from ferret_bench.measure import bound
+from ferret_bench.measure.bound import Bound, against
+from ferret_bench.measure.machine import machine
+from ferret_bench.measure.memory import most_resident_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.spool import Upload
+
+MEBIBYTE = 1 << 20
+PART = 8 * MEBIBYTE
+FULL, QUICK = (64, 256, 1024), (24, 48)
+BOUNDS = {
+    "accepted": Bound(">=", 1),
+    "resent_bytes": Bound("<=", PART),
+    "api_growth_bytes": Bound("<=", 64 * MEBIBYTE),
+    "site_growth_bytes": Bound("<=", 64 * MEBIBYTE),
+}
+FILES = 3
+"""Of the contribution's size: at the site, at the server, and the copy."""
+COPIES = 3
+COLUMNS = (
+    "MiB",
+    "API idle",
+    "API peak",
+    "site peak",
+    "seconds",
+    "of these cut off",
+    "MB/s",
+    "copy MB/s",
+    "MB sent twice",
+    "accepted",
+)
+
+
+@final
+class Benchmark:
+    """``ferret bench uploads``; with ``--bounds`` the smallest and the largest size."""
+
+    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
+        begin, load = perf_counter(), os.getloadavg()
+        sizes = QUICK if quick else (FULL[0], FULL[-1]) if bounds else FULL
+        found = list[dict[str, Any]]()
+        with tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder:
+            for mebibytes in sizes:
+                say(f"{mebibytes} MiB")
+                left = max_seconds - (perf_counter() - begin)
+                found.append({"mebibytes": mebibytes, **_case(Path(folder) / str(mebibytes), mebibytes, left)})
+        return {
+            "benchmark": "uploads",
+            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
+            "machine": machine(),
+            "load": {"before": load, "after": os.getloadavg()},
+            "cases": found,
+            "bounds": against(BOUNDS, _bounded(found)),
+            "seconds": perf_counter() - begin,
+        }
+
+    def tables(self, document: Mapping[str, Any]) -> list[Table]:
+        cases = document["cases"]
+        missing = [[case["mebibytes"], case["missing"]] for case in cases if case["missing"]]
+        return [
+            Table(
+                "uploads, cut off once; memory in MiB",
+                COLUMNS,
+                [_row(case) for case in cases if not case["missing"]],
+            ),
+            *([Table("not taken", ["MiB", "reason"], missing)] if missing else []),
+            bound.table(document),
+        ]
+
+
+def _case(home: Path, mebibytes: int, max_seconds: float) -> dict[str, Any]:
+    if max_seconds <= 0:
+        return {"missing": "no time was left"}
+    free, needed = shutil.disk_usage(home.parent).free, FILES * mebibytes * MEBIBYTE
+    if free < needed:
+        return {"missing": f"{home.parent} has {free >> 20} MiB free, and {needed >> 20} are needed"}
+    weights = mebibytes * MEBIBYTE // waiting.WEIGHT_BYTES
+    settings = {"FERRET_PART_BYTES": str(PART), "FERRET_LEASE_SECONDS": str(waiting.ROUND_SECONDS)}
+    with serving(home, None, **settings) as api:
+        opened = waiting.opened(api.database, weights)
+        upload = waiting.kept(f"http://127.0.0.1:{api.port}", opened.token, weights, home / "site")
+        copied = median(_copy_seconds(home / "site/contribution", home / "copy") for _ in range(COPIES))
+        found = {"missing": None, **_sent(api, opened, upload, home / "site", max_seconds)}
+    shutil.rmtree(home)
+    return {**found, "copy_bytes_per_second": upload.size / copied}
+
+
+def _sent(api: Api, opened: Opened, upload: Upload, folder: Path, max_seconds: float) -> dict[str, Any]:
+    idle = most_resident_bytes(api.pid)
+    with Link(("127.0.0.1", api.port), after=upload.size // 2 + PART // 2) as link:
+        said = _site(f"http://127.0.0.1:{link.port}", opened.token, folder, max_seconds)
+        outage = link.outage_seconds
+    if outage is None:
+        raise FerretError("server.unexpected", f"no link broke on the way of {upload.size} bytes")
+    return {
+        "size": upload.size,
+        "part_bytes": upload.part_bytes,
+        "accepted": waiting.accepted(api.database, opened.round_id) == [upload.digest],
+        "resent_bytes": said["sent"] - upload.size,
+        "seconds": said["seconds"],
+        "outage_seconds": outage,
+        "bytes_per_second": upload.size / (said["seconds"] - outage),
+        "idle_bytes": idle,
+        "api_bytes": most_resident_bytes(api.pid),
+        "site_bytes": said["resident"],
+    }
+
+
+def _site(url: str, token: str, folder: Path, max_seconds: float) -> dict[str, Any]:
+    """What the site said, and its peak of resident memory."""
+    command = [sys.executable, "-P", "-m", "ferret_bench._uploads.site", url, token, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as site:
+        late = Timer(max_seconds, site.kill)
+        late.start()
+        try:
+            assert site.stdout is not None
+            if not (said := site.stdout.readline()):
+                detail = f"the site did not send its contribution within {max_seconds:.0f} s, or said above why"
+                raise FerretError("experiment.timeout", f"{detail}; --max-seconds gives it longer")
+            return {**json.loads(said), "resident": most_resident_bytes(site.pid)}
+        finally:
+            late.cancel()
+            site.kill()
+
+
+def _copy_seconds(source: Path, copy: Path) -> float:
+    """Until it is on the disk."""
+    begin = perf_counter()
+    shutil.copyfile(source, copy)
+    with copy.open("rb+") as file:
+        os.fsync(file.fileno())
+    seconds = perf_counter() - begin
+    copy.unlink()
+    return seconds
+
+
+def _bounded(cases: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """Of the cases that were taken; how memory grows from the smallest upload to the largest needs all."""
+    taken = [case for case in cases if not case["missing"]]
+    grown = {
+        f"{side}_growth_bytes": taken[-1][f"{side}_bytes"] - taken[0][f"{side}_bytes"] if taken == cases else None
+        for side in ("api", "site")
+    }
+    return {
+        "accepted": min((float(case["accepted"]) for case in taken), default=None),
+        "resent_bytes": max((case["resent_bytes"] for case in taken), default=None),
+        **grown,
+    }
+
+
+def _row(case: Mapping[str, Any]) -> list[Any]:
+    return [
+        case["mebibytes"],
+        *(case[f"{who}_bytes"] // MEBIBYTE for who in ("idle", "api", "site")),
+        *(shown(case[name]) for name in ("seconds", "outage_seconds")),
+        *(shown(case[name] / 1e6) for name in ("bytes_per_second", "copy_bytes_per_second", "resent_bytes")),
+        "yes" if case["accepted"] else "no",
+    ]

@@ -1,0 +1,281 @@
+"""An open stream ends when its reader may no longer see the experiment, and who comes back is told why."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import event, update
+
+from ferret_api.events import permission, watch
+from ferret_core.protocol.roles import Role
+from ferret_db.repositories import events, sessions
+from ferret_db.tables import FIRST_PROJECT, BrowserSession, UserToken
+from tests.api.conftest import ADMIN, bearer
+from tests.api.people import PASSWORD, a_user
+
+pytestmark = pytest.mark.timeout(60)
+
+URL = "/api/v1"
+CHECK_SECONDS = 0.5
+FEW_SECONDS = 3
+HEARTS = "hearts"
+QUEUED, ACCEPTED = "event: experiment.queued", "event: contribution.accepted"
+
+
+class Reader:
+    """A user with a token, who may also sign in in a browser."""
+
+    def __init__(self, live: Any, role: Role = Role.VIEWER) -> None:
+        self.live = live
+        body = {"name": f"reader-{secrets.token_hex(4)}", "role": role.value, "password": PASSWORD}
+        self.name = body["name"]
+        self.id = live.admin.post(f"{URL}/users", json=body).raise_for_status().json()["id"]
+        live.admin.put(f"{URL}/projects/{HEARTS}/members/{self.id}").raise_for_status()
+        token = live.admin.post(f"{URL}/users/{self.id}/tokens", json={"name": "reads"}).raise_for_status().json()
+        self.token_id = token["id"]
+        self.clients = [httpx.Client(base_url=live.url, headers=bearer(token["token"]), timeout=20)]
+
+    @property
+    def client(self) -> httpx.Client:
+        """The last one: of the token, or the browser once there is one."""
+        return self.clients[-1]
+
+    def sign_in(self) -> None:
+        self.clients.append(httpx.Client(base_url=self.live.url, headers={"Origin": self.live.url}, timeout=20))
+        body = {"name": self.name, "password": PASSWORD}
+        self.client.post(f"{URL}/session", json=body).raise_for_status()
+
+    def stream(self, experiment_id: str, after: int = 0) -> Any:
+        return self.client.stream("GET", f"{URL}/experiments/{experiment_id}/events/stream", params={"after": after})
+
+    def change(self, **values: Any) -> None:
+        self.live.admin.patch(f"{URL}/users/{self.id}", json=values).raise_for_status()
+
+    def leave(self) -> None:
+        self.live.admin.delete(f"{URL}/projects/{HEARTS}/members/{self.id}").raise_for_status()
+
+    def revoke(self) -> None:
+        self.live.admin.delete(f"{URL}/users/{self.id}/tokens/{self.token_id}").raise_for_status()
+
+    def sign_out(self) -> None:
+        self.client.delete(f"{URL}/session").raise_for_status()
+
+    def expire(self, table: Any) -> None:
+        """The time of its tokens or sessions is over."""
+        with self.live.site.database.begin() as s:
+            past = self.live.site.database.now(s) - timedelta(seconds=1)
+            s.execute(update(table).where(table.user_id == self.id).values(expires_at=past))
+
+
+@pytest.fixture
+def live(serve: Any, make_settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(watch, "CHECK_SECONDS", CHECK_SECONDS)
+    served = serve(make_settings(stream_poll_seconds=0.05))
+    served.admin.post(f"{URL}/projects", json={"name": HEARTS}).raise_for_status()
+    return served
+
+
+@pytest.fixture
+def experiment_id(live: Any) -> str:
+    return live.site.submit(project=HEARTS)
+
+
+@pytest.fixture
+def make_reader(live: Any) -> Iterator[Callable[..., Reader]]:
+    with ExitStack() as opened:
+
+        def make(role: Role = Role.VIEWER, *, browser: bool = False) -> Reader:
+            reader = Reader(live, role)
+            if browser:
+                reader.sign_in()
+            for client in reader.clients:
+                opened.callback(client.close)
+            return reader
+
+        yield make
+
+
+def lines(response: httpx.Response) -> Iterator[str]:
+    """What the stream says, without signs of life."""
+    return (line for line in response.iter_lines() if line and not line.startswith(":"))
+
+
+def ends_after(change: Callable[[], None], reader: Reader, experiment_id: str) -> list[str]:
+    """What the reader is told between the change and the clean end of its stream, which comes within few seconds; the
+    administrator's stream of the same experiment goes on."""
+    address = f"{URL}/experiments/{experiment_id}/events/stream"
+    with reader.live.admin.stream("GET", address) as response:
+        told = lines(response)
+        assert next(told) == QUEUED
+        rest = _ended_after(change, reader, experiment_id)
+        append(reader.live, experiment_id)
+        assert ACCEPTED in told
+    return rest
+
+
+def _ended_after(change: Callable[[], None], reader: Reader, experiment_id: str) -> list[str]:
+    with reader.stream(experiment_id) as response:
+        told = lines(response)
+        assert next(told) == QUEUED
+        assert len([next(told), next(told)]) == 2
+        time.sleep(1.5 * CHECK_SECONDS)
+        change()
+        changed = time.monotonic()
+        rest = list(told)
+    assert time.monotonic() - changed < FEW_SECONDS
+    return rest
+
+
+def append(live: Any, experiment_id: str) -> None:
+    with live.site.database.begin() as s:
+        events.add(s, experiment_id, "contribution.accepted", round=1, data={"size": 3})
+
+
+def problem(reader: Reader, experiment_id: str) -> tuple[int, str]:
+    answer = reader.client.get(f"{URL}/experiments/{experiment_id}/events/stream", headers={"Last-Event-ID": "1"})
+    return answer.status_code, answer.json()["code"]
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        (Reader.leave, (404, "experiment.not_found")),
+        (Reader.revoke, (401, "auth.invalid")),
+        (lambda reader: reader.expire(UserToken), (401, "auth.invalid")),
+        (lambda reader: reader.change(enabled=False), (401, "auth.invalid")),
+    ],
+    ids=["removed", "revoked", "expired", "disabled"],
+)
+def test_the_stream_of_a_token_ends(
+    make_reader: Any, experiment_id: str, change: Callable[[Reader], None], refusal: tuple[int, str]
+) -> None:
+    reader = make_reader()
+    assert ends_after(lambda: change(reader), reader, experiment_id) == []
+    assert problem(reader, experiment_id) == refusal
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        (Reader.leave, (404, "experiment.not_found")),
+        (Reader.sign_out, (401, "auth.missing")),
+        (lambda reader: reader.expire(BrowserSession), (401, "auth.missing")),
+        (lambda reader: reader.change(enabled=False), (401, "auth.missing")),
+        (lambda reader: reader.change(password=f"another {PASSWORD}"), (401, "auth.missing")),
+    ],
+    ids=["removed", "signed out", "expired", "disabled", "another password"],
+)
+def test_the_stream_of_a_browser_ends(
+    make_reader: Any, experiment_id: str, change: Callable[[Reader], None], refusal: tuple[int, str]
+) -> None:
+    reader = make_reader(browser=True)
+    assert ends_after(lambda: change(reader), reader, experiment_id) == []
+    assert problem(reader, experiment_id) == refusal
+
+
+def test_an_administrator_who_is_none_any_more_sees_the_own_projects(
+    live: Any, make_reader: Any, experiment_id: str
+) -> None:
+    elsewhere, reader = live.site.submit(project=FIRST_PROJECT), make_reader(Role.ADMIN)
+    with reader.stream(experiment_id) as response:
+        kept = lines(response)
+        assert next(kept) == QUEUED
+        assert ends_after(lambda: reader.change(role="viewer"), reader, elsewhere) == []
+        live.site.start(experiment_id)
+        assert "event: experiment.running" in kept
+    assert problem(reader, elsewhere) == (404, "experiment.not_found")
+
+
+def test_what_another_process_changes_counts(
+    live: Any, serve: Any, make_settings: Any, make_reader: Any, experiment_id: str
+) -> None:
+    other, reader = serve(make_settings()), make_reader()
+    leave = f"{URL}/projects/{HEARTS}/members/{reader.id}"
+    assert ends_after(lambda: other.admin.delete(leave).raise_for_status(), reader, experiment_id) == []
+
+
+def test_the_streams_of_others_go_on(make_reader: Any, experiment_id: str) -> None:
+    goes, by_token, browser = make_reader(), make_reader(), make_reader(browser=True)
+    with by_token.stream(experiment_id) as one, browser.stream(experiment_id) as other:
+        assert ends_after(goes.leave, goes, experiment_id) == []
+        assert all(ACCEPTED in lines(kept) for kept in (one, other))
+
+
+def test_one_look_serves_all_streams_and_there_is_none_without_any(
+    live: Any, make_reader: Any, experiment_id: str
+) -> None:
+    asked = list[str]()
+
+    def looks() -> int:
+        return sum("FROM memberships" in statement for statement in asked)
+
+    readers = [make_reader() for _ in range(3)]
+    event.listen(live.site.database._engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    with ExitStack() as opened:
+        told = [lines(opened.enter_context(reader.stream(experiment_id))) for reader in readers * 5]
+        assert {next(each) for each in told} == {QUEUED}
+        time.sleep(0.2)
+        asked.clear()
+        time.sleep(2.5 * CHECK_SECONDS)
+        assert 1 <= looks() <= 3
+    time.sleep(0.5)
+    asked.clear()
+    time.sleep(1.5 * CHECK_SECONDS)
+    assert looks() == 0
+
+
+def test_a_stream_outlives_a_database_that_fails_for_a_while(live: Any, make_reader: Any, experiment_id: str) -> None:
+    failed = list[str]()
+
+    def fail(connection: Any, cursor: Any, statement: str, *given: Any) -> None:
+        if "FROM memberships" in statement:
+            failed.append(statement)
+            raise sqlite3.OperationalError("disk I/O error")
+
+    reader, engine = make_reader(), live.site.database._engine
+    with reader.stream(experiment_id) as response:
+        told = lines(response)
+        assert next(told) == QUEUED
+        event.listen(engine, "before_cursor_execute", fail)
+        while not failed:
+            time.sleep(0.05)
+        event.remove(engine, "before_cursor_execute", fail)
+        live.site.start(experiment_id)
+        assert "event: experiment.running" in told
+
+
+def test_where_nobody_can_tell_who_may_follow_nobody_does_until_they_come_back(
+    make_reader: Any, experiment_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = make_reader()
+    with monkeypatch.context() as broken:
+        broken.setattr(permission, "_users", lambda *given: 1 / 0)
+        with reader.stream(experiment_id) as response:
+            assert len(list(lines(response))) == 3
+    with reader.stream(experiment_id) as response:
+        assert next(lines(response)) == QUEUED
+
+
+def test_claims_are_told_apart_on_both_databases(either_site: Any) -> None:
+    ours, nobodys = either_site.submit(), "exp_0123456789abcdef"
+    member, stranger, leaver = (
+        a_user(either_site, Role.VIEWER),
+        a_user(either_site, Role.VIEWER, project=None),
+        a_user(either_site, Role.VIEWER),
+    )
+    leaver.revoke()
+    with either_site.database.begin() as s:
+        session = sessions.begin(s, member.id, either_site.context.admin.fingerprint, 60)
+    tokens = [person.client.headers["Authorization"].removeprefix("Bearer ") for person in (member, stranger, leaver)]
+    claims = {permission.Claim(credential, ours) for credential in (*tokens, session, ADMIN, "never seen")}
+    claims.add(permission.Claim(tokens[0], nobodys))
+    good = permission.permitted(either_site.database, either_site.context.admin, claims)
+    assert good == {permission.Claim(credential, ours) for credential in (tokens[0], session, ADMIN)}
