@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
+from sqlite3 import SQLITE_BUSY
 from sqlite3 import Connection as SqliteConnection
+from sqlite3 import OperationalError as SqliteError
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -30,6 +33,8 @@ Dispatch = Callable[[list[OutboxMessage]], None]
 R = TypeVar("R")
 
 BUSY_SECONDS = 30.0
+LOOK_SECONDS = 0.002
+"""Between two looks whether the write lock is free."""
 
 
 class Database:
@@ -194,10 +199,33 @@ def _sqlite_begin(connection: Connection) -> None:
     begin = connection.get_execution_options().get("ferret_begin", "BEGIN IMMEDIATE")
     driver = connection.connection.driver_connection
     assert isinstance(driver, SqliteConnection)
-    # By way of SQLAlchemy these would cost as much as a query. They wait for no lock; what follows may.
+    # By way of SQLAlchemy these would cost as much as a query.
     driver.execute(f"PRAGMA query_only = {int(begin == 'BEGIN')}")
     driver.execute(f"PRAGMA synchronous = {'FULL' if _flushes(connection) else 'NORMAL'}")
-    connection.exec_driver_sql(begin)
+    if begin == "BEGIN":
+        connection.exec_driver_sql(begin)
+        return
+    # SQLite's own waiting sleeps up to 100 ms between two looks, in which others come and go.
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
+        if not _begun(driver, begin):
+            connection.exec_driver_sql(begin)  # which raises what SQLAlchemy's callers know
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
+
+
+def _begun(driver: SqliteConnection, begin: str) -> bool:
+    """Begins a transaction that holds the write lock; False if that cannot be, or another holds it for too long."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            driver.execute(begin)
+            return True
+        except SqliteError as error:
+            if error.sqlite_errorcode != SQLITE_BUSY:
+                return False
+        time.sleep(LOOK_SECONDS)
+    return False
 
 
 def _postgresql_begin(connection: Connection) -> None:

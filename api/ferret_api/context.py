@@ -21,7 +21,7 @@ from ferret_core.storage import Storage, open_storage
 from ferret_db.database import Database
 from ferret_db.reach import NOTHING
 
-WRITERS = 16
+WRITERS = 8
 """Threads that write contributions and wait for the disk."""
 
 

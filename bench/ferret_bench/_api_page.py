@@ -1,5 +1,5 @@
 """Keeps a run for the documents: ``ferret bench api --json | python -m ferret_bench._api_page docs/results/hardening``
-writes ``api.json`` and, for people, ``api.md`` into the folder. A busy machine's run is not kept."""
+writes ``api-DATABASE.json`` and, for people, ``api-DATABASE.md`` into the folder. A busy machine's run is not kept."""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ def main(arguments: list[str] | None = None) -> int:
     if (reason := unfit(document)) is not None:
         sys.stderr.write(f"nothing is written: {reason}\n")
         return 1
-    folder.joinpath("api.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    folder.joinpath("api.md").write_text(page(document), encoding="utf-8")
+    name = _name(document)
+    folder.joinpath(f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    folder.joinpath(f"{name}.md").write_text(page(document), encoding="utf-8")
     return 0
+
+
+def _name(document: Mapping[str, Any]) -> str:
+    return f"api-{document['database']}"
 
 
 def unfit(document: Mapping[str, Any]) -> str | None:
@@ -48,8 +53,9 @@ def page(document: Mapping[str, Any]) -> str:
         f"{document['participants']:,} enrolled participants in {document['experiments']} experiments send "
         f"{document['polls']:g} questions and {document['uploads']:g} uploads of 8 kB a second for "
         f"{document['seconds']:g} s: alone, and beside {document['dripping']:,} connections that send a byte a second. "
-        "One API process; the database, the load and the turning of rounds share the machine with it: "
-        f"{processor}, {document['database']}, load {before:.2f} before. [The run](api.json)."
+        f"Then half of the rates. The {document['processes']} API processes share the machine with the database, the load and "
+        "the turning of rounds: "
+        f"{processor}, {document['database']}, load {before:.2f} before. [The run]({_name(document)}.json)."
     )
     parts = ["# The API under load", about, "```console\nmake api-results\n```"]
     return "\n\n".join([*parts, *map(_section, Benchmark().tables(document))]) + "\n"

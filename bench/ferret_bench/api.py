@@ -3,12 +3,13 @@
 The real service (``processes`` of the API on one port, PostgreSQL where ``FERRET_TEST_POSTGRESQL`` names a server,
 files, a broker) with enrolled participants in ten experiments. Half of an experiment's are drawn for each of its
 rounds: they ask, get a lease and upload 8 kB; the others ask whether there is work, with the tag of their last answer,
-as the SDK does. Rounds are committed and opened meanwhile, so that tags change. Then the same, begun anew, beside
-connections that send a byte a second.
+as the SDK does. Rounds are committed and opened meanwhile, so that tags change. Then the same beside connections that
+send a byte a second, and at half of the rates. Each case begins anew.
 
 The document holds ``machine``, its ``load`` before and after (over 1, 5 and 15 minutes), ``bounds``, ``database``,
 ``participants``, the rates ``polls`` and ``uploads`` per second that were asked for, and for each of ``cases``
 
+    rates           the polls and uploads per second of this case
     dripping        connections of others, whose requests arrive a byte a second
     polls, uploads  ``answered``, by ``statuses`` (``no work``: a question that should have found some), and ``ms``
                     (p50, p99, max) until the answer, from when it was due
@@ -98,25 +99,43 @@ class Benchmark:
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         rows = [
-            [case["dripping"], kind, case[kind]["answered"], json.dumps(case[kind]["statuses"])]
+            [
+                f"{case['rates'][kind]:g}",
+                case["dripping"],
+                kind,
+                case[kind]["answered"],
+                json.dumps(case[kind]["statuses"]),
+            ]
             + [f"{(case[kind]['ms'] or {}).get(rank, float('nan')):.1f}" for rank in RANKS]
             for case in document["cases"]
             for kind in ("polls", "uploads")
         ]
         costs = [
-            [case["dripping"], f"{case['cpu']:.2f}", case["resident_bytes"][-1] >> 20, f"{_megabytes(case):.1f}"]
+            [
+                f"{case['rates']['polls']:g} + {case['rates']['uploads']:g}",
+                case["dripping"],
+                f"{case['cpu']:.2f}",
+                case["resident_bytes"][-1] >> 20,
+                f"{_megabytes(case):.1f}",
+            ]
             for case in document["cases"]
         ]
         return [
-            Table("ms until an answer", ["dripping", "requests", "answered", "statuses", *RANKS], rows),
-            Table("the API's processes", ["dripping", "cores", "MiB", "MB more per minute"], costs),
+            Table("ms until an answer", ["per second", "dripping", "requests", "answered", "statuses", *RANKS], rows),
+            Table(
+                "the API's processes",
+                ["polls + uploads per second", "dripping", "cores", "MiB", "MB more per minute"],
+                costs,
+            ),
             bound.table(document),
         ]
 
 
 def _cases(folder: Path, name: str, size: Size, max_seconds: float, say: Say) -> list[dict[str, Any]]:
-    size = size._replace(seconds=min(size.seconds, max_seconds / 3))
-    return [_case(folder / str(dripping), name, size, dripping, say) for dripping in (0, size.dripping)]
+    size = size._replace(seconds=min(size.seconds, max_seconds / 4))
+    half = size._replace(polls=size.polls / 2, uploads=size.uploads / 2)
+    cases = {"calm": (size, 0), "beside": (size, size.dripping), "half": (half, 0)}
+    return [_case(folder / case, name, *what, say) for case, what in cases.items()]
 
 
 def _case(folder: Path, name: str, size: Size, dripping: int, say: Say) -> dict[str, Any]:
@@ -144,6 +163,7 @@ def _measured(service: Service, cohorts: Sequence[Cohort], size: Size, dripping:
             found = json.loads(load.communicate(json.dumps(order))[0])
         cpu = (service.cpu_seconds - used) / (perf_counter() - begin)
     return {
+        "rates": {"polls": size.polls, "uploads": size.uploads},
         "dripping": dripping,
         **found,
         "server_errors": sum(_errors(found[kind]["statuses"]) for kind in ("polls", "uploads")),
@@ -171,7 +191,7 @@ def _growth(resident: Sequence[int]) -> float:
 
 
 def _bounded(cases: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    calm, beside = cases
+    calm, beside, _ = cases
     return {
         "p99_ms": max(calm[kind]["ms"]["p99"] for kind in ("polls", "uploads")),
         "server_errors": sum(case["server_errors"] for case in cases),

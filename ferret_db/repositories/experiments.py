@@ -95,12 +95,12 @@ def lock(s: Session, experiment_id: str) -> Experiment:
 
 def of_assignments(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> Sequence[Experiment]:
     """The experiments that the assignments belong to; with ``lock`` as :func:`lock`, in the order of their ids, so that
-    nobody waits for each other. What is large in them is then read when it is asked for."""
+    nobody waits for each other. What is large in them is read when it is asked for."""
     belonging = select(Assignment.experiment_id).where(Assignment.id.in_(assignment_ids))
     query = select(Experiment).where(Experiment.id.in_(belonging)).order_by(Experiment.id)
+    query = query.options(defer(Experiment.spec), defer(Experiment.shapes))
     if lock:
-        large = defer(Experiment.spec), defer(Experiment.shapes)
-        query = query.options(*large).with_for_update(key_share=True, of=Experiment)
+        query = query.with_for_update(key_share=True, of=Experiment)
     return s.scalars(query, execution_options=_FRESH).all()
 
 

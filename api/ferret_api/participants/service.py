@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from ferret_api.auth import Identity, identity
 from ferret_api.context import Context
 from ferret_api.gathered import attempt
+from ferret_api.participants import terms
 from ferret_api.participants.schemas import (
     AssignmentFailure,
     Extended,
@@ -21,7 +22,6 @@ from ferret_api.participants.schemas import (
     Waiting,
 )
 from ferret_api.participants.tag import Tag
-from ferret_api.participants.upload import size_of
 from ferret_api.schemas import Revoked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
@@ -157,20 +157,13 @@ def owned(s: Session, participant: Identity, assignment_id: str) -> tables.Assig
     return found
 
 
-def _part_bytes(context: Context, experiment: tables.Experiment) -> int | None:
-    """The size of parts, where contributions may be larger."""
-    most = context.settings.part_bytes
-    return most if size_of(experiment).total > most else None
-
-
 def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
     """By participant, the leases on the assignments that are ``due`` to them and are still free."""
     seconds = context.settings.lease_seconds
     with context.database.begin() as s:
         participants.seen(s, due)
         leased = leases.lease_all(s, due.values(), seconds)
-        whose = experiments.of_assignments(s, [*leased])
-    parts = {experiment.id: _part_bytes(context, experiment) for experiment in whose}
+        sizes = {row.id: terms.of(row).size.total for row in experiments.of_assignments(s, [*leased])}
     return {
         row.participant_id: Lease(
             id=row.id,
@@ -178,7 +171,7 @@ def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
             lease_seconds=seconds,
             lease_until=row.lease_until,
             task=RoundTask.model_validate(row.task),
-            part_bytes=parts[row.experiment_id],
+            part_bytes=context.settings.part_bytes if sizes[row.experiment_id] > context.settings.part_bytes else None,
         )
         for row in leased.values()
         if row.participant_id and row.lease_until

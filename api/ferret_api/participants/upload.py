@@ -13,18 +13,17 @@ from typing import NamedTuple
 from ferret_api.auth import Identity, identity, require_approved
 from ferret_api.context import Context
 from ferret_api.gathered import attempt
+from ferret_api.participants import terms
 from ferret_api.participants.schemas import Accepted
-from ferret_core import catalog
-from ferret_core.algorithms.configs._base import Size
+from ferret_api.participants.terms import Terms
 from ferret_core.cost import LocalCost
 from ferret_core.failpoints import failpoint
 from ferret_core.ledger import Signature
-from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import digest_bytes, digest_stream
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.pieces import mapped
 from ferret_core.protocol.signatures import Signed, require_valid
-from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.spec import RoundTask
 from ferret_core.sealed import Sealed, unseal
 from ferret_core.storage import FileKind
 from ferret_db import tables
@@ -49,6 +48,7 @@ class Expected(NamedTuple):
     participant: Identity
     public_key: str | None
     target: Target
+    terms: Terms
 
     @property
     def assignment(self) -> tables.Assignment:
@@ -81,13 +81,14 @@ def expect_all(context: Context, arrivals: Sequence[Arrival]) -> list[Expected |
     with context.database.read() as s:
         senders = participants.by_tokens(s, [arrival.token for arrival in arrivals])
         found = targets(s, [arrival.assignment_id for arrival in arrivals])
+        agreed = {id_: terms.of(target.experiment) for id_, target in found.items()}
 
     def expected(arrival: Arrival) -> Expected:
         sender, target = senders.get(arrival.token), found.get(arrival.assignment_id)
         participant = require_approved(identity(context, arrival.token, sender))
         if target is None or target.assignment.participant_id != participant.id:
             raise assignments.unknown(arrival.assignment_id)
-        return Expected(participant, sender and sender.public_key, target)
+        return Expected(participant, sender and sender.public_key, target, agreed[arrival.assignment_id])
 
     return [attempt(expected, arrival) for arrival in arrivals]
 
@@ -98,21 +99,15 @@ def admit(context: Context, expected: Expected, fence: int) -> int:
     Raises ``round.closed``, ``lease.lost`` and ``request.too_large`` for what would not be accepted. Where one has been
     accepted, only the same again is of use.
     """
-    recorded, experiment = expected.target.recorded, expected.target.experiment
+    recorded = expected.target.recorded
     if recorded is not None:
         return recorded.size
     expected.target.check_held(fence)
-    size, limit = size_of(experiment), context.settings.max_upload_bytes
+    size, limit = expected.terms.size, context.settings.max_upload_bytes
     if size.arrays > limit:
         detail = f"a contribution to this experiment has {size.arrays} bytes, this service takes at most {limit}: ask"
         raise FerretError("request.too_large", f"{detail} its operator to raise FERRET_MAX_UPLOAD_BYTES")
     return size.total
-
-
-def size_of(experiment: tables.Experiment) -> Size:
-    """The most bytes of a contribution to the experiment."""
-    spec = ExperimentSpec.model_validate(experiment.spec)
-    return catalog.algorithm_config(spec.algorithm).size(_shapes(experiment))
 
 
 def repeated(expected: Expected, digest: str) -> Accepted | None:
@@ -153,7 +148,7 @@ def _opened(delivery: Delivery) -> Offer | Taken:
     if target.recorded is not None and target.recorded.digest == digest:
         return Taken(_acknowledged(target.recorded), repeated=True)
     _require_digest(digest, delivery.digest)
-    sealed = _unsealed(delivery.body, digest, target)
+    sealed = _unsealed(delivery.body, digest, delivery.expected)
     cost = LocalCost.reported(delivery.seconds, sealed.meta.metrics)
     return Offer(target.assignment.id, delivery.fence, sealed, cost, idempotency_key=delivery.key)
 
@@ -222,10 +217,8 @@ def _require_digest(found: str, announced: str | None) -> None:
         raise FerretError.of_field("upload.corrupt", "Ferret-Digest", announced, message)
 
 
-def _unsealed(body: bytes | Path, digest: str, target: Target) -> Sealed:
-    spec = ExperimentSpec.model_validate(target.experiment.spec)
-    task = RoundTask.model_validate(target.assignment.task)
-    shapes = _shapes(target.experiment)
+def _unsealed(body: bytes | Path, digest: str, expected: Expected) -> Sealed:
+    (spec, shapes, _), task = expected.terms, RoundTask.model_validate(expected.assignment.task)
     if isinstance(body, bytes):
         return unseal(body, spec, task, shapes, digest)
     with body.open("rb") as file:
@@ -239,11 +232,6 @@ def _signature(delivery: Delivery, sealed: Sealed) -> Signature | None:
         return None
     signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, assignment.id, sealed.digest)
     return Signature(assignment.participant, key, assignment.id, require_valid(key, delivery.signature, signed))
-
-
-def _shapes(experiment: tables.Experiment) -> Shapes:
-    # A database may hand an object's members out in any order; the canonical one is by name.
-    return {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
 
 
 def _acknowledged(row: tables.Contribution) -> Accepted:
