@@ -65,13 +65,13 @@ class Size(NamedTuple):
     experiments: int
     polls: float
     uploads: float
-    seconds: float
+    case_seconds: float
     dripping: int
     processes: int
 
 
-FULL = Size(participants=10_000, experiments=10, polls=500, uploads=200, seconds=60, dripping=1000, processes=2)
-QUICK = Size(participants=80, experiments=2, polls=25, uploads=10, seconds=3, dripping=5, processes=2)
+FULL = Size(participants=10_000, experiments=10, polls=500, uploads=200, case_seconds=60, dripping=1000, processes=2)
+QUICK = Size(participants=80, experiments=2, polls=25, uploads=10, case_seconds=3, dripping=5, processes=2)
 
 
 @final
@@ -132,7 +132,7 @@ class Benchmark:
 
 
 def _cases(folder: Path, name: str, size: Size, max_seconds: float, say: Say) -> list[dict[str, Any]]:
-    size = size._replace(seconds=min(size.seconds, max_seconds / 4))
+    size = size._replace(case_seconds=min(size.case_seconds, max_seconds / 4))
     half = size._replace(polls=size.polls / 2, uploads=size.uploads / 2)
     cases = {"calm": (size, 0), "beside": (size, size.dripping), "half": (half, 0)}
     return [_case(folder / case, name, *what, say) for case, what in cases.items()]
@@ -154,7 +154,7 @@ def _case(folder: Path, name: str, size: Size, dripping: int, say: Say) -> dict[
 
 
 def _measured(service: Service, cohorts: Sequence[Cohort], size: Size, dripping: int, say: Say) -> dict[str, Any]:
-    say(f"{size.polls:g} polls and {size.uploads:g} uploads a second for {size.seconds:g} s, {dripping} dripping")
+    say(f"{size.polls:g} polls and {size.uploads:g} uploads a second for {size.case_seconds:g} s, {dripping} dripping")
     order = {**size._asdict(), "port": service.port, "cohorts": cohorts}
     slow = crowd.dripping(service.port, dripping) if dripping else nullcontext()
     with slow, subprocess.Popen([sys.executable, "-m", "ferret_bench._api.load"], **_PIPES) as load:

@@ -1,6 +1,6 @@
 """Participants that ask and upload at a fixed rate: ``python -m ferret_bench._api.load < ORDER``, a process of its own.
 
-The order is JSON: ``port``, ``cohorts``, ``polls`` and ``uploads`` per second, and ``seconds``. Everybody who is not
+The order is JSON: ``port``, ``cohorts``, ``polls`` and ``uploads`` per second, and ``case_seconds``. Everybody who is not
 drawn asks once, unmeasured. The results are printed as JSON.
 
 An open loop: what is to happen when is fixed beforehand, and a request's time begins when it was due, so that a server
@@ -194,7 +194,7 @@ async def _main() -> None:
     order = json.load(sys.stdin)
     load = Load(order["port"], _cohorts(order))
     await load.meet()
-    await load.run(order["polls"], order["uploads"], order["seconds"])
+    await load.run(order["polls"], order["uploads"], order["case_seconds"])
     print(json.dumps(_figures(load)))
 
 
