@@ -94,6 +94,7 @@ def test_eight_tabs_have_one_stream(page: Page, served: Served, toy_spec: Callab
     for tab in tabs:
         expect(tab.get_by_test_id("live-badge")).to_have_text("live", timeout=60_000)
     assert len(streams) == 1
+    expect(tabs[0].get_by_role("button", name="Pause")).to_be_visible(timeout=60_000)
 
     tabs.pop(0).close()
     run.pause()
