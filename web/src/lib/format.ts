@@ -65,9 +65,9 @@ export function formatTime(time: string): string {
   return new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
-/** The reader's own time of day, to the minute: "13:05". */
+/** The time of day in the reader's own time zone, to the minute: "13:05". */
 export function formatClock(time: number): string {
-  return new Date(time).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
+  return new Date(time).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 }
 
 /** Enough of a digest to recognise it; the whole one is a click away. */

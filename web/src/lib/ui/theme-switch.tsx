@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react'
 
 import { chooseTheme, chosenTheme, onThemeChange, type Theme, THEMES } from '@/lib/theme'
 
-const LABEL: Record<Theme, string> = { system: 'System theme', light: 'Light theme', dark: 'Dark theme' }
+const LABEL: Record<Theme, string> = { system: 'System', light: 'Light', dark: 'Dark' }
 
 export function ThemeSwitch() {
   const chosen = useSyncExternalStore(onThemeChange, chosenTheme)
@@ -10,6 +10,7 @@ export function ThemeSwitch() {
     <select
       className="button quiet"
       aria-label="Theme"
+      title="Theme"
       value={chosen}
       onChange={(event) => {
         chooseTheme(THEMES.find((theme) => theme === event.target.value) ?? 'system')
