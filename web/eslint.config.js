@@ -55,6 +55,13 @@ export default defineConfig([
     languageOptions: { globals: { console: 'readonly', process: 'readonly' } },
   },
   {
+    files: ['public/**'],
+    languageOptions: {
+      sourceType: 'script',
+      globals: { document: 'readonly', localStorage: 'readonly', matchMedia: 'readonly' },
+    },
+  },
+  {
     files: ['**/*.{ts,tsx}'],
     extends: [ts.configs.strictTypeChecked, ts.configs.stylisticTypeChecked, hooks.configs.flat.recommended],
     languageOptions: { parserOptions: { projectService: true } },

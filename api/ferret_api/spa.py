@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from http import HTTPStatus
 from pathlib import Path
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -14,6 +17,8 @@ from ferret_api.security_headers import PAGE_POLICY
 STATIC = Path(__file__).with_name("static")
 INDEX = "index.html"
 ASSETS = "assets"
+COPIES = {"br": ".br", "gzip": ".gz"}
+"""Content codings, the smallest first, and what the names of their copies end in (``web/scripts/compress.mjs``)."""
 _MISSING = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Ferret</title>
 <h1>Ferret is running, but its dashboard is not built</h1>
@@ -31,16 +36,54 @@ class SinglePageApp:
 
     def __init__(self, directory: Path) -> None:
         self.files = StaticFiles(directory=directory)
+        # Compressed once, when the dashboard is built; read once, because a release changes them with everything else.
+        self.copies = frozenset(
+            file.relative_to(directory).as_posix() for file in directory.rglob("*") if _is_copy(file)
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope)
         # Hashed names never change their content; everything else may with the next release.
         kept = path.partition("/")[0] == ASSETS
         # Client-side routes have no file extension, and are no assets.
-        response = await self.files.get_response(path if kept or Path(path).suffix else INDEX, scope)
+        response = await self._file(path if kept or Path(path).suffix else INDEX, scope)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
         response.headers["Content-Security-Policy"] = PAGE_POLICY
         await response(scope, receive, send)
+
+    async def _file(self, path: str, scope: Scope) -> Response:
+        """The smallest copy of the file that the client reads, with a tag (ETag) and a length of its own."""
+        if path in self.copies:
+            raise HTTPException(404)
+        copies = {coding: path + suffix for coding, suffix in COPIES.items() if path + suffix in self.copies}
+        if not copies:
+            return await self.files.get_response(path, scope)
+        readable = accepted(Headers(scope=scope).get("accept-encoding", ""), copies)
+        coding = next(iter(readable), None)
+        response = await self.files.get_response(copies[coding] if coding else path, scope)
+        response.headers["Vary"] = "Accept-Encoding"
+        if coding and response.status_code != HTTPStatus.NOT_MODIFIED:
+            response.headers["Content-Encoding"] = coding
+        return response
+
+
+def accepted(header: str, codings: Iterable[str]) -> list[str]:
+    """Those of ``codings`` that an Accept-Encoding header takes, in their own order (RFC 9110, section 12.5.3)."""
+    weights = dict(_weighed(item) for item in header.split(","))
+    return [coding for coding in codings if weights.get(coding, weights.get("*", 0.0)) > 0]
+
+
+def _weighed(item: str) -> tuple[str, float]:
+    """``gzip;q=0.5``: a coding and its weight, which 0 forbids; what is no number counts as forbidden."""
+    coding, _, parameter = (part.strip().lower() for part in item.partition(";"))
+    try:
+        return coding, float(parameter.removeprefix("q=") or 1)
+    except ValueError:
+        return coding, 0.0
+
+
+def _is_copy(file: Path) -> bool:
+    return file.suffix in COPIES.values()
 
 
 async def _not_built(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,16 +1,19 @@
 // Builds into a scratch folder and compares it, byte for byte, with the committed bundle in ../api/ferret_api/static.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+// Of compressed copies it compares what is in them.
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { build } from 'vite'
+
+import { compress, uncompressed } from './compress.mjs'
 
 const COMMITTED = '../api/ferret_api/static'
 
 function bundle(folder) {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const paths = files.map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
-  return new Map(paths.map((path) => [path, readFileSync(join(folder, path))]))
+  return new Map(paths.map((path) => [path, uncompressed(join(folder, path))]))
 }
 
 function differences(committed, fresh) {
@@ -21,6 +24,7 @@ function differences(committed, fresh) {
 const scratch = mkdtempSync(join(tmpdir(), 'ferret-web-'))
 try {
   await build({ logLevel: 'error', build: { outDir: scratch } })
+  compress(scratch)
   const stale = differences(bundle(COMMITTED), bundle(scratch))
   if (stale.length > 0) {
     console.error(

@@ -24,5 +24,7 @@ test.each(['<html>Bad gateway</html>', undefined, null])('makes a problem of any
 test('a failed fetch is an unreachable server, a problem stays itself', () => {
   const problem = new ApiProblem({ code: 'auth.missing' }, 401)
   expect(toProblem(problem)).toBe(problem)
-  expect(toProblem(new TypeError('Failed to fetch'))).toMatchObject({ code: 'server.unreachable', status: 0 })
+  const unreachable = toProblem(new TypeError('Failed to fetch'))
+  expect(unreachable).toMatchObject({ code: 'server.unreachable', title: 'The server cannot be reached', status: 0 })
+  expect(unreachable.detail).not.toContain('Failed to fetch')
 })

@@ -30,7 +30,9 @@ export class ApiProblem extends Error {
 /** Any failure as a problem: what the server said, or that it did not answer. */
 export function toProblem(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error
-  return new ApiProblem({ code: 'server.unreachable', title: 'The server cannot be reached', detail: String(error) }, 0)
+  // Browsers give no reason: "Failed to fetch", "Load failed", "NetworkError when attempting to fetch resource".
+  const detail = error instanceof TypeError ? 'No answer came: the server or the network to it is down.' : String(error)
+  return new ApiProblem({ code: 'server.unreachable', title: 'The server cannot be reached', detail }, 0)
 }
 
 /** The body of a failed answer as a problem; a proxy in between may have sent anything. */

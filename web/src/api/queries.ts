@@ -1,5 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
+import { politeInterval } from '@/lib/back-off'
+
 import { type Answer, answer, client } from './client'
 import { type ExperimentState, isFinished, type Rejection, type Round } from './types'
 
@@ -70,7 +72,7 @@ export function experimentsQuery({ state, name, project, archived }: ExperimentF
       return answer(client.GET('/api/v1/experiments', { params: { query }, signal }))
     },
     ...byCursor,
-    refetchInterval: REFETCH_MILLISECONDS,
+    refetchInterval: ({ state }) => politeInterval(state, REFETCH_MILLISECONDS),
   })
 }
 
@@ -80,7 +82,8 @@ export function experimentQuery(id: string) {
     queryKey: partKey(id, 'show'),
     queryFn: ({ signal }) =>
       answer(client.GET('/api/v1/experiments/{experiment_id}', { params: { path: { experiment_id: id } }, signal })),
-    refetchInterval: ({ state: { data } }) => data !== undefined && !isFinished(data.state) && REFETCH_MILLISECONDS,
+    refetchInterval: ({ state }) =>
+      state.data !== undefined && !isFinished(state.data.state) && politeInterval(state, REFETCH_MILLISECONDS),
   })
 }
 
@@ -109,7 +112,7 @@ export function rejectionsQuery(id: string, live: boolean) {
           signal,
         }),
       ),
-    refetchInterval: live && REFETCH_MILLISECONDS,
+    refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
   })
 }
 

@@ -236,3 +236,13 @@ test('refused uploads are counted with their reasons', async () => {
   expect(section.textContent).toContain('contribution.non_finite')
   expect(section.textContent).toContain('update: holds NaN')
 })
+
+test('what fails is told beside the page, in words', async () => {
+  await visit()
+  vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')))
+  press('Pause')
+  await screen.findByText('Pause failed')
+  const told = screen.getByTestId('toasts').textContent
+  expect(told).toContain('The server cannot be reached')
+  expect(told).not.toContain('Failed to fetch')
+})

@@ -11,6 +11,7 @@ import { signIn, signInFromProvider } from '@/api/sign-in'
 import { SessionGate } from '@/features/session/session-gate'
 import { signsIn, takeToken } from '@/lib/login-hash'
 import { takeCallback } from '@/lib/provider-callback'
+import { followTheme } from '@/lib/theme'
 
 import { dashboardRouter } from './router'
 
@@ -44,6 +45,8 @@ const refused = await signing?.then(() => undefined, toProblem)
 window.addEventListener('hashchange', () => {
   if (signsIn(window.location.hash)) window.location.reload()
 })
+
+followTheme()
 
 const router = dashboardRouter()
 page.render(

@@ -3,6 +3,10 @@ import { Link, Outlet } from '@tanstack/react-router'
 
 import { infoQuery } from '@/api/queries'
 import { AccountMenu } from '@/features/account/account-menu'
+import { ThemeSwitch } from '@/lib/ui/theme-switch'
+import { Toasts } from '@/lib/ui/toast'
+
+import { Shortcuts } from './shortcuts'
 
 /** The frame around every page. */
 export function Shell() {
@@ -14,9 +18,14 @@ export function Shell() {
           <img src="/favicon.svg" alt="" width="24" height="24" />
           Ferret
         </Link>
-        <AccountMenu />
+        <div className="shell-tools">
+          <ThemeSwitch />
+          <Shortcuts />
+          <AccountMenu />
+        </div>
       </header>
       <Outlet />
+      <Toasts />
       <footer className="shell muted small">
         {info && `Ferret ${info.version} · ${info.database} · ${info.storage} · wire format ${info.formats.wire}`}
       </footer>

@@ -1,6 +1,9 @@
-export type StreamStatus = 'connecting' | 'live' | 'reconnecting'
+import { connect, type StreamStatus } from './connection'
+import { canShare, share } from './shared-stream'
 
-interface StreamOptions {
+export type { StreamStatus } from './connection'
+
+export interface StreamOptions {
   url: string
   /** The last event that is known already; the stream starts behind it. */
   after: number
@@ -9,37 +12,21 @@ interface StreamOptions {
   onStatus: (status: StreamStatus) => void
 }
 
-const RETRY_MILLISECONDS = 5000
-
 /**
- * Follows a stream of server-sent events until the returned function is called. The browser reconnects by itself and
- * sends Last-Event-ID; where it gives up (an HTTP error, say while the server restarts), a new stream resumes there.
+ * Follows a stream of server-sent events until the returned function is called; each event comes once and in order.
+ * All tabs that follow the same address have one connection together, where the browser lets them.
  */
-export function openEventStream({ url, after, types, onMessage, onStatus }: StreamOptions): () => void {
-  let source: EventSource
-  let retry: ReturnType<typeof setTimeout> | undefined
-  let lastId = String(after)
-
-  const receive = (event: MessageEvent<string>) => {
-    lastId = event.lastEventId
-    onMessage(event.data)
+export function openEventStream({ onMessage, ...options }: StreamOptions): () => void {
+  let lastId = options.after
+  const follower = {
+    ...options,
+    at: () => lastId,
+    onEvent: ({ id, data }: { id: number; data: string }) => {
+      if (id <= lastId) return
+      lastId = id
+      onMessage(data)
+    },
   }
-  const connect = () => {
-    source = new EventSource(`${url}?after=${encodeURIComponent(lastId)}`)
-    source.onopen = () => {
-      onStatus('live')
-    }
-    source.onerror = () => {
-      onStatus('reconnecting')
-      if (source.readyState === EventSource.CLOSED) retry = setTimeout(connect, RETRY_MILLISECONDS)
-    }
-    for (const type of types) source.addEventListener(type, receive)
-  }
-
-  onStatus('connecting')
-  connect()
-  return () => {
-    clearTimeout(retry)
-    source.close()
-  }
+  options.onStatus('connecting')
+  return canShare() ? share(follower) : connect(follower).close
 }

@@ -3,6 +3,7 @@ import { describe, expect, it, test } from 'vitest'
 import {
   formatAgo,
   formatBytes,
+  formatClock,
   formatElapsedTick,
   formatLoss,
   formatPercent,
@@ -76,4 +77,9 @@ test('percent, digests and spans', () => {
   expect(shortDigest('0123456789abcdef')).toBe('0123456789')
   expect(secondsBetween('2026-11-21T12:00:00Z', '2026-11-21T12:00:01.5Z')).toBe(1.5)
   expect(secondsBetween('2026-11-21T12:00:01Z', '2026-11-21T12:00:00Z')).toBe(0)
+})
+
+test('the time of day has no "PM", and midnight is 00', () => {
+  expect(formatClock(new Date(2026, 10, 24, 13, 5).getTime())).toBe('13:05')
+  expect(formatClock(new Date(2026, 10, 24, 0, 5).getTime())).toBe('00:05')
 })

@@ -65,6 +65,11 @@ export function formatTime(time: string): string {
   return new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
+/** The time of day in the reader's own time zone, to the minute: "13:05". */
+export function formatClock(time: number): string {
+  return new Date(time).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+}
+
 /** Enough of a digest to recognise it; the whole one is a click away. */
 export function shortDigest(digest: string): string {
   return digest.slice(0, 10)

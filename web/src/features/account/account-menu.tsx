@@ -5,7 +5,9 @@ import { Link } from '@tanstack/react-router'
 import { useId, useRef } from 'react'
 
 import { meQuery } from '@/api/people'
+import { toProblem } from '@/api/problem'
 import { signOut } from '@/api/sign-in'
+import { toastFailure } from '@/lib/toasts'
 
 /** Who is signed in, and what one can do about it. */
 export function AccountMenu() {
@@ -14,7 +16,12 @@ export function AccountMenu() {
   const menu = useRef<HTMLDivElement>(null)
   const id = useId()
   const leave = async () => {
-    await signOut()
+    try {
+      await signOut()
+    } catch (failure) {
+      toastFailure('Signing out', toProblem(failure))
+      return
+    }
     await queryClient.resetQueries()
   }
 

@@ -15,7 +15,6 @@ import { type ApiProblem, toProblem } from '@/api/problem'
 import { experimentKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
 
 import { CloneButton } from './clone-button'
 import { ExtendButton } from './extend-button'
@@ -57,14 +56,11 @@ function ActionGroup({ experiment }: Props) {
 }
 
 function MoveButton({ label, move }: { label: string; move: () => Promise<Experiment> }) {
-  const action = useAction(move)
+  const action = useAction(move, label)
   return (
-    <>
-      <button type="button" className="button" disabled={action.pending} onClick={() => void action.run()}>
-        {label}
-      </button>
-      {action.problem && <ProblemNotice problem={action.problem} />}
-    </>
+    <button type="button" className="button" disabled={action.pending} onClick={() => void action.run()}>
+      {label}
+    </button>
   )
 }
 

@@ -4,13 +4,13 @@ import { approveParticipant, refuseParticipant } from '@/api/actions'
 import { toProblem } from '@/api/problem'
 import { experimentKey } from '@/api/queries'
 import type { Participant } from '@/api/types'
+import { dismissToast, toastFailure } from '@/lib/toasts'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
 
 /** Lets a participant in that waits for it, or refuses it for good. */
 export function ApprovalButtons({ id, participant }: { id: string; participant: Participant }) {
-  const approve = useDecision(id, () => approveParticipant(id, participant))
+  const approve = useDecision(id, () => approveParticipant(id, participant), `Approving ${participant.display_name}`)
   const refuse = useDecision(id, (reason: string | null) => refuseParticipant(id, participant, reason))
   return (
     <span className="approval">
@@ -37,15 +37,21 @@ export function ApprovalButtons({ id, participant }: { id: string; participant: 
           <input name="reason" maxLength={500} />
         </Field>
       </ActionDialog>
-      {approve.problem && <ProblemNotice problem={approve.problem} />}
     </span>
   )
 }
 
-function useDecision(id: string, decide: (reason: string | null) => Promise<Participant>) {
+/** A failure is told in a toast that names the decision `toasted`; without, in `problem`, for a dialog. */
+function useDecision(id: string, decide: (reason: string | null) => Promise<Participant>, toasted?: string) {
   const queryClient = useQueryClient()
   const { mutateAsync, isPending, error } = useMutation({
     mutationFn: decide,
+    onError: (failure) => {
+      if (toasted !== undefined) toastFailure(toasted, toProblem(failure))
+    },
+    onSuccess: () => {
+      if (toasted !== undefined) dismissToast(toasted)
+    },
     onSettled: () => queryClient.invalidateQueries({ queryKey: experimentKey(id) }),
   })
   return {

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { experimentQuery } from '@/api/queries'
 import type { Experiment, ExperimentState } from '@/api/types'
 import { FakeEventSource } from '@/lib/fake-event-source'
+import { formatClock } from '@/lib/format'
 
 import { useLive } from './use-live'
 
@@ -94,19 +95,35 @@ test('a finished experiment opens no stream', () => {
   expect(FakeEventSource.opened).toHaveLength(0)
 })
 
-test('polling carries the page while the stream is down', () => {
+test('while the stream is down, what polling finds refreshes the rest, and its return refreshes all', () => {
+  const { result, rerender } = follow(experiment('running'))
   const refresh = vi.spyOn(queryClient, 'invalidateQueries')
-  const { result } = follow(experiment('running'))
   act(() => {
     FakeEventSource.latest.fail(FakeEventSource.CONNECTING)
   })
   expect(result.current).toBe('reconnecting')
-  pass(10_000)
-  expect(invalidated(refresh)).toEqual(['experiment/exp_1', 'experiment/exp_1'])
+  pass(60_000)
+  expect(refresh).not.toHaveBeenCalled()
+  rerender({ ...experiment('running'), event_seq: 8 })
+  expect(invalidated(refresh)).toEqual(['experiment/exp_1'])
 
   act(() => {
     FakeEventSource.latest.open()
   })
-  pass(10_000)
+  expect(result.current).toBe('live')
   expect(refresh).toHaveBeenCalledTimes(2)
+  rerender({ ...experiment('running'), event_seq: 9 })
+  expect(refresh).toHaveBeenCalledTimes(2)
+})
+
+test('says since when it is stale where polling fails too', async () => {
+  const { result } = follow(experiment('running'))
+  const failing = { queryKey: experimentQuery('exp_1').queryKey, queryFn: () => Promise.reject(new Error('away')) }
+  await act(() => queryClient.query({ ...failing, retry: false }).catch(() => undefined))
+  pass(1)
+  expect(result.current).toBe(`stale since ${formatClock(Date.now())}`)
+  act(() => {
+    FakeEventSource.latest.open()
+  })
+  expect(result.current).toBe('live')
 })

@@ -2,6 +2,7 @@ import { useEffect, useRef, type RefObject } from 'react'
 import uPlot from 'uplot'
 
 import type { ChartData } from '@/lib/chart-data'
+import { onThemeChange } from '@/lib/theme'
 
 import { chartOptions, type Panel } from './chart-options'
 
@@ -43,19 +44,17 @@ export function usePlot(panel: Panel, data: ChartData): RefObject<HTMLDivElement
   return container
 }
 
-/** Redraws when the element's width or the system's colour scheme changes. */
+/** Redraws when the element's width or the page's theme changes. */
 function follow(plot: uPlot, element: HTMLElement): () => void {
   const observer = new ResizeObserver(() => {
     plot.setSize({ width: element.clientWidth, height: HEIGHT })
   })
   observer.observe(element)
-  const scheme = matchMedia('(prefers-color-scheme: dark)')
-  const redraw = () => {
+  const ignoreTheme = onThemeChange(() => {
     plot.redraw()
-  }
-  scheme.addEventListener('change', redraw)
+  })
   return () => {
-    scheme.removeEventListener('change', redraw)
+    ignoreTheme()
     observer.disconnect()
   }
 }

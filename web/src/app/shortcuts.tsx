@@ -1,0 +1,82 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useId, useRef } from 'react'
+
+import { dismissNewestToast } from '@/lib/toasts'
+import { useShortcuts } from '@/lib/use-shortcuts'
+
+/** Every shortcut, as the list shows it: keys to press one after the other, as browsers name them. */
+const DOES = {
+  '/': 'Search the experiments',
+  'g e': 'Go to the list of experiments',
+  '?': 'Show these shortcuts',
+  Escape: 'Close a dialog, a menu or a message',
+}
+
+/** How people know the keys that browsers name otherwise. */
+const SHOWN: Record<string, string> = { Escape: 'Esc' }
+
+/** The keys that work on every page, and the button and dialog that list them. */
+export function Shortcuts() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  const navigate = useNavigate()
+  const toExperiments = () => navigate({ to: '/', search: {} })
+  const toSearch = async () => {
+    if (focusSearch()) return
+    await toExperiments()
+    requestAnimationFrame(focusSearch)
+  }
+  const help = () => dialog.current?.showModal()
+
+  useShortcuts({
+    '/': () => void toSearch(),
+    'g e': () => void toExperiments(),
+    '?': help,
+    Escape: dismissNewestToast,
+  } satisfies Record<keyof typeof DOES, () => void>)
+
+  return (
+    <>
+      <button type="button" className="button quiet" aria-label="Keyboard shortcuts" title="Shortcuts" onClick={help}>
+        ?
+      </button>
+      <dialog ref={dialog} aria-labelledby={heading} data-testid="shortcuts">
+        <form method="dialog">
+          <h2 id={heading}>Keyboard shortcuts</h2>
+          <dl className="shortcuts">
+            {Object.entries(DOES).map(([keys, does]) => (
+              <div key={keys}>
+                <dt>
+                  <Keys keys={keys} />
+                </dt>
+                <dd>{does}</dd>
+              </div>
+            ))}
+          </dl>
+          <div className="dialog-actions">
+            <button type="submit" className="button">
+              Close
+            </button>
+          </div>
+        </form>
+      </dialog>
+    </>
+  )
+}
+
+function Keys({ keys }: { keys: string }) {
+  return keys.split(' ').map((key, place) => (
+    <span key={key}>
+      {place > 0 && ' then '}
+      <kbd>{SHOWN[key] ?? key}</kbd>
+    </span>
+  ))
+}
+
+/** False where the page has no search. */
+function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>('main input[type="search"]')
+  field?.focus()
+  field?.select()
+  return field !== null
+}

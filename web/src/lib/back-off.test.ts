@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+
+import { backOff, politeInterval } from './back-off'
+
+test('waits grow up to half a minute', () => {
+  expect([0, 1, 2, 3, 20].map((failures) => backOff(failures, () => 0))).toEqual([5000, 10_000, 20_000, 30_000, 30_000])
+})
+
+test('browsers come back at different instants, none later than its wait', () => {
+  expect(backOff(0, () => 1)).toBe(3750)
+})
+
+test('a query that answers is asked at its pace, one that fails more and more seldom', () => {
+  const lost = { status: 'error', dataUpdatedAt: 100_000 }
+  expect(politeInterval({ ...lost, status: 'success' }, 5000, 900_000)).toBe(5000)
+  expect([101_000, 105_000, 112_000, 900_000].map((now) => politeInterval(lost, 5000, now))).toEqual([
+    5000, 5000, 12_000, 30_000,
+  ])
+})

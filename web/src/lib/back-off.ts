@@ -1,0 +1,21 @@
+const FIRST_MILLISECONDS = 5000
+const LONGEST_MILLISECONDS = 30_000
+
+/** How long to wait before another try after so many failed ones: twice as long each time, up to half a minute. */
+export function backOff(failures: number, random: () => number = Math.random): number {
+  const wait = Math.min(FIRST_MILLISECONDS * 2 ** Math.max(0, failures), LONGEST_MILLISECONDS)
+  // Browsers that lost the same server do not come back at the same instant.
+  return wait * (1 - random() / 4)
+}
+
+interface Asked {
+  status: string
+  /** When the last good answer came; 0 when none has come yet. */
+  dataUpdatedAt: number
+}
+
+/** How long until a query that is asked again and again is asked next: the longer it failed, the more seldom. */
+export function politeInterval({ status, dataUpdatedAt }: Asked, every: number, now = Date.now()): number {
+  if (status !== 'error') return every
+  return Math.min(Math.max(now - dataUpdatedAt, every), LONGEST_MILLISECONDS)
+}
