@@ -5,16 +5,17 @@ import { formatBytes, formatElapsedTick } from '@/lib/format'
 
 import type { Ink } from './use-drawing'
 
-export const X_AXES: Record<XAxis, { name: string; label: string; tick: (value: number) => string; steps?: number[] }> = {
-  round: {
-    name: 'Round',
-    label: 'Round',
-    tick: String,
-    steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5],
-  },
-  time: { name: 'Time', label: 'Time since its start', tick: formatElapsedTick },
-  bytes: { name: 'Bytes', label: 'Sent by participants so far', tick: formatBytes },
-}
+export const X_AXES: Record<XAxis, { name: string; label: string; tick: (value: number) => string; steps?: number[] }> =
+  {
+    round: {
+      name: 'Round',
+      label: 'Round',
+      tick: String,
+      steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5],
+    },
+    time: { name: 'Time', label: 'Time since its start', tick: formatElapsedTick },
+    bytes: { name: 'Bytes', label: 'Sent by participants so far', tick: formatBytes },
+  }
 
 interface Wanted {
   label?: string
@@ -38,6 +39,12 @@ export function axis(ink: Ink, { label, tick, steps, size }: Wanted): uPlot.Axis
     ...(label !== undefined && { label }),
     ...(steps !== undefined && { incrs: steps }),
   }
+}
+
+/** uPlot's numbers for a logarithm and an even scale, which its types declare without exporting them. */
+export function distribution(log: boolean): uPlot.Scale.Distr {
+  const number: unknown = log ? 3 : 1
+  return number as uPlot.Scale.Distr
 }
 
 /** No more digits than tell ticks apart. */

@@ -13,20 +13,16 @@ import { afterEach, expect, test, vi } from 'vitest'
 
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
+import { ComparePage } from './compare-page'
 import { parseView } from './view'
 
-// uPlot asks for it at import; jsdom has none, and no canvas either.
-vi.hoisted(() => {
-  vi.stubGlobal('matchMedia', () => new EventTarget())
-})
+// jsdom has no canvas.
 vi.mock('uplot', () => ({
   default: class {
     destroy = vi.fn()
     setSize = vi.fn()
   },
 }))
-
-const { ComparePage } = await import('./compare-page')
 
 interface Fake {
   seed?: number
@@ -39,25 +35,48 @@ function answerOf(id: string, { seed = 1, state = 'completed', loss = [], K = 8 
   const points = (values: number[]) => values.map((value, round) => ({ round, value, time: '', bytes_up: round }))
   if (path.endsWith('/metrics')) {
     const bytes = loss.map((_, round) => round * 10)
-    return { series: [{ name: 'eval_loss', points: points(loss) }, { name: 'bytes_up', points: points(bytes) }] }
+    return {
+      series: [
+        { name: 'eval_loss', points: points(loss) },
+        { name: 'bytes_up', points: points(bytes) },
+      ],
+    }
   }
-  const spec = { name: id, seed, participants: { simulated: 2 }, algorithm: { name: 'ferret', K } }
-  return { id, name: id, state, stalled: null, round: 1, rounds: 2, participants: 2, spec, metrics: {}, bytes_up: 20, bytes_down: 0 }
+  const spec = { name: id, seed, participants: { simulated: 2, fraction: 1 }, algorithm: { name: 'ferret', K } }
+  return {
+    id,
+    name: id,
+    state,
+    stalled: null,
+    round: 1,
+    rounds: 2,
+    participants: 2,
+    spec,
+    metrics: {},
+    bytes_up: 20,
+    bytes_down: 0,
+  }
 }
 
 function serve(runs: Record<string, Fake>) {
-  vi.stubGlobal('ResizeObserver', class {
-    observe = vi.fn()
-    disconnect = vi.fn()
-  })
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      observe = vi.fn()
+      disconnect = vi.fn()
+    },
+  )
   vi.stubGlobal('scrollTo', vi.fn())
+  vi.stubGlobal('matchMedia', () => new EventTarget())
   vi.stubGlobal('fetch', (request: Request) => {
     const path = new URL(request.url).pathname
     const id = /experiments\/([^/]+)/.exec(path)?.[1]
     if (id === undefined) return Promise.resolve(Response.json({ items: [], next_cursor: null }))
     const run = runs[id]
     if (run !== undefined) return Promise.resolve(Response.json(answerOf(id, run, path)))
-    return Promise.resolve(Response.json({ code: 'experiment.not_found', title: 'No such experiment' }, { status: 404 }))
+    return Promise.resolve(
+      Response.json({ code: 'experiment.not_found', title: 'No such experiment' }, { status: 404 }),
+    )
   })
 }
 
@@ -76,7 +95,6 @@ function visit(address: string) {
   const router = createRouter({ routeTree: root.addChildren([page]), history, parseSearch, stringifySearch })
   render(
     <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
-      {/* @ts-expect-error: the dashboard's own router is the registered one */}
       <RouterProvider router={router} />
     </QueryClientProvider>,
   )
@@ -91,7 +109,9 @@ afterEach(() => {
 test('two runs: last and best, a point each, and only what differs', async () => {
   serve({ a: { loss: [3, 1, 2] }, b: { loss: [3, 2.5], K: 16 } })
   visit('/compare?ids=a,b')
-  expect((await screen.findByTestId('compare-frontier')).dataset.points).toBe('2')
+  await waitFor(() => {
+    expect(screen.getByTestId('compare-frontier').dataset.points).toBe('2')
+  })
   expect(screen.getByTestId('compare-overlay').dataset.points).toBe('5')
   const [first] = screen.getAllByTestId('compare-run')
   expect(first?.textContent).toContain('2.0001.000')
@@ -105,7 +125,9 @@ test('a pinned baseline turns figures into differences, and the address holds it
   await waitFor(() => {
     expect(address()).toBe('?ids=a,b&baseline=a')
   })
-  expect(screen.getAllByTestId('compare-run')[1]?.textContent).toContain('+1.500, worse2.500')
+  await waitFor(() => {
+    expect(screen.getAllByTestId('compare-run')[1]?.textContent).toContain('+1.500, worse2.500')
+  })
 })
 
 test('runs that differ in their seed only become one', async () => {

@@ -81,7 +81,10 @@ function Compared({ runs, view, onView }: Props & { runs: readonly Run[] }) {
   const names = useMemo(() => metricNames(runs), [runs])
   const name = view.metric ?? names[0] ?? 'eval_loss'
   const metric = useMemo(() => metricOf(name), [name])
-  const shown = useMemo(() => entries.filter(({ key }) => !isHidden({ hidden: view.hidden }, key)), [entries, view.hidden])
+  const shown = useMemo(
+    () => entries.filter(({ key }) => !isHidden({ hidden: view.hidden }, key)),
+    [entries, view.hidden],
+  )
   const baseline = baselineOf(entries, view.baseline)
   const parts = { metric, view, onView }
   return (

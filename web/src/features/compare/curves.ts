@@ -54,7 +54,7 @@ export function columnsOf(curves: readonly CurvePoint[][], log: boolean): Column
   const x = [...new Set(drawn.flatMap((curve) => curve.map((point) => point.x)))].sort((a, b) => a - b)
   const byX = drawn.map((curve) => new Map(curve.map((point) => [point.x, point])))
   const pick = (value: (point: CurvePoint) => number | null) =>
-    byX.map((curve) => x.map((at) => (curve.has(at) ? value(curve.get(at) as CurvePoint) : null)))
+    byX.map((curve) => x.map((at) => curve.get(at)).map((point) => (point === undefined ? null : value(point))))
   const low = ({ value, sd }: CurvePoint) => (sd === undefined ? null : log && value <= sd ? value : value - sd)
   return {
     x,

@@ -23,7 +23,9 @@ export interface Entry {
 
 /** Every run alone, or grouped by specification. */
 export function entriesOf(runs: readonly Run[], grouped: boolean): Entry[] {
-  const groups = grouped ? seedGroups(runs.map((run) => ({ run, spec: run.experiment.spec }))) : runs.map((run) => [{ run }])
+  const groups = grouped
+    ? seedGroups(runs.map((run) => ({ run, spec: run.experiment.spec })))
+    : runs.map((run) => [{ run }])
   const members = groups.map((group) => group.map(({ run }) => run)).filter(isNotEmpty)
   const labels = labelsOf(members)
   return members.map((all, index) => ({

@@ -104,7 +104,12 @@ function Frontier({ points, metric, log, xLabel }: FrontierProps) {
         <h3>{title}</h3>
         <p className="muted small">Full points are on the Pareto front: nothing here is better for fewer bytes.</p>
       </figcaption>
-      <div className="compare-plot" ref={container} role="img" aria-label={`${title} against bytes; the table below holds the values`} />
+      <div
+        className="compare-plot"
+        ref={container}
+        role="img"
+        aria-label={`${title} against bytes; the table below holds the values`}
+      />
       {points.length === 0 && <p className="compare-empty muted">No run that is shown has both figures yet.</p>}
       {points.length > 0 && (
         <details className="data-table">

@@ -9,7 +9,7 @@ function entry(key: string, values: { eval_loss?: number[]; bytes_up?: number[] 
     name,
     points: all.map((value, index) => ({ round: index + 1, value, time: '', bytes_up: 0 })),
   }))
-  const experiment = { participants: 2, bytes_up: total, spec: { participants: {} } } as Run['experiment']
+  const experiment = { participants: 2, bytes_up: total, spec: { participants: { fraction: 1 } } } as Run['experiment']
   return { key, place: 0, label: key, runs: [{ id: key, place: 0, experiment, series }] }
 }
 

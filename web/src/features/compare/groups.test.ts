@@ -16,7 +16,9 @@ test('runs that differ in seed and name only belong together, whatever the order
 })
 
 test("another algorithm's name is a difference", () => {
-  expect(seedGroups([run('a', { algorithm: { name: 'ferret' } }), run('b', { algorithm: { name: 'fedavg' } })])).toHaveLength(2)
+  expect(
+    seedGroups([run('a', { algorithm: { name: 'ferret' } }), run('b', { algorithm: { name: 'fedavg' } })]),
+  ).toHaveLength(2)
 })
 
 test('a run alone is a group of one, and no run is none', () => {

@@ -15,13 +15,20 @@ test('a metric of the catalog, a label of one, and a stranger', () => {
 })
 
 test('quality comes first, labels last, and what nobody has is not offered', () => {
-  const runs = [{ series: [series('eval_loss/b'), series('bytes_up'), series('train_loss')] }, { series: [series('eval_loss'), series('rouge_l', 0)] }]
+  const runs = [
+    { series: [series('eval_loss/b'), series('bytes_up'), series('train_loss')] },
+    { series: [series('eval_loss'), series('rouge_l', 0)] },
+  ]
   expect(metricNames(runs)).toEqual(['eval_loss', 'train_loss', 'bytes_up', 'eval_loss/b'])
 })
 
 test('a difference has its sign, and says whether it is an improvement', () => {
   const loss = metricOf('eval_loss')
-  expect([formatDifference(loss, -0.25), formatDifference(loss, 0.25), formatDifference(loss, 0)]).toEqual(['−0.2500', '+0.2500', '±0'])
+  expect([formatDifference(loss, -0.25), formatDifference(loss, 0.25), formatDifference(loss, 0)]).toEqual([
+    '−0.2500',
+    '+0.2500',
+    '±0',
+  ])
   expect([improves(loss, -1), improves(loss, 1), improves(loss, 0)]).toEqual([true, false, undefined])
   expect([improves(metricOf('rouge_l'), 1), improves(metricOf('bytes_up'), 1)]).toEqual([true, undefined])
 })

@@ -6,7 +6,10 @@ import { MOST_RUNS } from './view'
 /** The address names what cannot be shown. */
 export function MissingNotice({ missing, onRemove }: { missing: readonly Missing[]; onRemove: (id: string) => void }) {
   return (
-    <Notice title={missing.length === 1 ? 'One run is missing' : `${missing.length} runs are missing`} testId="compare-missing">
+    <Notice
+      title={missing.length === 1 ? 'One run is missing' : `${missing.length} runs are missing`}
+      testId="compare-missing"
+    >
       <ul className="compare-missing">
         {missing.map(({ id, problem }) => (
           <li key={id}>

@@ -2,7 +2,7 @@ import type uPlot from 'uplot'
 
 import type { XAxis } from '@/lib/chart-data'
 
-import { axis, linearRange, logRange, plainTick, X_AXES } from './axes'
+import { axis, distribution, linearRange, logRange, plainTick, X_AXES } from './axes'
 import { columnsOf, type CurvePoint } from './curves'
 import { lineStyle } from './palette'
 import type { Drawing, Ink } from './use-drawing'
@@ -47,7 +47,7 @@ export function overlayDrawing(wanted: OverlayWanted, ink: Ink): Drawing {
       legend: { show: false },
       scales: {
         x: { time: false, range: () => [0, Math.max(columns.x.at(-1) ?? 0, wanted.axis === 'round' ? 1 : 10)] },
-        y: { distr: log ? 3 : 1, range: () => (log ? logRange(drawn) : linearRange(drawn, false)) },
+        y: { distr: distribution(log), range: () => (log ? logRange(drawn) : linearRange(drawn, false)) },
       },
       cursor: { drag: { setScale: false, x: false, y: false }, points: { show: false }, focus: { prox: NEAR } },
       focus: { alpha: 0.25 },
@@ -63,10 +63,12 @@ export function overlayDrawing(wanted: OverlayWanted, ink: Ink): Drawing {
       hooks: {
         setCursor: [
           (plot) => {
-            const near = nearest(plot, columns.values)
-            const line = near && lines[near.line]
-            const round = near && columns.rounds[near.line]?.[near.index]
-            wanted.onPoint(line && near && round != null ? { label: line.label, round, value: near.value } : undefined)
+            const { line = -1, index = -1, value } = nearest(plot, columns.values) ?? {}
+            const label = lines[line]?.label
+            const round = columns.rounds[line]?.[index]
+            wanted.onPoint(
+              label === undefined || round == null || value === undefined ? undefined : { label, round, value },
+            )
           },
         ],
       },

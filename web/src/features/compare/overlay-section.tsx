@@ -33,7 +33,8 @@ const AXES = ALL_AXES.map((axis) => [axis, X_AXES[axis].name] as const)
 export function OverlaySection({ entries, metric, names, view, onView }: Props) {
   const axis = view.x ?? 'round'
   const lines = useMemo(
-    () => entries.map((entry) => ({ label: entry.label, place: entry.place, curve: curveOf(entry, metric.name, axis) })),
+    () =>
+      entries.map((entry) => ({ label: entry.label, place: entry.place, curve: curveOf(entry, metric.name, axis) })),
     [entries, metric, axis],
   )
   return (

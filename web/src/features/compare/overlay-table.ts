@@ -11,7 +11,10 @@ interface Line {
 export function overlayTable(lines: readonly Line[]): { names: string[]; data: ChartData } {
   const columns = lines.flatMap(({ label, curve }) => {
     const deviations = curve.flatMap(({ round, sd }) => (sd === undefined ? [] : [{ round, value: sd }]))
-    return [{ name: label, points: curve }, ...(deviations.length > 0 ? [{ name: `${label}, sd`, points: deviations }] : [])]
+    return [
+      { name: label, points: curve },
+      ...(deviations.length > 0 ? [{ name: `${label}, sd`, points: deviations }] : []),
+    ]
   })
   const points = columns.map((column) =>
     column.points.map(({ round, value }) => ({ round, value, time: '', bytes_up: 0 })),

@@ -3,11 +3,11 @@
  * each stands out from its ground by 3 : 1 (WCAG 1.4.11).
  */
 export const COLOURS = [
-  { light: '#0072b2', dark: '#4aa3e0' },
+  { light: '#0072b2', dark: '#3d8fe0' },
   { light: '#d55e00', dark: '#ff8c42' },
   { light: '#00664d', dark: '#1fc795' },
-  { light: '#a8469b', dark: '#e79cd6' },
-  { light: '#8a7a00', dark: '#e8dc4a' },
+  { light: '#a8469b', dark: '#ee9fd4' },
+  { light: '#6b5f00', dark: '#e8dc4a' },
   { light: '#1d1c1a', dark: '#f4f2ec' },
   { light: '#0f9bb8', dark: '#8fe3f2' },
 ] as const

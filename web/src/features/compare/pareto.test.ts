@@ -15,7 +15,16 @@ test('who is beaten in both is not on the front', () => {
 })
 
 test('of equal bytes the better one counts, of equal quality the cheaper', () => {
-  expect(paretoFront([{ x: 10, y: 3 }, { x: 10, y: 2 }, { x: 20, y: 2 }], 'low')).toEqual([1])
+  expect(
+    paretoFront(
+      [
+        { x: 10, y: 3 },
+        { x: 10, y: 2 },
+        { x: 20, y: 2 },
+      ],
+      'low',
+    ),
+  ).toEqual([1])
 })
 
 test('one point is the front, none is none', () => {

@@ -11,7 +11,13 @@ function run(series: Record<string, number[]>, experiment: object = {}): Run {
       name,
       points: values.map((value, round) => ({ round, value, time: '', bytes_up: 0 })),
     })),
-    experiment: { participants: 4, bytes_up: 0, bytes_down: 0, spec: { participants: {} }, ...experiment } as Run['experiment'],
+    experiment: {
+      participants: 4,
+      bytes_up: 0,
+      bytes_down: 0,
+      spec: { participants: { fraction: 1 } },
+      ...experiment,
+    } as Run['experiment'],
   }
 }
 

@@ -28,7 +28,7 @@ export function bytesEach({ experiment, series }: Run, way: Way): number | undef
   const { participants, spec } = experiment
   const points = series.find(({ name }) => name === `bytes_${way}`)?.points ?? []
   const middle = median(points.filter(({ round }) => round > 0).map(({ value }) => value))
-  const asked = Math.ceil((spec.participants.fraction ?? 1) * participants)
+  const asked = Math.ceil(spec.participants.fraction * participants)
   return middle === undefined || asked < 1 ? undefined : middle / asked
 }
 
