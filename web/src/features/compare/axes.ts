@@ -22,10 +22,11 @@ interface Wanted {
   tick: (value: number) => string
   steps?: number[] | undefined
   size: number
+  log?: boolean
 }
 
-/** An axis in the dashboard's look. On a logarithm, uPlot gives null for ticks that would stand too close. */
-export function axis(ink: Ink, { label, tick, steps, size }: Wanted): uPlot.Axis {
+/** An axis in the dashboard's look. uPlot's own ticks on a logarithm begin at its range, whatever number that is. */
+export function axis(ink: Ink, { label, tick, steps, size, log = false }: Wanted): uPlot.Axis {
   return {
     stroke: ink('var(--muted)'),
     font: '12px system-ui, sans-serif',
@@ -35,7 +36,8 @@ export function axis(ink: Ink, { label, tick, steps, size }: Wanted): uPlot.Axis
     ticks: { show: false },
     size,
     space: size > 40 ? 30 : 60,
-    values: (_, ticks) => ticks.map((value: number | null) => (value === null ? '' : tick(value))),
+    values: (_, ticks) => ticks.map(tick),
+    ...(log && { splits: (_plot, _axis, low, high) => logTicks(low, high), filter: (_plot, ticks) => ticks }),
     ...(label !== undefined && { label }),
     ...(steps !== undefined && { incrs: steps }),
   }
@@ -50,6 +52,31 @@ export function distribution(log: boolean): uPlot.Scale.Distr {
 /** No more digits than tell ticks apart. */
 export function plainTick(value: number): string {
   return String(Number(value.toPrecision(4)))
+}
+
+const ENOUGH_TICKS = 6
+
+/** Decades, with 2 and 5 between them where these are few; even steps within a decade. */
+export function logTicks(low: number, high: number): number[] {
+  const decades = Math.log10(high / low)
+  if (decades < 1) return evenTicks(low, high)
+  const within = decades < 2.5 ? [1, 2, 5] : [1]
+  const stride = Math.ceil(decades / ENOUGH_TICKS)
+  const first = Math.floor(Math.log10(low))
+  const powers = Array.from({ length: Math.ceil(decades) + 2 }, (_, index) => first + index)
+  const ticks = powers
+    .filter((power) => power % stride === 0)
+    .flatMap((power) => within.map((step) => step * 10 ** power))
+  return ticks.filter((tick) => tick >= low && tick <= high)
+}
+
+function evenTicks(low: number, high: number): number[] {
+  const rough = (high - low) / ENOUGH_TICKS
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10)
+  const first = Math.ceil(low / step)
+  const count = Math.floor(high / step) - first + 1
+  return Array.from({ length: Math.max(0, count) }, (_, index) => Number(((first + index) * step).toPrecision(12)))
 }
 
 /** The range of values on a logarithm, with room at both ends; one value alone still has some. */

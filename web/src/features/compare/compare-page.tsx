@@ -89,6 +89,7 @@ function Compared({ runs, view, onView }: Props & { runs: readonly Run[] }) {
   const parts = { metric, view, onView }
   return (
     <>
+      <OverlaySection entries={shown} names={names} {...parts} />
       <section aria-labelledby="compare-legend">
         <header className="section-header">
           <h2 id="compare-legend">{runs.length === 1 ? 'One run' : `${runs.length} runs`}</h2>
@@ -105,7 +106,6 @@ function Compared({ runs, view, onView }: Props & { runs: readonly Run[] }) {
         </header>
         <RunsSection entries={entries} baseline={baseline} {...parts} />
       </section>
-      <OverlaySection entries={shown} names={names} {...parts} />
       <FrontierSection entries={shown} {...parts} />
       <TableSection entries={entries} baseline={baseline} view={view} onView={onView} />
     </>

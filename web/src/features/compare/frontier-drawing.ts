@@ -32,7 +32,7 @@ export function frontierDrawing({ points, log, xLabel, yLabel }: FrontierWanted,
       cursor: { show: false },
       series: [{}, staircase(ink), ...points.map((point) => dot(point, ink))],
       axes: [
-        axis(ink, { label: xLabel, tick: formatBytes, size: 32 }),
+        axis(ink, { label: xLabel, tick: formatBytes, size: 32, log }),
         axis(ink, { label: yLabel, tick: plainTick, size: 58 }),
       ],
       hooks: {
@@ -90,7 +90,7 @@ function annotate(plot: uPlot, { entry, bytes, best }: FrontierPoint, ink: Ink):
   ctx.fillStyle = ink('var(--text)')
   ctx.font = `${12 * ratio}px system-ui, sans-serif`
   ctx.textBaseline = 'bottom'
-  ctx.fillText(String(entry.place + 1), left + 7 * ratio, at(best.mean) - 3 * ratio)
+  ctx.fillText(String(entry.place + 1), left + 8 * ratio, at(best.mean) - 4 * ratio)
   if (best.sd !== undefined) {
     ctx.strokeStyle = ink(lineStyle(entry.place).colour)
     ctx.lineWidth = 1.5 * ratio

@@ -58,7 +58,7 @@ export function overlayDrawing(wanted: OverlayWanted, ink: Ink): Drawing {
       })),
       axes: [
         axis(ink, { label: x.label, tick: x.tick, steps: x.steps, size: 32 }),
-        axis(ink, { label: unit, tick: plainTick, size: 58 }),
+        axis(ink, { label: unit, tick: plainTick, size: 58, log }),
       ],
       hooks: {
         setCursor: [

@@ -102,15 +102,11 @@ function Field({ row: { path, values }, base }: { row: SpecRow; base: number }) 
   )
 }
 
-/** A long path breaks at its dots. */
+/** A long path breaks at its dots and underscores. */
 function Breakable({ path }: { path: string }) {
-  return path.split('.').map((part, index) => (
+  return path.split(/(?<=[._])/).map((part, index) => (
     <Fragment key={index}>
-      {index > 0 && (
-        <>
-          .<wbr />
-        </>
-      )}
+      {index > 0 && <wbr />}
       {part}
     </Fragment>
   ))
