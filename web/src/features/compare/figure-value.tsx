@@ -31,7 +31,7 @@ function Absolute({ metric, value: { mean, sd } }: { metric: Metric; value: Stat
   return (
     <>
       {metric.format(mean)}
-      {sd !== undefined && <span className="muted"> ± {metric.format(sd)}</span>}
+      {sd !== undefined && sd > 0 && <span className="muted"> ± {metric.format(sd)}</span>}
     </>
   )
 }

@@ -87,7 +87,13 @@ function Name({ entry, view, onView }: { entry: Entry } & Pick<Props, 'view' | '
 
 function States({ entry: { runs } }: { entry: Entry }) {
   const states = [...new Set(runs.map(({ experiment }) => shownState(experiment)))]
-  return states.map((state) => <StateChip key={state} state={state} />)
+  return (
+    <span className="compare-states">
+      {states.map((state) => (
+        <StateChip key={state} state={state} />
+      ))}
+    </span>
+  )
 }
 
 function Pin({ entry, pinned, onView }: { entry: Entry; pinned: boolean } & Pick<Props, 'onView'>) {
