@@ -41,7 +41,7 @@ export function ComparePage({ view, onView }: Props) {
           </nav>
           <h1>Compare</h1>
         </div>
-        <AddRun open={chosen.length === 0} taken={chosen.map(({ id }) => id)} onAdd={add} />
+        <AddRun open={chosen.length < 2} taken={chosen.map(({ id }) => id)} onAdd={add} />
       </header>
       {over.length > 0 && <TooManyNotice over={over} />}
       {missing.length > 0 && (
