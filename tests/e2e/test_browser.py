@@ -106,6 +106,30 @@ def test_eight_tabs_have_one_stream(page: Page, served: Served, toy_spec: Callab
     run.cancel()
 
 
+def test_two_runs_are_compared(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
+    """Ticked in the list; one line, point and column each; as mean and deviation once they are grouped by seed."""
+    runs = [served.service.submit(toy_spec(name=f"seed {seed}", seed=seed)) for seed in (5, 6)]
+    for run in runs:
+        run.wait()
+    page.goto(served.address)
+    for run in runs:
+        page.get_by_role("checkbox", name=f"Compare {run.experiment.name}", exact=True).check()
+    page.get_by_role("link", name="Compare 2").click()
+    expect(page.get_by_test_id("compare-run")).to_have_count(2)
+    expect(page.get_by_test_id("compare-overlay")).to_have_attribute("data-points", "8")  # rounds 0 to 3, twice
+    expect(page.get_by_test_id("compare-frontier")).to_have_attribute("data-points", "2")
+    expect(page.get_by_test_id("compare-field")).to_have_text(["seed56"])
+
+    page.get_by_role("button", name="Compare with seed 5").click()
+    expect(page.locator("[data-differs=true]")).to_have_text("6")
+    page.get_by_label("mean ± sd over seeds").check()
+    expect(page.get_by_test_id("compare-run")).to_contain_text("(2 seeds)")
+    expect(page.get_by_test_id("compare-overlay")).to_have_attribute("data-points", "4")
+    page.reload()
+    expect(page.get_by_test_id("compare-run")).to_contain_text("(2 seeds)")
+    assert f"ids={','.join(run.id for run in runs)}&baseline={runs[0].id}&groups=seeds" in page.url
+
+
 def test_without_the_token_nothing_is_shown(page: Page, served: Served) -> None:
     page.goto(served.service.url)
     expect(page.get_by_test_id("sign-in")).to_be_visible()

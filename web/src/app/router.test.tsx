@@ -72,6 +72,17 @@ test('the list shows state, progress, last and best loss', async () => {
   expect(document.title).toBe('Experiments · Ferret')
 })
 
+test('ticked rows lead to their comparison', async () => {
+  serve([DEMO, { ...DEMO, id: 'exp_2', name: 'other' }])
+  visit('/')
+  expect(screen.queryByRole('link', { name: /^Compare/ })).toBeNull()
+  fireEvent.click(await screen.findByRole('checkbox', { name: 'Compare other' }))
+  fireEvent.click(screen.getByRole('checkbox', { name: 'Compare demo' }))
+  expect(screen.getByRole('link', { name: 'Compare 2' }).getAttribute('href')).toBe('/compare?ids=exp_2,exp_1')
+  fireEvent.click(screen.getByRole('button', { name: 'Clear' }))
+  expect(screen.queryByRole('link', { name: /^Compare/ })).toBeNull()
+})
+
 test('without experiments the list says what to type', async () => {
   serve([])
   visit('/')

@@ -8,6 +8,8 @@ import {
 } from '@tanstack/react-router'
 
 import { AccountPage } from '@/features/account/account-page'
+import { ComparePage } from '@/features/compare/compare-page'
+import { parseView as parseCompareView } from '@/features/compare/view'
 import { ExperimentPage } from '@/features/experiment/experiment-page'
 import { parseView } from '@/features/experiment/view'
 import { ExperimentsPage } from '@/features/experiments/experiments-page'
@@ -51,6 +53,21 @@ const experiment = createRoute({
   },
 })
 
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: '/compare',
+  validateSearch: parseCompareView,
+  component: function Compare() {
+    const navigate = compare.useNavigate()
+    return (
+      <ComparePage
+        view={compare.useSearch()}
+        onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
+      />
+    )
+  },
+})
+
 const account = createRoute({ getParentRoute: () => root, path: '/account', component: AccountPage })
 
 function NotFound() {
@@ -66,7 +83,7 @@ function NotFound() {
   )
 }
 
-const routeTree = root.addChildren([experiments, experiment, account])
+const routeTree = root.addChildren([experiments, experiment, compare, account])
 
 /** Routes by the browser's own history, or by the one that a test hands in. */
 export function dashboardRouter(history: RouterHistory = createBrowserHistory()) {

@@ -19,7 +19,8 @@ export function stringifySearch(search: Record<string, unknown>): string {
       if (typeof item === 'number' || (typeof item === 'string' && item !== '')) params.append(key, String(item))
     }
   }
-  return params.size > 0 ? `?${params.toString()}` : ''
+  // A comma may stand in a query as it is (RFC 3986, 3.4), and lists read better with it.
+  return params.size > 0 ? `?${params.toString().replaceAll('%2C', ',')}` : ''
 }
 
 /** One of the allowed words, or undefined: an address typed by hand never breaks a page. */

@@ -76,6 +76,10 @@ function Header({ experiment, live }: { experiment: Experiment; live: LiveStatus
       <div>
         <nav aria-label="Breadcrumb" className="small">
           <Link to="/">Experiments</Link>
+          {' · '}
+          <Link to="/compare" search={{ ids: id }}>
+            Compare with…
+          </Link>
         </nav>
         <h1>{name}</h1>
         <p className="experiment-id muted small">

@@ -11,12 +11,18 @@ interface Props {
   /** Whether its project is told: the user sees several. */
   told: boolean
   now: number
+  /** Whether it is ticked, to be compared. */
+  ticked: boolean
+  onTick: () => void
 }
 
-export function ExperimentRow({ experiment, told, now }: Props) {
+export function ExperimentRow({ experiment, told, now, ticked, onTick }: Props) {
   const { id, project, name, algorithm, dataset, round, rounds, created_at: created } = experiment
   return (
     <tr data-testid="experiment-row">
+      <td className="cell-tick">
+        <input type="checkbox" aria-label={`Compare ${name}`} checked={ticked} onChange={onTick} />
+      </td>
       <th scope="row" className="cell-name">
         <Link to="/experiments/$id" params={{ id }} className="row-link">
           {name}

@@ -12,16 +12,18 @@ import { TableHead } from '@/lib/ui/table-head'
 import { useNow } from '@/lib/use-now'
 import { useTitle } from '@/lib/use-title'
 
+import { CompareBar } from './compare-bar'
 import { ExperimentRow } from './experiment-row'
 import { FilterBar } from './filter-bar'
 import type { Filters } from './filters'
+import { useTicks } from './use-ticks'
 
 interface Props {
   filters: Filters
   onFilters: (change: (filters: Filters) => Filters) => void
 }
 
-const COLUMNS = ['Experiment', 'State', 'Round', 'Eval loss', 'Rouge-L', 'Bytes per round', 'Created']
+const COLUMNS = ['', 'Experiment', 'State', 'Round', 'Eval loss', 'Rouge-L', 'Bytes per round', 'Created']
 
 export function ExperimentsPage({ filters, onFilters }: Props) {
   useTitle('Experiments')
@@ -31,6 +33,7 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
   const query = experimentsQuery({ state, name, project, archived })
   const list = useInfiniteQuery({ ...query, placeholderData: keepPreviousData })
   const now = useNow(10_000)
+  const ticks = useTicks()
   const filtered = state.length > 0 || name !== '' || project !== undefined || archived
   const experiments = list.data?.pages.flatMap((page) => page.items) ?? []
 
@@ -47,12 +50,22 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
           <TableHead columns={COLUMNS} />
           <tbody>
             {experiments.map((experiment) => (
-              <ExperimentRow key={experiment.id} experiment={experiment} told={projects.length > 1} now={now} />
+              <ExperimentRow
+                key={experiment.id}
+                experiment={experiment}
+                told={projects.length > 1}
+                now={now}
+                ticked={ticks.ids.includes(experiment.id)}
+                onTick={() => {
+                  ticks.toggle(experiment.id)
+                }}
+              />
             ))}
           </tbody>
         </table>
       )}
       <MoreButton list={list} />
+      <CompareBar ids={ticks.ids} onClear={ticks.clear} />
     </main>
   )
 }

@@ -1,0 +1,66 @@
+import { type Point, type XAxis, xOf } from '@/lib/chart-data'
+
+import type { Entry, Run } from './entries'
+import { stat } from './stat'
+
+/** A value on the overlay, and its standard deviation where it is a group's mean. */
+export interface CurvePoint {
+  round: number
+  x: number
+  value: number
+  sd?: number | undefined
+}
+
+/** Equal-length columns, x ascending, as uPlot wants them; null where a curve has no point. */
+export interface Columns {
+  x: number[]
+  values: (number | null)[][]
+  low: (number | null)[][]
+  high: (number | null)[][]
+  rounds: (number | null)[][]
+}
+
+/** The entry's curve of a metric: the run's own, or the mean over a group. */
+export function curveOf(entry: Entry, name: string, axis: XAxis): CurvePoint[] {
+  const curves = entry.runs.map((run) => runCurve(run, name, axis)).filter((curve) => curve.length > 0)
+  return curves.length > 1 ? meanCurve(curves) : (curves[0] ?? [])
+}
+
+function runCurve({ experiment, series }: Run, name: string, axis: XAxis): CurvePoint[] {
+  const points: Point[] = series.find((metric) => metric.name === name)?.points ?? []
+  const start = experiment.started_at ?? experiment.created_at
+  return points
+    .map((point) => ({ round: point.round, x: xOf(point, axis, start), value: point.value }))
+    .sort((a, b) => a.x - b.x || a.round - b.round)
+}
+
+/** Round by round where all curves have one: a mean over others from round to round would jump. */
+export function meanCurve(curves: readonly CurvePoint[][]): CurvePoint[] {
+  const byRound = curves.map((curve) => new Map(curve.map((point) => [point.round, point])))
+  const rounds = [...(byRound[0]?.keys() ?? [])].sort((a, b) => a - b)
+  const means = rounds.flatMap((round) => {
+    const points = byRound.flatMap((curve) => curve.get(round) ?? [])
+    const value = stat(points.map((point) => point.value))
+    const x = stat(points.map((point) => point.x))
+    if (value === undefined || x === undefined || points.length < curves.length) return []
+    return [{ round, x: x.mean, value: value.mean, sd: value.sd }]
+  })
+  return means.sort((a, b) => a.x - b.x)
+}
+
+/** Joins curves by x. A logarithm has no place for values of 0 and less; a band that reaches there ends at its curve. */
+export function columnsOf(curves: readonly CurvePoint[][], log: boolean): Columns {
+  const drawn = curves.map((curve) => curve.filter(({ value }) => !log || value > 0))
+  const x = [...new Set(drawn.flatMap((curve) => curve.map((point) => point.x)))].sort((a, b) => a - b)
+  const byX = drawn.map((curve) => new Map(curve.map((point) => [point.x, point])))
+  const pick = (value: (point: CurvePoint) => number | null) =>
+    byX.map((curve) => x.map((at) => curve.get(at)).map((point) => (point === undefined ? null : value(point))))
+  const low = ({ value, sd }: CurvePoint) => (sd === undefined ? null : log && value <= sd ? value : value - sd)
+  return {
+    x,
+    values: pick(({ value }) => value),
+    low: pick(low),
+    high: pick(({ value, sd }) => (sd === undefined ? null : value + sd)),
+    rounds: pick(({ round }) => round),
+  }
+}

@@ -1,0 +1,37 @@
+import { formatDifference, improves, type Metric } from './metric'
+import type { Stat } from './stat'
+
+interface Props {
+  metric: Metric
+  value: Stat | undefined
+  /** Told as the difference to this, where given. */
+  baseline?: Stat | undefined
+}
+
+/** A figure, as mean ± deviation of a group, or as its difference to the baseline with the figure itself beside it. */
+export function FigureValue({ metric, value, baseline }: Props) {
+  if (value === undefined) return <span className="muted">–</span>
+  if (baseline === undefined) return <Absolute metric={metric} value={value} />
+  const difference = value.mean - baseline.mean
+  const better = improves(metric, difference)
+  return (
+    <>
+      <span className="difference" data-better={better}>
+        {formatDifference(metric, difference)}
+        {better !== undefined && <span className="visually-hidden">{better ? ', better' : ', worse'}</span>}
+      </span>
+      <span className="muted small absolute">
+        <Absolute metric={metric} value={value} />
+      </span>
+    </>
+  )
+}
+
+function Absolute({ metric, value: { mean, sd } }: { metric: Metric; value: Stat }) {
+  return (
+    <>
+      {metric.format(mean)}
+      {sd !== undefined && sd > 0 && <span className="muted"> ± {metric.format(sd)}</span>}
+    </>
+  )
+}

@@ -1,0 +1,103 @@
+import type uPlot from 'uplot'
+
+import { formatBytes } from '@/lib/format'
+
+import { axis, distribution, linearRange, logRange, plainTick } from './axes'
+import type { FrontierPoint } from './frontier'
+import { lineStyle } from './palette'
+import type { Drawing, Ink } from './use-drawing'
+
+export interface FrontierWanted {
+  points: readonly FrontierPoint[]
+  log: boolean
+  xLabel: string
+  yLabel: string
+}
+
+const SIZE = 11
+
+/** One series per point, so that each has its colour; the front is a staircase: fewer bytes than a step's are never as good. */
+export function frontierDrawing({ points, log, xLabel, yLabel }: FrontierWanted, ink: Ink): Drawing {
+  const x = points.map(({ bytes }) => bytes)
+  const means = points.map(({ best }) => best.mean)
+  const front = points.map(({ onFront, best }) => (onFront ? best.mean : null))
+  return {
+    data: [x, front, ...points.map((_, index) => means.map((mean, at) => (at === index ? mean : null)))],
+    options: {
+      legend: { show: false },
+      scales: {
+        x: { time: false, distr: distribution(log), range: () => (log ? logRange(x) : linearRange(x, true)) },
+        y: { range: () => linearRange(spread(points), false) },
+      },
+      cursor: { show: false },
+      series: [{}, staircase(ink), ...points.map((point) => dot(point, ink))],
+      axes: [
+        axis(ink, { label: xLabel, tick: formatBytes, size: 32, log }),
+        axis(ink, { label: yLabel, tick: plainTick, size: 58 }),
+      ],
+      hooks: {
+        draw: [
+          (plot) => {
+            for (const point of points) annotate(plot, point, ink)
+          },
+        ],
+      },
+    },
+  }
+}
+
+function spread(points: readonly FrontierPoint[]): number[] {
+  return points.flatMap(({ best: { mean, sd = 0 } }) => [mean - sd, mean + sd])
+}
+
+function staircase(ink: Ink): uPlot.Series {
+  return { stroke: ink('var(--muted)'), width: 1, dash: [4, 4], spanGaps: true, paths: steps, points: { show: false } }
+}
+
+/** Right, then up or down: a budget between two points buys the cheaper one. */
+function steps(plot: uPlot, seriesIndex: number): uPlot.Series.Paths {
+  const stroke = new Path2D()
+  let before: number | undefined
+  plot.data[0].forEach((bytes, index) => {
+    const value = plot.data[seriesIndex]?.[index]
+    if (value == null) return
+    const [left, top] = [plot.valToPos(bytes, 'x', true), plot.valToPos(value, 'y', true)]
+    if (before === undefined) stroke.moveTo(left, top)
+    else {
+      stroke.lineTo(left, before)
+      stroke.lineTo(left, top)
+    }
+    before = top
+  })
+  if (before !== undefined) stroke.lineTo(plot.bbox.left + plot.bbox.width, before)
+  return { stroke }
+}
+
+/** Full on the front, hollow behind it. */
+function dot({ entry, onFront }: FrontierPoint, ink: Ink): uPlot.Series {
+  const stroke = ink(lineStyle(entry.place).colour)
+  const fill = onFront ? stroke : ink('var(--surface)')
+  return { stroke, width: 0, points: { show: true, size: SIZE, width: 2, stroke, fill } }
+}
+
+/** The run's number beside its point, and a group's deviation as a bar. */
+function annotate(plot: uPlot, { entry, bytes, best }: FrontierPoint, ink: Ink): void {
+  const { ctx } = plot
+  const ratio = devicePixelRatio
+  const at = (value: number) => plot.valToPos(value, 'y', true)
+  const left = plot.valToPos(bytes, 'x', true)
+  ctx.save()
+  ctx.fillStyle = ink('var(--text)')
+  ctx.font = `${12 * ratio}px system-ui, sans-serif`
+  ctx.textBaseline = 'bottom'
+  ctx.fillText(String(entry.place + 1), left + 8 * ratio, at(best.mean) - 4 * ratio)
+  if (best.sd !== undefined) {
+    ctx.strokeStyle = ink(lineStyle(entry.place).colour)
+    ctx.lineWidth = 1.5 * ratio
+    ctx.beginPath()
+    ctx.moveTo(left, at(best.mean - best.sd))
+    ctx.lineTo(left, at(best.mean + best.sd))
+    ctx.stroke()
+  }
+  ctx.restore()
+}

@@ -1,0 +1,140 @@
+import { useCallback, useMemo } from 'react'
+
+import { formatBytes } from '@/lib/format'
+import { TableHead } from '@/lib/ui/table-head'
+
+import type { Entry } from './entries'
+import { FigureValue } from './figure-value'
+import { type FrontierPoint, frontierPoints } from './frontier'
+import { frontierDrawing } from './frontier-drawing'
+import { type Metric, metricOf } from './metric'
+import type { Better } from './pareto'
+import { Segments, Switch } from './segments'
+import { Swatch } from './swatch'
+import { type Ink, useDrawing } from './use-drawing'
+import type { View } from './view'
+
+interface Props {
+  /** Those that are shown. */
+  entries: readonly Entry[]
+  metric: Metric
+  view: View
+  onView: (change: (view: View) => View) => void
+}
+
+type Ranked = Metric & { better: Better }
+
+const HEIGHT = 300
+
+/** The chosen metric, or evaluation loss where the chosen one has no best value. */
+function ranked(metric: Metric): Ranked {
+  const { better } = metric
+  return better === undefined ? { ...metricOf('eval_loss'), better: 'low' } : { ...metric, better }
+}
+
+/** What quality costs: best value against bytes. */
+export function FrontierSection({ entries, metric, view, onView }: Props) {
+  const way = view.way ?? 'up'
+  const total = view.bytes === 'total'
+  const shown = useMemo(() => ranked(metric), [metric])
+  const points = useMemo(() => frontierPoints(entries, shown, { way, total }), [entries, shown, way, total])
+  return (
+    <section aria-labelledby="frontier">
+      <header className="section-header">
+        <h2 id="frontier">Bytes and quality</h2>
+        <div className="compare-controls">
+          <Segments
+            label="Direction"
+            options={[
+              ['up', 'Sent'],
+              ['down', 'Received'],
+            ]}
+            value={way}
+            onChoose={(chosen) => {
+              onView((before) => ({ ...before, way: chosen === 'down' ? chosen : undefined }))
+            }}
+          />
+          <Segments
+            label="Bytes"
+            options={[
+              ['each', 'Each, per round'],
+              ['total', 'In all'],
+            ]}
+            value={total ? 'total' : 'each'}
+            onChoose={(chosen) => {
+              onView((before) => ({ ...before, bytes: chosen === 'total' ? chosen : undefined }))
+            }}
+          />
+          <Switch
+            label="log x"
+            on={view.scale !== 'linear'}
+            onToggle={() => {
+              onView((before) => ({ ...before, scale: before.scale === 'linear' ? undefined : 'linear' }))
+            }}
+          />
+        </div>
+      </header>
+      <Frontier points={points} metric={shown} log={view.scale !== 'linear'} xLabel={xLabel(way, total)} />
+    </section>
+  )
+}
+
+function xLabel(way: 'up' | 'down', total: boolean): string {
+  const verb = way === 'up' ? 'Sent' : 'Received'
+  return total ? `${verb} by all participants so far` : `${verb} by one participant in a round`
+}
+
+interface FrontierProps {
+  points: FrontierPoint[]
+  metric: Ranked
+  log: boolean
+  xLabel: string
+}
+
+function Frontier({ points, metric, log, xLabel }: FrontierProps) {
+  const draw = useCallback(
+    (ink: Ink) => frontierDrawing({ points, log, xLabel, yLabel: metric.unit }, ink),
+    [points, log, xLabel, metric],
+  )
+  const container = useDrawing(draw, HEIGHT)
+  const title = `Best ${metric.label}`
+  return (
+    <figure className="compare-chart" data-testid="compare-frontier" data-points={points.length}>
+      <figcaption>
+        <h3>{title}</h3>
+        <p className="muted small">Full points are on the Pareto front: nothing here is better for fewer bytes.</p>
+      </figcaption>
+      <div
+        className="compare-plot"
+        ref={container}
+        role="img"
+        aria-label={`${title} against bytes; the table below holds the values`}
+      />
+      {points.length === 0 && <p className="compare-empty muted">No run that is shown has both figures yet.</p>}
+      {points.length > 0 && (
+        <details className="data-table">
+          <summary>Values</summary>
+          <div className="data-table-scroll" tabIndex={0} role="region" aria-label={`${title}, values`}>
+            <table>
+              <TableHead columns={['Run', xLabel, title, 'On the front']} />
+              <tbody>
+                {points.map(({ entry, bytes, best, onFront }) => (
+                  <tr key={entry.key}>
+                    <th scope="row">
+                      <Swatch place={entry.place} /> {entry.label}
+                    </th>
+                    <td>{formatBytes(bytes)}</td>
+                    <td>
+                      <FigureValue metric={metric} value={best} />
+                    </td>
+                    <td>{onFront ? 'yes' : 'no'}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </details>
+      )}
+    </figure>
+  )
+}

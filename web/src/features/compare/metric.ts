@@ -1,0 +1,58 @@
+import type { MetricSeries } from '@/api/types'
+import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
+
+import type { Better } from './pareto'
+
+/** A series that can be chosen: a metric of the catalog, or one label's or block's share of it (`eval_loss/LABEL`). */
+export interface Metric {
+  name: string
+  label: string
+  unit: string
+  /** Undefined where no value is better than another, as with bytes. */
+  better: Better | undefined
+  format: (value: number) => string
+}
+
+/** What is known of a series by its name. */
+export function metricOf(name: string): Metric {
+  const slash = name.indexOf('/')
+  const base = slash < 0 ? name : name.slice(0, slash)
+  if (!isMetric(base)) return { name, label: name, unit: '', better: undefined, format: String }
+  const { label, unit, better } = METRICS[base]
+  return {
+    name,
+    label: slash < 0 ? label : `${label}: ${name.slice(slash + 1)}`,
+    unit,
+    better: better === 'low' || better === 'high' ? better : undefined,
+    format: (value) => formatMetric(base, value),
+  }
+}
+
+function isMetric(name: string): name is MetricName {
+  return Object.hasOwn(METRICS, name)
+}
+
+/** What researchers compare first. */
+const FIRST = ['eval_loss', 'rouge_l', 'rouge_l_paper', 'exact_match', 'train_loss']
+
+/** Names of all series that some run has, quality first, then as the catalog has them, labels last. */
+export function metricNames(runs: readonly { series: readonly MetricSeries[] }[]): string[] {
+  const names = new Set(
+    runs.flatMap(({ series }) => series.filter(({ points }) => points.length > 0)).map(({ name }) => name),
+  )
+  const order = [...new Set([...FIRST, ...Object.keys(METRICS)])]
+  const known = order.filter((name) => names.delete(name))
+  return [...known, ...[...names].sort()]
+}
+
+/** A difference with its sign: "−0.061", "+3.2 %", "±0". */
+export function formatDifference(metric: Metric, difference: number): string {
+  if (difference === 0) return '±0'
+  return `${difference > 0 ? '+' : '−'}${metric.format(Math.abs(difference))}`
+}
+
+/** Whether a difference to the baseline is an improvement; undefined where that cannot be said. */
+export function improves({ better }: Metric, difference: number): boolean | undefined {
+  if (better === undefined || difference === 0) return undefined
+  return better === 'high' ? difference > 0 : difference < 0
+}

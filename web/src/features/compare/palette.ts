@@ -1,0 +1,31 @@
+/**
+ * Colours on light and on dark ground, after Okabe and Ito (https://jfly.uni-koeln.de/color/), darkened or lightened until
+ * each stands out from its ground by 3 : 1 (WCAG 1.4.11).
+ */
+export const COLOURS = [
+  { light: '#0072b2', dark: '#3d8fe0' },
+  { light: '#d55e00', dark: '#ff8c42' },
+  { light: '#00664d', dark: '#1fc795' },
+  { light: '#a8469b', dark: '#ee9fd4' },
+  { light: '#6b5f00', dark: '#e8dc4a' },
+  { light: '#1d1c1a', dark: '#f4f2ec' },
+  { light: '#0f9bb8', dark: '#8fe3f2' },
+] as const
+
+/** In pixels; none is a solid line. */
+export const DASHES: readonly (readonly number[])[] = [[], [8, 4], [2, 3]]
+
+export interface LineStyle {
+  /** A CSS colour that follows the theme. */
+  colour: string
+  dash: readonly number[]
+}
+
+/** How a run is drawn everywhere: by its place alone, so that it stays what it is whoever else comes or goes. */
+export function lineStyle(place: number): LineStyle {
+  const { light, dark } = COLOURS[place % COLOURS.length] ?? COLOURS[0]
+  return {
+    colour: `light-dark(${light}, ${dark})`,
+    dash: DASHES[Math.floor(place / COLOURS.length) % DASHES.length] ?? [],
+  }
+}

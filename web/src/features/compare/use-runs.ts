@@ -1,0 +1,82 @@
+import { type QueryClient, useQueries, type UseQueryResult, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo, useRef } from 'react'
+
+import { type ApiProblem, toProblem } from '@/api/problem'
+import { experimentQuery, metricsQuery, partKey } from '@/api/queries'
+import { type Experiment, isFinished } from '@/api/types'
+
+import type { Run } from './entries'
+import { metricsStamp, pollMilliseconds } from './polling'
+import type { Chosen } from './view'
+
+export interface Missing {
+  id: string
+  problem: ApiProblem
+}
+
+/** What is known of the experiments so far, and which of them cannot be had. */
+export interface Runs {
+  runs: Run[]
+  missing: Missing[]
+  /** Whether some answer is still awaited. */
+  pending: boolean
+}
+
+/** Fetches experiments and curves, and keeps those that still run true by asking: a stream for each would be too many. */
+export function useRuns(chosen: readonly Chosen[]): Runs {
+  const pause = pollMilliseconds(chosen.length)
+  const shown = useQueries({
+    queries: chosen.map(({ id }) => ({
+      ...experimentQuery(id),
+      refetchInterval: ({ state: { data } }: { state: { data: Experiment | undefined } }) =>
+        data !== undefined && !isFinished(data.state) && pause,
+    })),
+    combine: dataAndErrors,
+  })
+  // Curves are asked for after their experiment: so they are never older than what it says of them.
+  const curves = useQueries({
+    queries: chosen.map(({ id }, index) => ({ ...metricsQuery(id), enabled: shown.data[index] !== undefined })),
+    combine: dataAndErrors,
+  })
+  useFreshCurves(shown.data)
+
+  return useMemo(() => {
+    const runs = chosen.flatMap(({ id, place }, index): Run[] => {
+      const experiment = shown.data[index]
+      return experiment === undefined ? [] : [{ id, place, experiment, series: curves.data[index]?.series ?? [] }]
+    })
+    const missing = chosen.flatMap(({ id }, index): Missing[] => {
+      const error = shown.data[index] === undefined ? shown.errors[index] : null
+      return error == null ? [] : [{ id, problem: toProblem(error) }]
+    })
+    const awaited = (index: number) =>
+      shown.data[index] === undefined
+        ? shown.errors[index] === null
+        : curves.data[index] === undefined && curves.errors[index] === null
+    return { runs, missing, pending: chosen.some((_, index) => awaited(index)) }
+  }, [chosen, shown, curves])
+}
+
+/** Declared once: TanStack Query keeps what it returns as long as nothing in it changes. */
+function dataAndErrors<T>(results: UseQueryResult<T>[]): { data: (T | undefined)[]; errors: (Error | null)[] } {
+  return { data: results.map(({ data }) => data), errors: results.map(({ error }) => error) }
+}
+
+/** Asks for curves again when the experiment says that they have grown, and not otherwise. */
+function useFreshCurves(experiments: readonly (Experiment | undefined)[]): void {
+  const queryClient = useQueryClient()
+  const seen = useRef(new Map<string, string>())
+  useEffect(() => {
+    for (const experiment of experiments) {
+      if (experiment !== undefined) refreshIfGrown(queryClient, seen.current, experiment)
+    }
+  }, [queryClient, experiments])
+}
+
+function refreshIfGrown(queryClient: QueryClient, seen: Map<string, string>, experiment: Experiment): void {
+  const stamp = metricsStamp(experiment)
+  const before = seen.get(experiment.id)
+  seen.set(experiment.id, stamp)
+  if (before === undefined || before === stamp) return
+  void queryClient.invalidateQueries({ queryKey: partKey(experiment.id, 'metrics') })
+}
