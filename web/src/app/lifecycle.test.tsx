@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Experiment, Me, Rejection } from '@/api/types'
+import type { Event, Experiment, Me, Rejection } from '@/api/types'
 import { FakeEventSource } from '@/lib/fake-event-source'
 
 // They draw on a canvas, which jsdom has not.
@@ -22,7 +22,8 @@ const DEMO = {
   rounds: 12,
   round: 3,
   participants: 4,
-  spec: {},
+  shapes: { weight: [64, 64] },
+  spec: { name: 'demo', participants: { simulated: 4 } },
   error: null,
   base_digest: null,
   digest: null,
@@ -47,11 +48,13 @@ interface Asked {
 let asked: Asked[]
 let stored: Experiment
 let rejections: Rejection[]
+let events: Event[]
 let me: Pick<Me, 'name' | 'role'>
 
 beforeEach(() => {
   asked = []
   rejections = []
+  events = []
   me = { name: 'ada', role: 'researcher' }
   FakeEventSource.install()
   vi.stubGlobal('scrollTo', vi.fn())
@@ -62,6 +65,7 @@ beforeEach(() => {
   HTMLDialogElement.prototype.close = function () {
     this.open = false
   }
+  HTMLElement.prototype.hidePopover = vi.fn()
   vi.stubGlobal('fetch', async (request: Request) => {
     const path = new URL(request.url).pathname.replace('/api/v1', '')
     if (request.method === 'GET') return Response.json(read(path))
@@ -79,6 +83,7 @@ function read(path: string): unknown {
   if (path === '/experiments/exp_1') return stored
   if (path === '/experiments/exp_2') return { ...stored, id: 'exp_2', name: 'again', cloned_from: 'exp_1' }
   if (path.endsWith('/metrics')) return { series: [] }
+  if (path.endsWith('/events')) return { items: events }
   if (path.endsWith('/rejections')) return { items: rejections, next_cursor: null }
   if (path === '/me') return me
   return path === '/info' ? { formats: {} } : { items: [], next_cursor: null }
@@ -102,9 +107,9 @@ function write(path: string, method: string): Response {
   return Response.json(stored)
 }
 
-async function visit(changes: Partial<Experiment> = {}) {
+async function visit(changes: Partial<Experiment> = {}, search = '') {
   stored = { ...DEMO, ...changes }
-  const router = dashboardRouter(createMemoryHistory({ initialEntries: ['/experiments/exp_1'] }))
+  const router = dashboardRouter(createMemoryHistory({ initialEntries: [`/experiments/exp_1${search}`] }))
   render(
     <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
       <RouterProvider router={router} />
@@ -117,11 +122,13 @@ async function visit(changes: Partial<Experiment> = {}) {
 
 function actions(): (string | null)[] {
   const group = screen.getByRole('group', { name: 'Actions' })
-  return [...group.querySelectorAll(':scope > button')].map((button) => button.textContent)
+  return [...group.querySelectorAll('button:not([popovertarget])')].map((button) => button.textContent)
 }
 
 function press(label: string) {
-  fireEvent.click(within(screen.getByRole('group', { name: 'Actions' })).getByRole('button', { name: label }))
+  fireEvent.click(
+    within(screen.getByRole('group', { name: 'Actions' })).getByRole('button', { name: label, hidden: true }),
+  )
 }
 
 /** The open dialog, which jsdom shows to nobody. */
@@ -139,8 +146,8 @@ function confirm() {
 
 test.each<[Partial<Experiment>, string[]]>([
   [{ state: 'queued' }, ['Clone', 'Cancel']],
-  [{ state: 'running' }, ['Pause', 'Extend', 'Clone', 'Cancel']],
-  [{ state: 'paused' }, ['Resume', 'Extend', 'Clone', 'Cancel']],
+  [{ state: 'running' }, ['Pause', 'Clone', 'Extend', 'Cancel']],
+  [{ state: 'paused' }, ['Resume', 'Clone', 'Extend', 'Cancel']],
   [{ state: 'completed' }, ['Extend', 'Clone', 'Archive', 'Delete']],
   [{ state: 'failed', archived_at: '2026-11-21T13:00:00Z' }, ['Clone', 'Unarchive', 'Delete']],
 ])('what can be done follows from %o', async (changes, expected) => {
@@ -230,9 +237,61 @@ test('refused uploads are counted with their reasons', async () => {
     { ...refused, code: 'contribution.non_finite', count: 3 },
     { ...refused, code: 'round.closed', count: 1 },
   ]
-  await visit()
+  await visit({}, '?tab=participants')
   const section = await screen.findByTestId('rejections')
   expect(section.textContent).toContain('4 in all')
   expect(section.textContent).toContain('contribution.non_finite')
   expect(section.textContent).toContain('update: holds NaN')
+})
+
+test('the result comes first: from the base model to now', async () => {
+  await visit({ metrics: { rouge_l: { first: 27.43, last: 91.1, best: 91.1 } } })
+  const { textContent } = screen.getByTestId('result')
+  expect(textContent).toContain('Rouge-L27.4→91.1 %')
+  expect(textContent).toContain('3 / 12')
+})
+
+test('one action stands out, what is final is behind the dots', async () => {
+  await visit({ state: 'completed' })
+  const group = screen.getByRole('group', { name: 'Actions' })
+  expect([...group.querySelectorAll('.primary')].map((button) => button.textContent)).toEqual(['Extend'])
+  expect([...group.querySelectorAll('[popover] button')].map((button) => button.textContent)).toEqual([
+    'Archive',
+    'Delete',
+  ])
+})
+
+test('tabs are moved through by keys, and the address says which is open', async () => {
+  const router = await visit()
+  const overview = screen.getByRole('tab', { name: 'Overview' })
+  expect(overview.getAttribute('aria-selected')).toBe('true')
+  fireEvent.keyDown(overview, { key: 'ArrowRight' })
+  await waitFor(() => {
+    expect(router.state.location.searchStr).toBe('?tab=rounds')
+  })
+  expect(await screen.findByText('No round has opened yet.')).toBeTruthy()
+  fireEvent.keyDown(screen.getByRole('tab', { name: 'Rounds' }), { key: 'End' })
+  await waitFor(() => {
+    expect(screen.getByRole('tab', { name: 'Events' }).getAttribute('aria-selected')).toBe('true')
+  })
+  expect(document.activeElement?.textContent).toBe('Events')
+  expect(screen.getByRole('tabpanel', { name: 'Events' })).toBeTruthy()
+})
+
+test('events are a log with rounds, filtered by kind in the address', async () => {
+  const time = '2026-11-21T12:30:00Z'
+  events = [
+    { seq: 1, type: 'round.opened', round: 7, data: { participants: 5 }, time },
+    { seq: 2, type: 'contribution.accepted', round: 7, data: { participant: 'site-a' }, time },
+  ]
+  const router = await visit({}, '?tab=events')
+  const log = await screen.findByTestId('events')
+  await within(log).findByText('From site-a')
+  expect(log.textContent).toContain('2 of 2 shown')
+  fireEvent.click(within(log).getByRole('button', { name: 'round' }))
+  await waitFor(() => {
+    expect(router.state.location.searchStr).toBe('?tab=events&kind=round')
+  })
+  expect(log.textContent).toContain('Opened for 5 participants')
+  expect(log.textContent).not.toContain('site-a')
 })

@@ -3,9 +3,11 @@ import { describe, expect, it, test } from 'vitest'
 import {
   formatAgo,
   formatBytes,
+  formatClockTick,
   formatElapsedTick,
   formatLoss,
   formatPercent,
+  formatRatio,
   formatSeconds,
   secondsBetween,
   shortDigest,
@@ -76,4 +78,19 @@ test('percent, digests and spans', () => {
   expect(shortDigest('0123456789abcdef')).toBe('0123456789')
   expect(secondsBetween('2026-11-21T12:00:00Z', '2026-11-21T12:00:01.5Z')).toBe(1.5)
   expect(secondsBetween('2026-11-21T12:00:01Z', '2026-11-21T12:00:00Z')).toBe(0)
+})
+
+test('a clock tick is the time of day, or the day at midnight', () => {
+  const at = (...parts: [number, number, number]) => new Date(2026, 10, 21, ...parts).getTime() / 1000
+  expect(formatClockTick(at(14, 5, 0))).toBe('14:05')
+  expect(formatClockTick(at(14, 5, 30))).toBe('14:05:30')
+  expect(formatClockTick(at(0, 0, 0))).toBe('21 Nov')
+})
+
+test.each([
+  [519.7, '520×'],
+  [1.44, '1.4×'],
+  [123456, '120,000×'],
+])('formatRatio(%d) is %s', (ratio, text) => {
+  expect(formatRatio(ratio)).toBe(text)
 })
