@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Event, Experiment, Me, Rejection } from '@/api/types'
+import type { Experiment, Me, Rejection } from '@/api/types'
 import { FakeEventSource } from '@/lib/fake-event-source'
 
 // They draw on a canvas, which jsdom has not.
@@ -48,13 +48,11 @@ interface Asked {
 let asked: Asked[]
 let stored: Experiment
 let rejections: Rejection[]
-let events: Event[]
 let me: Pick<Me, 'name' | 'role'>
 
 beforeEach(() => {
   asked = []
   rejections = []
-  events = []
   me = { name: 'ada', role: 'researcher' }
   FakeEventSource.install()
   vi.stubGlobal('scrollTo', vi.fn())
@@ -83,7 +81,6 @@ function read(path: string): unknown {
   if (path === '/experiments/exp_1') return stored
   if (path === '/experiments/exp_2') return { ...stored, id: 'exp_2', name: 'again', cloned_from: 'exp_1' }
   if (path.endsWith('/metrics')) return { series: [] }
-  if (path.endsWith('/events')) return { items: events }
   if (path.endsWith('/rejections')) return { items: rejections, next_cursor: null }
   if (path === '/me') return me
   return path === '/info' ? { formats: {} } : { items: [], next_cursor: null }
@@ -242,56 +239,4 @@ test('refused uploads are counted with their reasons', async () => {
   expect(section.textContent).toContain('4 in all')
   expect(section.textContent).toContain('contribution.non_finite')
   expect(section.textContent).toContain('update: holds NaN')
-})
-
-test('the result comes first: from the base model to now', async () => {
-  await visit({ metrics: { rouge_l: { first: 27.43, last: 91.1, best: 91.1 } } })
-  const { textContent } = screen.getByTestId('result')
-  expect(textContent).toContain('Rouge-L27.4→91.1 %')
-  expect(textContent).toContain('3 / 12')
-})
-
-test('one action stands out, what is final is behind the dots', async () => {
-  await visit({ state: 'completed' })
-  const group = screen.getByRole('group', { name: 'Actions' })
-  expect([...group.querySelectorAll('.primary')].map((button) => button.textContent)).toEqual(['Extend'])
-  expect([...group.querySelectorAll('[popover] button')].map((button) => button.textContent)).toEqual([
-    'Archive',
-    'Delete',
-  ])
-})
-
-test('tabs are moved through by keys, and the address says which is open', async () => {
-  const router = await visit()
-  const overview = screen.getByRole('tab', { name: 'Overview' })
-  expect(overview.getAttribute('aria-selected')).toBe('true')
-  fireEvent.keyDown(overview, { key: 'ArrowRight' })
-  await waitFor(() => {
-    expect(router.state.location.searchStr).toBe('?tab=rounds')
-  })
-  expect(await screen.findByText('No round has opened yet.')).toBeTruthy()
-  fireEvent.keyDown(screen.getByRole('tab', { name: 'Rounds' }), { key: 'End' })
-  await waitFor(() => {
-    expect(screen.getByRole('tab', { name: 'Events' }).getAttribute('aria-selected')).toBe('true')
-  })
-  expect(document.activeElement?.textContent).toBe('Events')
-  expect(screen.getByRole('tabpanel', { name: 'Events' })).toBeTruthy()
-})
-
-test('events are a log with rounds, filtered by kind in the address', async () => {
-  const time = '2026-11-21T12:30:00Z'
-  events = [
-    { seq: 1, type: 'round.opened', round: 7, data: { participants: 5 }, time },
-    { seq: 2, type: 'contribution.accepted', round: 7, data: { participant: 'site-a' }, time },
-  ]
-  const router = await visit({}, '?tab=events')
-  const log = await screen.findByTestId('events')
-  await within(log).findByText('From site-a')
-  expect(log.textContent).toContain('2 of 2 shown')
-  fireEvent.click(within(log).getByRole('button', { name: 'round' }))
-  await waitFor(() => {
-    expect(router.state.location.searchStr).toBe('?tab=events&kind=round')
-  })
-  expect(log.textContent).toContain('Opened for 5 participants')
-  expect(log.textContent).not.toContain('site-a')
 })

@@ -48,7 +48,7 @@ test('what was chosen is left, the algorithm by name', () => {
     },
     dataset: { properties: { train: {}, shuffle: { default: true } } },
   }
-  const left = withoutDefaults(SPEC as unknown as Record<string, unknown>, specDefaults(SPEC, schemas))
+  const left = withoutDefaults(SPEC, specDefaults(SPEC, schemas))
   expect(left).toEqual({
     name: 'demo',
     rounds: 5,

@@ -51,7 +51,7 @@ function Differences({ spec }: { spec: Experiment['spec'] }) {
     ...(dataset.data && { dataset: dataset.data.schema }),
     ...(partition.data && { partition: partition.data.schema }),
   }
-  return <Toml spec={withoutDefaults(spec as Record<string, unknown>, specDefaults(spec, schemas))} />
+  return <Toml spec={withoutDefaults(spec, specDefaults(spec, schemas))} />
 }
 
 function useSchema(section: Section, spec: Experiment['spec']) {

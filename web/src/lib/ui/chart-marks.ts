@@ -42,8 +42,14 @@ function drawMark(plot: uPlot, { line, index, text }: Mark, scale: number): void
   const high = y < bbox.top + bbox.height / 2
   ctx.textAlign = left ? 'left' : 'right'
   ctx.textBaseline = 'middle'
+  const [textX, textY] = [x + (left ? 10 : 4) * scale, y + (left ? 0 : high ? 15 : -14) * scale]
+  // A halo, since lines pass below it.
+  ctx.strokeStyle = colour('--surface')
+  ctx.lineWidth = 4 * scale
+  ctx.strokeText(text, textX, textY)
+  ctx.lineWidth = 2 * scale
   ctx.fillStyle = colour('--muted')
-  ctx.fillText(text, x + (left ? 10 : 4) * scale, y + (left ? 0 : high ? 15 : -14) * scale)
+  ctx.fillText(text, textX, textY)
 }
 
 function gaps(plot: uPlot, lines: number): number[] {

@@ -55,7 +55,8 @@ function xAxis(axis: XAxis): uPlot.Axis {
 function yAxis({ tick, log }: Panel): uPlot.Axis {
   return {
     ...LOOK,
-    size: (_, ticks) => 14 + 6.5 * Math.max(2, ...(ticks ?? []).map((text) => text.length)),
+    // As wide as the longest text; there is none yet when uPlot asks for the first time.
+    size: (_, ticks: string[] | null) => 14 + 6.5 * Math.max(2, ...(ticks ?? []).map((text) => text.length)),
     gap: 6,
     space: 30,
     values: (_, ticks) => ticks.map(tick),
@@ -84,6 +85,13 @@ function zoom(plot: uPlot, { onZoom }: Panel): void {
   onZoom([plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')])
 }
 
+const LOGARITHMIC: uPlot.Scale = {
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the enum is in uPlot's types alone
+  distr: 3,
+  // Without any value uPlot asks too.
+  range: (_, low, high) => logRange(low || 1, high || 1),
+}
+
 /** `panel` is asked again for what changes during a chart's life: its range, its marks and its listeners. */
 export function chartOptions(panel: () => Panel, width: number, height: number): uPlot.Options {
   const start = panel()
@@ -94,7 +102,7 @@ export function chartOptions(panel: () => Panel, width: number, height: number):
     legend: { show: false },
     scales: {
       x: { time: false, range: () => panel().range },
-      ...(start.log && { y: { distr: 3, range: (_, low, high) => logRange(low || 1, high || 1) } }),
+      ...(start.log && { y: LOGARITHMIC }),
     },
     cursor: {
       sync: { key: 'rounds', scales: ['x', null] },

@@ -35,7 +35,11 @@ export interface LineChartProps {
 export function LineChart({ title, unit, testId, file, data, smooth, columns, format, ...rest }: LineChartProps) {
   const [hovered, setHovered] = useState<number | null>(null)
   const { lines, axis, range } = rest
-  const plot = usePlot({ ...rest, smooth: smooth.length > 0, onCursor: setHovered }, data, smooth)
+  const { container, point, canvas } = usePlot(
+    { ...rest, smooth: smooth.length > 0, onCursor: setHovered },
+    data,
+    smooth,
+  )
   const newest = data.x.length - 1
   const index = hovered !== null && hovered <= newest ? hovered : newest
   const points = Math.max(...data.lines.map(countOf))
@@ -43,14 +47,14 @@ export function LineChart({ title, unit, testId, file, data, smooth, columns, fo
   const spoken = `round ${data.rounds[index] ?? 0}: ${values.map(({ line, text }) => `${line} ${text}`).join(', ')}`
 
   const move = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') plot.point(null)
+    if (event.key === 'Escape') point(null)
     const shown = within(data.x, range)
     if (shown === null) return
     const [first, last] = shown
     const target = keyTarget(event.key, index - first, last - first + 1)
     if (target === undefined) return
     event.preventDefault()
-    plot.point(first + target)
+    point(first + target)
   }
 
   return (
@@ -77,7 +81,7 @@ export function LineChart({ title, unit, testId, file, data, smooth, columns, fo
       </figcaption>
       <div
         className="plot"
-        ref={plot.container}
+        ref={container}
         role="slider"
         tabIndex={0}
         aria-label={`${title}, ${points} points; arrow keys read them, the table below holds them`}
@@ -88,13 +92,13 @@ export function LineChart({ title, unit, testId, file, data, smooth, columns, fo
         aria-valuetext={spoken}
         onKeyDown={move}
         onBlur={() => {
-          plot.point(null)
+          point(null)
         }}
       />
       {points === 1 && <p className="plot-single muted small">One point so far: a line comes with the next.</p>}
       <div className="chart-foot">
         <DataTable caption={title} data={data} lines={lines} format={format} />
-        <ChartDownloads {...{ title, spoken, file, data, axis, columns }} canvas={plot.canvas} />
+        <ChartDownloads {...{ title, spoken, file, data, axis, columns }} canvas={canvas} />
       </div>
     </figure>
   )

@@ -1,6 +1,6 @@
 import './tabs.css'
 
-import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react'
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef } from 'react'
 
 import { keyTarget } from './roving'
 
@@ -16,6 +16,12 @@ interface Props<T extends string> {
 export function Tabs<T extends string>({ label, tabs, chosen, onChoose, children }: Props<T>) {
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
+  // On a narrow screen the list scrolls: the chosen tab is in the middle of it.
+  useEffect(() => {
+    const tab = list.current?.querySelector<HTMLElement>('[aria-selected=true]')
+    if (list.current && tab) list.current.scrollLeft = tab.offsetLeft + (tab.offsetWidth - list.current.clientWidth) / 2
+  }, [chosen])
+
   const move = (event: KeyboardEvent) => {
     const index = tabs.findIndex(([tab]) => tab === chosen)
     const target = keyTarget(event.key, index, tabs.length)
