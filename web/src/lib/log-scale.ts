@@ -14,8 +14,9 @@ export function logRange(low: number, high: number): Range {
 
 const DIGITS = [[1], [1, 3], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]]
 const FEWEST = 4
+const MOST = 6
 
-/** Round numbers of the range: as many per power of ten as it takes to have four. */
+/** Round numbers of the range: as many per power of ten as it takes to have four, and not so many that they touch. */
 export function logTicks(low: number, high: number): number[] {
   const powers = Array.from(
     { length: Math.ceil(Math.log10(high)) - Math.floor(Math.log10(low)) + 1 },
@@ -26,5 +27,7 @@ export function logTicks(low: number, high: number): number[] {
       .flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`)))
       .filter((tick) => tick >= low && tick <= high),
   )
-  return ticks.find((found) => found.length >= FEWEST) ?? ticks.at(-1) ?? []
+  const found = ticks.find(({ length }) => length >= FEWEST) ?? ticks.at(-1) ?? []
+  const step = Math.ceil(found.length / MOST)
+  return found.filter((_, index) => index % step === 0)
 }

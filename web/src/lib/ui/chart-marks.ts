@@ -16,6 +16,8 @@ export function drawMarks(plot: uPlot, lines: number, marks: readonly Mark[]): v
   const { ctx, bbox } = plot
   const scale = window.devicePixelRatio
   ctx.save()
+  ctx.setLineDash([])
+  ctx.globalAlpha = 1
   ctx.lineWidth = 2 * scale
   ctx.font = FONT.replace(/^\d+/, (size) => String(Number(size) * scale))
   for (const mark of marks) drawMark(plot, mark, scale)
@@ -39,17 +41,23 @@ function drawMark(plot: uPlot, { line, index, text }: Mark, scale: number): void
   ctx.strokeStyle = colour(LINE_COLOURS[line] ?? '--muted')
   ctx.stroke()
   const left = x < bbox.left + bbox.width / 2
-  const high = y < bbox.top + bbox.height / 2
+  const below = left ? rises(data[line + 1], index) : y < bbox.top + bbox.height / 2
   ctx.textAlign = left ? 'left' : 'right'
   ctx.textBaseline = 'middle'
-  const [textX, textY] = [x + (left ? 10 : 4) * scale, y + (left ? 0 : high ? 15 : -14) * scale]
-  // A halo, since lines pass below it.
+  const [textX, textY] = [x + (left ? 10 : 4) * scale, y + (below ? 13 : -12) * scale]
+  // A thin halo, where a line passes below it.
   ctx.strokeStyle = colour('--surface')
-  ctx.lineWidth = 4 * scale
+  ctx.lineWidth = 3 * scale
   ctx.strokeText(text, textX, textY)
   ctx.lineWidth = 2 * scale
   ctx.fillStyle = colour('--muted')
   ctx.fillText(text, textX, textY)
+}
+
+/** Whether the line goes up from there: its name then stands below. */
+function rises(values: uPlot.AlignedData[number] | undefined, index: number): boolean {
+  const next = [...(values ?? [])].slice(index + 1).find((value) => value != null)
+  return next != null && next > (values?.[index] ?? next)
 }
 
 function gaps(plot: uPlot, lines: number): number[] {

@@ -98,7 +98,7 @@ export function chartOptions(panel: () => Panel, width: number, height: number):
   return {
     width,
     height,
-    padding: [10, 12, 0, 0],
+    padding: [12, 18, 0, 0],
     legend: { show: false },
     scales: {
       x: { time: false, range: () => panel().range },
