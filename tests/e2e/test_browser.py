@@ -26,26 +26,73 @@ def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
 
 
 def points(page: Page, chart: str) -> int:
-    return int(page.get_by_test_id(f"chart-{chart}").get_attribute("data-points") or 0)
+    return int(page.get_by_test_id(f"line-{chart}").get_attribute("data-points") or 0)
+
+
+def choose(page: Page, tab: str) -> None:
+    page.get_by_role("tab", name=tab).click()
+    expect(page.get_by_role("tabpanel", name=tab)).to_be_visible()
 
 
 def test_a_curve_grows_while_one_watches(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
     run = served.service.submit(toy_spec(name="watched", rounds=20))
     page.goto(served.address)
     page.get_by_test_id("experiment-row").filter(has_text="watched").first.click()
-    expect(page.get_by_test_id("chart-eval_loss")).not_to_have_attribute("data-points", "0", timeout=60_000)
+    expect(page.get_by_test_id("line-eval_loss")).to_be_attached(timeout=60_000)
+    expect(page.get_by_test_id("line-eval_loss")).not_to_have_attribute("data-points", "0", timeout=60_000)
     assert "token" not in page.url
     seen = points(page, "eval_loss")
     expect(page.get_by_test_id("experiment-state")).to_have_text("completed", timeout=120_000)
     expect(page.get_by_test_id("live-badge")).to_have_text("finished")
-    expect(page.get_by_test_id("chart-eval_loss")).to_have_attribute("data-points", "21")
+    expect(page.get_by_test_id("line-eval_loss")).to_have_attribute("data-points", "21")
     assert seen < 21
-    assert (points(page, "train_loss"), points(page, "rouge_l"), points(page, "bytes")) == (20, 21, 20)
+    assert (points(page, "train_loss"), points(page, "rouge_l"), points(page, "bytes_up")) == (20, 21, 20)
+    expect(page.get_by_test_id("upload-ratio")).to_contain_text("less than sending all weights")
+    choose(page, "Rounds")
     expect(page.get_by_test_id("rounds-table").get_by_text("committed")).to_have_count(20)
+    choose(page, "Checkpoints")
     with page.expect_download() as download:
         page.get_by_test_id("checkpoint-download").filter(has_text="model.safetensors").click()
     files = {file.name: file for file in run.artifacts() if file.round == 20}
     assert download.value.path().stat().st_size == files["model.safetensors"].size
+    choose(page, "Events")
+    expect(page.get_by_test_id("events").get_by_text("round committed")).to_have_count(20)
+    choose(page, "Specification")
+    expect(page.get_by_label("specification", exact=True)).to_contain_text("rounds = 20")
+    assert page.url.endswith("?tab=specification")
+
+
+def test_charts_are_read_by_keys_zoomed_and_saved(
+    page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]
+) -> None:
+    run = served.service.submit(toy_spec(name="read", rounds=4))
+    page.goto(f"{served.address.replace('/#', f'/experiments/{run.id}?x=bytes&smooth=light#')}")
+    expect(page.get_by_test_id("experiment-state")).to_have_text("completed", timeout=120_000)
+    expect(page.get_by_test_id("line-eval_loss")).to_have_attribute("data-points", "5")
+    loss = page.get_by_test_id("chart-loss")
+    loss.get_by_role("slider").focus()
+    for key, round_ in (("Home", 0), ("ArrowRight", 1), ("End", 4), ("ArrowLeft", 3)):
+        page.keyboard.press(key)
+        expect(loss.get_by_role("slider")).to_have_attribute("aria-valuenow", str(round_))
+    expect(page.get_by_test_id("chart-rouge_l").get_by_text("round 3", exact=True)).to_be_visible()  # cursors are one
+
+    box = loss.locator(".u-over").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 50, steps=4)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Reset zoom")).to_be_visible()
+    loss.locator(".u-over").dblclick()
+    expect(page.get_by_role("button", name="Reset zoom")).to_have_count(0)
+
+    with page.expect_download() as values:
+        loss.get_by_role("button", name="Loss as CSV").click()
+    lines = values.value.path().read_text().splitlines()
+    assert (lines[0], len(lines)) == ("round,bytes_up_so_far,train_loss,eval_loss", 6)
+    with page.expect_download() as picture:
+        loss.get_by_role("button", name="Loss as PNG").click()
+    assert picture.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 def test_an_experiment_is_led_by_hand(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
@@ -69,6 +116,7 @@ def test_an_experiment_is_led_by_hand(page: Page, served: Served, toy_spec: Call
     assert (clone.experiment.cloned_from, clone.experiment.spec["seed"]) == (run.id, 9)
 
     for action, confirmed, state in (("Cancel", "Cancel it", "cancelled"), ("Delete", "Delete", None)):
+        page.get_by_test_id("more-menu").click()
         page.get_by_role("button", name=action, exact=True).click()
         page.locator("dialog[open]").get_by_role("button", name=confirmed, exact=True).click()
         if state is not None:

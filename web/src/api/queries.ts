@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { politeInterval } from '@/lib/back-off'
 
 import { type Answer, answer, client } from './client'
-import { type ExperimentState, isFinished, type Rejection, type Round } from './types'
+import { type CatalogKind, type Event, type ExperimentState, isFinished, type Rejection, type Round } from './types'
 
 export interface ExperimentFilters {
   state: ExperimentState[]
@@ -13,7 +13,8 @@ export interface ExperimentFilters {
 }
 
 /** The parts of an experiment that are fetched, and grow stale, each on its own. */
-export type Part = 'show' | 'participants' | 'rounds' | 'contributions' | 'rejections' | 'metrics' | 'artifacts'
+export type Part =
+  'show' | 'participants' | 'rounds' | 'contributions' | 'rejections' | 'metrics' | 'artifacts' | 'events'
 
 export function experimentKey(id: string) {
   return ['experiment', id] as const
@@ -25,6 +26,7 @@ export function partKey(id: string, part: Part) {
 
 const PAGE = 100
 const REFETCH_MILLISECONDS = 5000
+const EVENTS_PAGE = 200
 
 const byCursor = {
   initialPageParam: undefined as string | undefined,
@@ -167,5 +169,34 @@ export function artifactsQuery(id: string) {
           signal,
         }),
       ),
+  })
+}
+
+/** Those after a number, in order; what is known already is not asked for again. */
+export function eventsQuery(id: string, after: number, live: boolean) {
+  const queryKey = [...partKey(id, 'events'), after]
+  return queryOptions({
+    queryKey,
+    queryFn: async ({ client: cache, signal }) => {
+      const items = [...(cache.getQueryData<Event[]>(queryKey) ?? [])]
+      for (;;) {
+        const query = { after: items.at(-1)?.seq ?? after, limit: EVENTS_PAGE }
+        const params = { path: { experiment_id: id }, query }
+        const found = await answer(client.GET('/api/v1/experiments/{experiment_id}/events', { params, signal }))
+        items.push(...found.items)
+        if (found.items.length < EVENTS_PAGE) return items
+      }
+    },
+    refetchInterval: live && REFETCH_MILLISECONDS,
+  })
+}
+
+/** An entry of the catalog, with the schema of its options: as long as the server runs it stays the same. */
+export function catalogEntryQuery(kind: CatalogKind, name: string) {
+  return queryOptions({
+    queryKey: ['catalog', kind, name],
+    queryFn: ({ signal }) =>
+      answer(client.GET('/api/v1/catalog/{kind}/{name}', { params: { path: { kind, name } }, signal })),
+    staleTime: Infinity,
   })
 }

@@ -4,6 +4,7 @@ type Schemas = components['schemas']
 
 export type Artifact = Schemas['Artifact']
 export type Callback = Schemas['Callback']
+export type CatalogKind = Schemas['CatalogKind']
 export type Contribution = Schemas['Contribution']
 export type Experiment = Schemas['Experiment']
 export type ExperimentState = Schemas['ExperimentState']

@@ -23,7 +23,8 @@ const DEMO = {
   rounds: 12,
   round: 3,
   participants: 4,
-  spec: {},
+  shapes: { weight: [64, 64] },
+  spec: { name: 'demo', participants: { simulated: 4 } },
   error: null,
   base_digest: null,
   digest: null,
@@ -63,6 +64,7 @@ beforeEach(() => {
   HTMLDialogElement.prototype.close = function () {
     this.open = false
   }
+  HTMLElement.prototype.hidePopover = vi.fn()
   vi.stubGlobal('fetch', async (request: Request) => {
     const path = new URL(request.url).pathname.replace('/api/v1', '')
     if (request.method === 'GET') return Response.json(read(path))
@@ -103,9 +105,9 @@ function write(path: string, method: string): Response {
   return Response.json(stored)
 }
 
-async function visit(changes: Partial<Experiment> = {}) {
+async function visit(changes: Partial<Experiment> = {}, search = '') {
   stored = { ...DEMO, ...changes }
-  const router = dashboardRouter(createMemoryHistory({ initialEntries: ['/experiments/exp_1'] }))
+  const router = dashboardRouter(createMemoryHistory({ initialEntries: [`/experiments/exp_1${search}`] }))
   render(
     <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
       <RouterProvider router={router} />
@@ -118,11 +120,13 @@ async function visit(changes: Partial<Experiment> = {}) {
 
 function actions(): (string | null)[] {
   const group = screen.getByRole('group', { name: 'Actions' })
-  return [...group.querySelectorAll(':scope > button')].map((button) => button.textContent)
+  return [...group.querySelectorAll('button:not([popovertarget])')].map((button) => button.textContent)
 }
 
 function press(label: string) {
-  fireEvent.click(within(screen.getByRole('group', { name: 'Actions' })).getByRole('button', { name: label }))
+  fireEvent.click(
+    within(screen.getByRole('group', { name: 'Actions' })).getByRole('button', { name: label, hidden: true }),
+  )
 }
 
 /** The open dialog, which jsdom shows to nobody. */
@@ -140,8 +144,8 @@ function confirm() {
 
 test.each<[Partial<Experiment>, string[]]>([
   [{ state: 'queued' }, ['Clone', 'Cancel']],
-  [{ state: 'running' }, ['Pause', 'Extend', 'Clone', 'Cancel']],
-  [{ state: 'paused' }, ['Resume', 'Extend', 'Clone', 'Cancel']],
+  [{ state: 'running' }, ['Pause', 'Clone', 'Extend', 'Cancel']],
+  [{ state: 'paused' }, ['Resume', 'Clone', 'Extend', 'Cancel']],
   [{ state: 'completed' }, ['Extend', 'Clone', 'Archive', 'Delete']],
   [{ state: 'failed', archived_at: '2026-11-21T13:00:00Z' }, ['Clone', 'Unarchive', 'Delete']],
 ])('what can be done follows from %o', async (changes, expected) => {
@@ -231,7 +235,7 @@ test('refused uploads are counted with their reasons', async () => {
     { ...refused, code: 'contribution.non_finite', count: 3 },
     { ...refused, code: 'round.closed', count: 1 },
   ]
-  await visit()
+  await visit({}, '?tab=participants')
   const section = await screen.findByTestId('rejections')
   expect(section.textContent).toContain('4 in all')
   expect(section.textContent).toContain('contribution.non_finite')

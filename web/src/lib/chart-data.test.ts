@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { chartData, cumulative, type Point, sharedRange } from './chart-data'
+import { chartData, countOf, cumulative, type Point, sharedRange, within } from './chart-data'
 
 const START = '2026-11-21T12:00:00Z'
 
@@ -17,10 +17,12 @@ test('points come sorted by x, whatever their order', () => {
   })
 })
 
-test('x is the round, the seconds since the start or the bytes sent', () => {
+test('x is the round, the seconds since the start, the clock or the bytes sent', () => {
   const line = [point(0, 3), point(1, 2)]
+  const start = Date.parse(START) / 1000
   expect(chartData([line], 'round', START).x).toEqual([0, 1])
   expect(chartData([line], 'time', START).x).toEqual([0, 10])
+  expect(chartData([line], 'clock', START).x).toEqual([start, start + 10])
   expect(chartData([line], 'bytes', START).x).toEqual([0, 8192])
 })
 
@@ -29,16 +31,22 @@ test('a clock that runs behind the start does not draw left of the axis', () => 
   expect(chartData([[early]], 'time', START).x).toEqual([0])
 })
 
-test('two lines share their x; a gap is null', () => {
+test('two lines share their x; where one was not measured it has no value, and no gap', () => {
   const joined = chartData([[point(1, 10), point(2, 20)], [point(2, 5)]], 'round', START)
-  expect(joined).toEqual({
+  expect(joined).toStrictEqual({
     x: [1, 2],
     rounds: [1, 2],
     lines: [
       [10, 20],
-      [null, 5],
+      [undefined, 5],
     ],
   })
+})
+
+test.each([NaN, Infinity, null as unknown as number])('%d is a gap', (value) => {
+  const { lines } = chartData([[point(1, 3), point(2, value), point(3, 2)]], 'round', START)
+  expect(lines).toStrictEqual([[3, null, 2]])
+  expect(countOf(lines[0])).toBe(2)
 })
 
 test('cumulative adds up in the order of rounds', () => {
@@ -51,7 +59,23 @@ test('panels share the range of the longest', () => {
   expect(sharedRange([short, long], 'round')).toEqual([0, 9])
 })
 
+test('the clock begins with the first point, not in 1970', () => {
+  const start = Date.parse(START) / 1000
+  const empty = chartData([[]], 'clock', START)
+  expect(sharedRange([empty, chartData([[point(0, 1), point(9, 1)]], 'clock', START)], 'clock')).toEqual([
+    start,
+    start + 90,
+  ])
+  expect(sharedRange([empty], 'clock')).toEqual([0, 10])
+})
+
 test('a chart without points, or with the base model alone, still has a range', () => {
   expect(sharedRange([chartData([[]], 'time', START)], 'time')).toEqual([0, 10])
   expect(sharedRange([chartData([[point(0, 2.7)]], 'round', START)], 'round')).toEqual([0, 1])
+})
+
+test('within finds what a zoom shows', () => {
+  expect(within([0, 1, 2, 3], [0.5, 2])).toEqual([1, 2])
+  expect(within([0, 1, 2, 3], [1.2, 1.8])).toBeNull()
+  expect(within([], [0, 1])).toBeNull()
 })

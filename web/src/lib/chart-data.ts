@@ -6,37 +6,54 @@ export interface Point {
   bytes_up: number
 }
 
-export const X_AXES = ['round', 'time', 'bytes'] as const
+/** Rounds, seconds since the start, the clock on the wall, bytes sent so far. */
+export const X_AXES = ['round', 'time', 'clock', 'bytes'] as const
 export type XAxis = (typeof X_AXES)[number]
 
-/** Equal-length columns, x ascending, as uPlot wants them; null where a line has no value. */
+/** null: a value that is not a number, a gap in the line; undefined: nothing was measured there, and the line goes on. */
+export type Value = number | null | undefined
+
+/** Equal-length columns, x ascending, as uPlot wants them. */
 export interface ChartData {
   x: number[]
   rounds: number[]
-  lines: (number | null)[][]
+  lines: Value[][]
 }
 
-const SMALLEST_SPAN: Record<XAxis, number> = { round: 1, time: 10, bytes: 1000 }
+export type Range = [number, number]
 
-/** Where a point is on the axis: round number, seconds since `start`, or cumulative bytes sent. */
+const SMALLEST_SPAN: Record<XAxis, number> = { round: 1, time: 10, clock: 10, bytes: 1000 }
+
+/** Where a point is on the axis: round number, seconds since `start`, seconds since 1970, or cumulative bytes sent. */
 export function xOf(point: Point, axis: XAxis, start: string): number {
   if (axis === 'round') return point.round
   if (axis === 'bytes') return point.bytes_up
-  return Math.max(0, (Date.parse(point.time) - Date.parse(start)) / 1000)
+  const time = Date.parse(point.time) / 1000
+  return axis === 'clock' ? time : Math.max(0, time - Date.parse(start) / 1000)
 }
 
 /** Joins lines by round, since a chart's columns share one x. */
 export function chartData(lines: Point[][], axis: XAxis, start: string): ChartData {
-  const first = new Map(lines.flat().map((point) => [point.round, point]))
-  const order = [...first.values()]
+  const byRound = new Map(lines.flat().map((point) => [point.round, point]))
+  const order = [...byRound.values()]
     .map((point) => ({ round: point.round, x: xOf(point, axis, start) }))
     .sort((a, b) => a.x - b.x || a.round - b.round)
-  const values = lines.map((line) => new Map(line.map((point) => [point.round, point.value])))
+  const values = lines.map((line) => new Map(line.map((point) => [point.round, finite(point.value)])))
   return {
     x: order.map((row) => row.x),
     rounds: order.map((row) => row.round),
-    lines: values.map((line) => order.map((row) => line.get(row.round) ?? null)),
+    lines: values.map((line) => order.map((row) => line.get(row.round))),
   }
+}
+
+/** JSON has no NaN: the server sends null for it. */
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null
+}
+
+/** How many values a line has that can be drawn. */
+export function countOf(line: Value[] | undefined): number {
+  return (line ?? []).filter((value) => value != null).length
 }
 
 /** Running totals, in the order of rounds. */
@@ -46,6 +63,15 @@ export function cumulative(points: Point[]): Point[] {
 }
 
 /** The range that all panels share, so that synced cursors stand one above the other. */
-export function sharedRange(charts: ChartData[], axis: XAxis): [number, number] {
-  return [0, Math.max(SMALLEST_SPAN[axis], ...charts.map((chart) => chart.x.at(-1) ?? 0))]
+export function sharedRange(charts: ChartData[], axis: XAxis): Range {
+  const first = axis === 'clock' ? Math.min(...charts.map((chart) => chart.x[0] ?? Infinity)) : 0
+  const low = Number.isFinite(first) ? first : 0
+  return [low, Math.max(low + SMALLEST_SPAN[axis], ...charts.map((chart) => chart.x.at(-1) ?? 0))]
+}
+
+/** First and last index that lie in the range; null if none does. */
+export function within(x: number[], [low, high]: Range): Range | null {
+  const first = x.findIndex((value) => value >= low)
+  const last = x.findLastIndex((value) => value <= high)
+  return first === -1 || last < first ? null : [first, last]
 }

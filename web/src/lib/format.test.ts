@@ -4,9 +4,11 @@ import {
   formatAgo,
   formatBytes,
   formatClock,
+  formatClockTick,
   formatElapsedTick,
   formatLoss,
   formatPercent,
+  formatRatio,
   formatSeconds,
   secondsBetween,
   shortDigest,
@@ -82,4 +84,19 @@ test('percent, digests and spans', () => {
 test('the time of day has no "PM", and midnight is 00', () => {
   expect(formatClock(new Date(2026, 10, 24, 13, 5).getTime())).toBe('13:05')
   expect(formatClock(new Date(2026, 10, 24, 0, 5).getTime())).toBe('00:05')
+})
+
+test('a clock tick is the time of day, or the day at midnight', () => {
+  const at = (...parts: [number, number, number]) => new Date(2026, 10, 21, ...parts).getTime() / 1000
+  expect(formatClockTick(at(14, 5, 0))).toBe('14:05')
+  expect(formatClockTick(at(14, 5, 30))).toBe('14:05:30')
+  expect(formatClockTick(at(0, 0, 0))).toBe('21 Nov')
+})
+
+test.each([
+  [519.7, '520×'],
+  [1.44, '1.4×'],
+  [123456, '120,000×'],
+])('formatRatio(%d) is %s', (ratio, text) => {
+  expect(formatRatio(ratio)).toBe(text)
 })

@@ -44,6 +44,20 @@ export function formatElapsedTick(seconds: number): string {
   return `${Number((seconds / 3600).toPrecision(3))} h`
 }
 
+/** A tick of a clock axis, in the reader's time zone: the time of day, or the day at midnight. */
+export function formatClockTick(seconds: number): string {
+  const time = new Date(seconds * 1000)
+  if (time.getHours() + time.getMinutes() + time.getSeconds() === 0) {
+    return time.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+  }
+  return time.toLocaleTimeString('en-GB', time.getSeconds() === 0 ? { hour: '2-digit', minute: '2-digit' } : {})
+}
+
+/** "520×", "1.4×": two digits, since it is an estimate. */
+export function formatRatio(ratio: number): string {
+  return `${Number(ratio.toPrecision(2)).toLocaleString('en')}×`
+}
+
 const AGO_UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
   ['month', 2_592_000],

@@ -13,7 +13,8 @@ const FORMATS: Record<string, (value: number) => string> = {
   B: formatBytes,
 }
 
-export const METRICS: Record<MetricName, { label: string; unit: string; better: string | null }> = catalog
+export const METRICS: Record<MetricName, { label: string; unit: string; better: string | null; source: string }> =
+  catalog
 
 /** A value of the metric in its unit, as every table, panel and tooltip writes it; a dash where there is none. */
 export function formatMetric(name: MetricName, value: number | undefined): string {

@@ -1,22 +1,12 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
 
-import {
-  archiveExperiment,
-  cancelExperiment,
-  deleteExperiment,
-  pauseExperiment,
-  resumeExperiment,
-  unarchiveExperiment,
-} from '@/api/actions'
+import { archiveExperiment, pauseExperiment, resumeExperiment, unarchiveExperiment } from '@/api/actions'
 import { meQuery, onlyReads } from '@/api/people'
-import { type ApiProblem, toProblem } from '@/api/problem'
-import { experimentKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
-import { ActionDialog } from '@/lib/ui/action-dialog'
+import { MoreMenu } from '@/lib/ui/more-menu'
 
 import { CloneButton } from './clone-button'
+import { CancelButton, DeleteButton } from './ending-buttons'
 import { ExtendButton } from './extend-button'
 import { useAction } from './use-action'
 
@@ -39,81 +29,42 @@ function OnlyReads() {
   )
 }
 
+/** One action stands out, the rare and the final ones are behind the dots. */
 function ActionGroup({ experiment }: Props) {
   const { state, archived_at: archived } = experiment
   const finished = isFinished(state)
   return (
     <div className="actions" role="group" aria-label="Actions">
-      {state === 'running' && <MoveButton label="Pause" move={() => pauseExperiment(experiment)} />}
-      {state === 'paused' && <MoveButton label="Resume" move={() => resumeExperiment(experiment)} />}
-      {['running', 'paused', 'completed'].includes(state) && <ExtendButton experiment={experiment} />}
-      <CloneButton experiment={experiment} />
-      {finished && archived === null && <MoveButton label="Archive" move={() => archiveExperiment(experiment)} />}
-      {finished && archived !== null && <MoveButton label="Unarchive" move={() => unarchiveExperiment(experiment)} />}
-      {finished ? <DeleteButton experiment={experiment} /> : <CancelButton experiment={experiment} />}
+      {state === 'running' && <MoveButton label="Pause" move={() => pauseExperiment(experiment)} primary />}
+      {state === 'paused' && <MoveButton label="Resume" move={() => resumeExperiment(experiment)} primary />}
+      {state === 'completed' && <ExtendButton experiment={experiment} primary />}
+      <CloneButton experiment={experiment} primary={['queued', 'failed', 'cancelled'].includes(state)} />
+      <MoreMenu label="More actions">
+        {['running', 'paused'].includes(state) && <ExtendButton experiment={experiment} />}
+        {finished && archived === null && <MoveButton label="Archive" move={() => archiveExperiment(experiment)} />}
+        {finished && archived !== null && <MoveButton label="Unarchive" move={() => unarchiveExperiment(experiment)} />}
+        {finished ? <DeleteButton experiment={experiment} /> : <CancelButton experiment={experiment} />}
+      </MoreMenu>
     </div>
   )
 }
 
-function MoveButton({ label, move }: { label: string; move: () => Promise<Experiment> }) {
+interface MoveProps {
+  label: string
+  move: () => Promise<Experiment>
+  primary?: boolean
+}
+
+function MoveButton({ label, move, primary = false }: MoveProps) {
   const action = useAction(move, label)
   return (
-    <button type="button" className="button" disabled={action.pending} onClick={() => void action.run()}>
+    <button
+      type="button"
+      className={primary ? 'button primary' : 'button'}
+      disabled={action.pending}
+      onClick={() => void action.run()}
+    >
       {label}
     </button>
-  )
-}
-
-function CancelButton({ experiment }: Props) {
-  const cancel = useAction(() => cancelExperiment(experiment))
-  return (
-    <ActionDialog
-      label="Cancel"
-      confirm="Cancel it"
-      title={`Cancel “${experiment.name}”?`}
-      dismiss="Keep it"
-      danger
-      pending={cancel.pending}
-      problem={cancel.problem}
-      onSubmit={async () => (await cancel.run()) !== undefined}
-    >
-      <p>
-        The open round ends without a result and no further round starts. Committed rounds and their checkpoints stay.
-        This cannot be undone.
-      </p>
-    </ActionDialog>
-  )
-}
-
-function DeleteButton({ experiment }: Props) {
-  const queryClient = useQueryClient()
-  const navigate = useNavigate()
-  const [problem, setProblem] = useState<ApiProblem>()
-  const remove = async () => {
-    try {
-      await deleteExperiment(experiment)
-    } catch (error) {
-      setProblem(toProblem(error))
-      return false
-    }
-    await navigate({ to: '/' })
-    queryClient.removeQueries({ queryKey: experimentKey(experiment.id) })
-    return true
-  }
-  return (
-    <ActionDialog
-      label="Delete"
-      title={`Delete “${experiment.name}”?`}
-      dismiss="Keep it"
-      danger
-      pending={false}
-      problem={problem}
-      onSubmit={remove}
-    >
-      <p>
-        Its rounds, curves, ledger and checkpoints are gone for good. To keep them out of sight only, archive it. This
-        cannot be undone.
-      </p>
-    </ActionDialog>
   )
 }

@@ -1,42 +1,40 @@
 import { useQuery } from '@tanstack/react-query'
 
 import { artifactsQuery } from '@/api/queries'
+import type { Artifact } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { Command } from '@/lib/ui/command'
 import { Digest } from '@/lib/ui/digest'
 
-import { exportCommand, latestCheckpoint, LOAD_SNIPPET } from './checkpoint'
+import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
 
+/** The newest checkpoint and how to use it; those before it behind their rounds. */
 export function CheckpointSection({ id }: { id: string }) {
-  const { data } = useQuery(artifactsQuery(id))
-  const files = latestCheckpoint(data?.items ?? [])
-  const round = files[0]?.round
-
+  const { data, isPending } = useQuery(artifactsQuery(id))
+  const [newest, ...older] = checkpoints(data?.items ?? [])
   return (
     <section aria-labelledby="checkpoint">
       <header className="section-header">
         <h2 id="checkpoint">Checkpoint</h2>
-        {round !== undefined && (
-          <span className="muted small">{round === 0 ? 'the base model' : `after round ${round}`}</span>
-        )}
+        {newest && <span className="muted small">{named(newest.round)}</span>}
       </header>
-      {round === undefined ? (
-        <p className="muted">No checkpoint yet: checkpoint.every in the specification says when one is written.</p>
+      {newest === undefined ? (
+        !isPending && (
+          <p className="muted">No checkpoint yet: checkpoint.every in the specification says when one is written.</p>
+        )
       ) : (
         <div className="checkpoint">
-          <ul className="files">
-            {files.map((file) => (
-              <li key={file.id}>
-                <a href={file.href} download={file.name} data-testid="checkpoint-download">
-                  {file.name}
-                </a>
-                <span className="number muted">{formatBytes(file.size)}</span>
-                <Digest value={file.digest} />
-              </li>
-            ))}
-          </ul>
           <div>
-            <p className="muted small">All files into one folder, digests checked:</p>
+            <Files files={newest.files} testId="checkpoint-download" />
+            {older.map(({ round, files }) => (
+              <details key={round} className="older">
+                <summary>{named(round)}</summary>
+                <Files files={files} />
+              </details>
+            ))}
+          </div>
+          <div>
+            <p className="muted small">All files of the newest into one folder, digests checked:</p>
             <Command text={exportCommand(id)} label="export command" />
             <p className="muted small">Then, with transformers:</p>
             <Command text={LOAD_SNIPPET} label="Python snippet" />
@@ -44,5 +42,25 @@ export function CheckpointSection({ id }: { id: string }) {
         </div>
       )}
     </section>
+  )
+}
+
+function named(round: number): string {
+  return round === 0 ? 'The base model' : `After round ${round}`
+}
+
+function Files({ files, testId }: { files: Artifact[]; testId?: string }) {
+  return (
+    <ul className="files">
+      {files.map((file) => (
+        <li key={file.id}>
+          <a href={file.href} download={file.name} data-testid={testId}>
+            {file.name}
+          </a>
+          <span className="number muted">{formatBytes(file.size)}</span>
+          <Digest value={file.digest} />
+        </li>
+      ))}
+    </ul>
   )
 }

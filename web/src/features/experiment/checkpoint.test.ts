@@ -2,24 +2,27 @@ import { expect, test } from 'vitest'
 
 import type { Artifact } from '@/api/types'
 
-import { exportCommand, latestCheckpoint, LOAD_SNIPPET } from './checkpoint'
+import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
 
 function file(round: number, name: string, kind = 'checkpoint') {
   return { id: `${round}/${name}`, round, name, kind } as Artifact
 }
 
-test('the newest checkpoint, by file name', () => {
+test('the newest checkpoint first, files by name', () => {
   const artifacts = [
     file(9, 'model.safetensors'),
     file(10, 'model.safetensors'),
     file(10, 'config.json'),
     file(11, 'log', 'other'),
   ]
-  expect(latestCheckpoint(artifacts).map(({ id }) => id)).toEqual(['10/config.json', '10/model.safetensors'])
+  expect(checkpoints(artifacts).map(({ round, files }) => [round, files.map(({ name }) => name)])).toEqual([
+    [10, ['config.json', 'model.safetensors']],
+    [9, ['model.safetensors']],
+  ])
 })
 
-test('no checkpoint, no files', () => {
-  expect(latestCheckpoint([])).toEqual([])
+test('no files, no checkpoint', () => {
+  expect(checkpoints([])).toEqual([])
 })
 
 test('the snippet loads the folder that the command writes', () => {

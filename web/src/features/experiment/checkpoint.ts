@@ -1,10 +1,18 @@
 import type { Artifact } from '@/api/types'
 
-/** The files of the newest checkpoint, by name. */
-export function latestCheckpoint(artifacts: Artifact[]): Artifact[] {
+export interface Checkpoint {
+  round: number
+  files: Artifact[]
+}
+
+/** Every checkpoint with its files by name, the newest first. */
+export function checkpoints(artifacts: Artifact[]): Checkpoint[] {
   const files = artifacts.filter((artifact) => artifact.kind === 'checkpoint')
-  const round = Math.max(...files.map((file) => file.round))
-  return files.filter((file) => file.round === round).sort((a, b) => a.name.localeCompare(b.name))
+  const rounds = [...new Set(files.map((file) => file.round))].sort((a, b) => b - a)
+  return rounds.map((round) => ({
+    round,
+    files: files.filter((file) => file.round === round).sort((a, b) => a.name.localeCompare(b.name)),
+  }))
 }
 
 export function exportCommand(id: string): string {

@@ -11,7 +11,7 @@ import { clonePatch } from './clone'
 import { useAction } from './use-action'
 
 /** Submits the same specification with changes, and opens what comes of it. */
-export function CloneButton({ experiment }: { experiment: Experiment }) {
+export function CloneButton({ experiment, primary }: { experiment: Experiment; primary: boolean }) {
   const navigate = useNavigate()
   const clone = useAction((patch: Record<string, unknown>) => cloneExperiment(experiment, patch))
   const [unreadable, setUnreadable] = useState<ApiProblem>()
@@ -27,6 +27,7 @@ export function CloneButton({ experiment }: { experiment: Experiment }) {
   return (
     <ActionDialog
       label="Clone"
+      primary={primary}
       title={`Clone “${experiment.name}”`}
       dismiss="Close"
       pending={clone.pending}

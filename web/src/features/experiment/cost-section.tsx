@@ -10,7 +10,7 @@ export function CostSection({ id }: { id: string }) {
   const facts = costFacts(metrics.data?.series ?? [])
   if (facts.length === 0) return null
   return (
-    <section aria-labelledby="cost" data-testid="cost">
+    <section className="cost" aria-labelledby="cost" data-testid="cost">
       <header className="section-header">
         <h2 id="cost">Cost per round</h2>
       </header>

@@ -6,25 +6,20 @@ import { Link } from '@tanstack/react-router'
 import { problemOf, toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
 import { type Experiment, shownState } from '@/api/types'
+import { oneOf } from '@/lib/search-params'
 import { CopyButton } from '@/lib/ui/copy-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { StateChip } from '@/lib/ui/state-chip'
+import { Tabs } from '@/lib/ui/tabs'
 import { useTitle } from '@/lib/use-title'
 
 import { Actions } from './actions'
-import { Charts } from './charts'
-import { CheckpointSection } from './checkpoint-section'
-import { CostSection } from './cost-section'
-import { Facts } from './facts'
 import { LiveBadge } from './live-badge'
-import { NoiseSection } from './noise-section'
-import { ParticipantsSection } from './participants-section'
-import { RejectionsSection } from './rejections-section'
-import { Rounds } from './rounds'
-import { SpecSection } from './spec-section'
+import { ResultStrip } from './result-strip'
 import { Standstill } from './standstill'
+import { TabContent } from './tab-content'
 import { type LiveStatus, useLive } from './use-live'
-import { type View, withAxis } from './view'
+import { OTHER_TABS, TABS, type View } from './view'
 
 interface Props {
   id: string
@@ -45,26 +40,25 @@ export function ExperimentPage({ id, view, onView }: Props) {
 function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: Experiment }) {
   const live = useLive(experiment)
   const { error } = experiment
+  const change = (changes: View) => {
+    onView((before) => ({ ...before, ...changes }))
+  }
   return (
     <main className="page">
       <Header experiment={experiment} live={live} />
       {error && <ProblemNotice problem={problemOf(error, error.status)} />}
       <Standstill experiment={experiment} />
-      <Facts experiment={experiment} />
-      <Charts
-        experiment={experiment}
-        axis={view.x ?? 'round'}
-        onAxis={(axis) => {
-          onView((before) => withAxis(before, axis))
+      <ResultStrip experiment={experiment} />
+      <Tabs
+        label="Parts of the experiment"
+        tabs={TABS}
+        chosen={view.tab ?? 'overview'}
+        onChoose={(tab) => {
+          change({ tab: oneOf(OTHER_TABS, tab) })
         }}
-      />
-      <CostSection id={experiment.id} />
-      <NoiseSection id={experiment.id} />
-      <ParticipantsSection id={experiment.id} />
-      <Rounds id={experiment.id} chosen={view.round} />
-      <RejectionsSection experiment={experiment} />
-      <CheckpointSection id={experiment.id} />
-      <SpecSection experiment={experiment} />
+      >
+        <TabContent experiment={experiment} view={view} onView={change} />
+      </Tabs>
     </main>
   )
 }

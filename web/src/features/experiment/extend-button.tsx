@@ -5,11 +5,12 @@ import { Field } from '@/lib/ui/field'
 
 import { useAction } from './use-action'
 
-export function ExtendButton({ experiment }: { experiment: Experiment }) {
+export function ExtendButton({ experiment, primary = false }: { experiment: Experiment; primary?: boolean }) {
   const extend = useAction((rounds: number) => extendExperiment(experiment, rounds))
   return (
     <ActionDialog
       label="Extend"
+      primary={primary}
       title={`Add rounds to “${experiment.name}”`}
       dismiss="Close"
       pending={extend.pending}

@@ -5,23 +5,33 @@ import { formatBytes, formatSeconds, formatTime, secondsBetween } from '@/lib/fo
 import { RoundProgress } from '@/lib/ui/round-progress'
 import { useNow } from '@/lib/use-now'
 
-export function Facts({ experiment }: { experiment: Experiment }) {
-  const { algorithm, dataset, participants, round, rounds, bytes_up: up, bytes_down: down } = experiment
+import type { Traffic } from './result'
+
+export function Facts({ experiment, traffic }: { experiment: Experiment; traffic: Traffic }) {
+  const { algorithm, dataset, participants, round, rounds } = experiment
   return (
     <dl className="facts">
       <Fact term="Rounds">
         <RoundProgress round={round} rounds={rounds} />
       </Fact>
+      <Fact term="Participants">{participants}</Fact>
+      <Fact term="Elapsed">
+        <Elapsed experiment={experiment} />
+      </Fact>
+      <Fact term="Sent / received">
+        <span title={trafficTitle(traffic)}>
+          {formatBytes(traffic.sent)} / {formatBytes(traffic.received)}
+        </span>
+      </Fact>
       <Fact term="Algorithm">{algorithm}</Fact>
       <Fact term="Dataset">{dataset}</Fact>
-      <Fact term="Participants">{participants}</Fact>
-      <Fact term="Sent">{formatBytes(up)}</Fact>
-      <Fact term="Received">{formatBytes(down)}</Fact>
-      <Fact term="Running time">
-        <RunningTime experiment={experiment} />
-      </Fact>
     </dl>
   )
+}
+
+function trafficTitle({ besides }: Traffic): string {
+  const rounds = 'By all participants, in committed rounds'
+  return besides > 0 ? `${rounds}; ${formatBytes(besides)} more in rounds that are open or were abandoned` : rounds
 }
 
 export function Fact({ term, children }: { term: string; children: ReactNode }) {
@@ -33,12 +43,13 @@ export function Fact({ term, children }: { term: string; children: ReactNode }) 
   )
 }
 
-function RunningTime({ experiment: { started_at: started, finished_at: finished } }: { experiment: Experiment }) {
+/** From the start to the end or now, and so with its pauses: not called running time. */
+function Elapsed({ experiment: { started_at: started, finished_at: finished } }: { experiment: Experiment }) {
   const now = useNow(1000)
   if (started === null) return <span className="muted">not started</span>
   const seconds = secondsBetween(started, finished ?? new Date(now).toISOString())
   return (
-    <span title={`Started ${formatTime(started)}`}>
+    <span title={`Started ${formatTime(started)}; pauses count`}>
       {formatSeconds(finished === null ? Math.floor(seconds) : seconds)}
     </span>
   )

@@ -20,7 +20,7 @@ export function NoiseSection({ id }: { id: string }) {
       </header>
       <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Noise of the projection">
         <table>
-          <TableHead columns={COLUMNS} />
+          <TableHead columns={COLUMNS} numbers={COLUMNS.slice(1)} />
           <tbody>
             {blocks.map(({ block, expected, measured }) => (
               <tr key={block}>

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 
-import { experimentPanels } from './panels'
+import { bestIndex, type Choices, experimentPanels } from './panels'
 
 const START = '2026-11-21T12:00:00Z'
+const USUAL: Choices = { axis: 'round', linear: false, smoothing: undefined }
 
 function series(name: string, values: Record<number, number>) {
   const points = Object.entries(values).map(([round, value]) => ({
@@ -14,53 +15,86 @@ function series(name: string, values: Record<number, number>) {
   return { name, points }
 }
 
-function panel(
-  testId: string,
-  metrics = [
-    series('eval_loss', { 0: 2.7, 2: 1.8 }),
-    series('bytes_up', { 1: 100, 2: 50 }),
-    series('bytes_down', { 1: 900, 2: 900 }),
-  ],
-) {
-  const found = experimentPanels(metrics, 'round', START).panels.find((drawn) => drawn.testId === testId)
+const METRICS = [
+  series('eval_loss', { 0: 2.7, 1: 1.5, 2: 1.8 }),
+  series('train_loss', { 1: 2, 2: 1.9 }),
+  series('bytes_up', { 1: 100, 2: 50 }),
+  series('bytes_down', { 1: 900, 2: 900 }),
+]
+
+function panel(testId: string, metrics = METRICS, choices: Partial<Choices> = {}) {
+  const found = experimentPanels(metrics, START, { ...USUAL, ...choices }).panels.find(
+    (drawn) => drawn.testId === testId,
+  )
   if (found === undefined) throw new Error(`no panel ${testId}`)
   return found
 }
 
-test('four panels, in reading order, with their units', () => {
-  const { panels } = experimentPanels([], 'round', START)
-  expect(panels.map(({ testId }) => testId)).toEqual([
-    'chart-train_loss',
-    'chart-eval_loss',
-    'chart-rouge_l',
-    'chart-bytes',
+test('what is measured has a panel, what is missing says why', () => {
+  const { panels, missing } = experimentPanels(METRICS, START, USUAL)
+  expect(panels.map(({ testId }) => testId)).toEqual(['chart-loss', 'chart-bytes'])
+  expect(panels.map(({ unit }) => unit)).toEqual(['nats per token', 'all participants'])
+  expect(missing.map(({ title }) => title)).toEqual(['Rouge-L'])
+})
+
+test('without any value there is no panel', () => {
+  const { panels, missing, range } = experimentPanels([], START, USUAL)
+  expect(panels).toEqual([])
+  expect(missing.map(({ title }) => title)).toEqual(['Loss', 'Rouge-L', 'Bytes, cumulative'])
+  expect(range).toEqual([0, 1])
+})
+
+test.each(['exact_match', 'weight_noise'])('%s has a panel where it is measured', (name) => {
+  expect(panel(`chart-${name}`, [series(name, { 0: 4.2, 1: 12.5 })]).data.lines).toEqual([[4.2, 12.5]])
+})
+
+test('train and evaluation loss share a panel, the base model at 0, base and best marked', () => {
+  const { data, marks } = panel('chart-loss')
+  expect(data).toStrictEqual({
+    x: [0, 1, 2],
+    rounds: [0, 1, 2],
+    lines: [
+      [undefined, 2, 1.9],
+      [2.7, 1.5, 1.8],
+    ],
+  })
+  expect(marks).toEqual([
+    { line: 1, index: 0, text: 'base' },
+    { line: 1, index: 1, text: 'best' },
   ])
-  expect(panels.map(({ yLabel }) => yLabel)).not.toContain('')
 })
 
-test('exact match has a panel where it is measured', () => {
-  expect(panel('chart-exact_match', [series('exact_match', { 0: 0, 1: 12.5 })]).data.lines).toEqual([[0, 12.5]])
+test('the base model alone is not the best', () => {
+  expect(panel('chart-loss', [series('eval_loss', { 0: 2.7 })]).marks.map(({ text }) => text)).toEqual(['base'])
 })
 
-test('the noise of the projection has a panel where updates are projected', () => {
-  expect(panel('chart-weight_noise', [series('weight_noise', { 0: 4.2, 1: 7 })]).data.lines).toEqual([[4.2, 7]])
+test('losses are logarithmic where all are positive, unless a reader wants them linear', () => {
+  expect(panel('chart-loss').log).toBe(true)
+  expect(panel('chart-loss', METRICS, { linear: true }).log).toBe(false)
+  expect(panel('chart-loss', [series('eval_loss', { 0: 2.7, 1: 0 })]).log).toBe(false)
+  expect(panel('chart-bytes').log).toBe(false)
 })
 
-test('evaluations appear at their own rounds, the base model at 0', () => {
-  expect(panel('chart-eval_loss').data).toEqual({ x: [0, 2], rounds: [0, 2], lines: [[2.7, 1.8]] })
-})
-
-test('bytes are running totals, sent and received', () => {
-  expect(panel('chart-bytes').data.lines).toEqual([
+test('bytes are running totals, sent and received, and never smoothed', () => {
+  const { data, smooth } = panel('chart-bytes', METRICS, { smoothing: 'light' })
+  expect(data.lines).toEqual([
     [100, 150],
     [900, 1800],
   ])
+  expect(smooth).toEqual([])
 })
 
-test('a metric that does not exist yet is an empty panel', () => {
-  expect(panel('chart-rouge_l').data).toEqual({ x: [], rounds: [], lines: [[]] })
+test('a smoothed line stands beside each line', () => {
+  expect(panel('chart-loss').smooth).toEqual([])
+  expect(panel('chart-loss', METRICS, { smoothing: 'strong' }).smooth).toHaveLength(2)
 })
 
 test('all panels share one x range', () => {
-  expect(experimentPanels([series('train_loss', { 1: 2, 12: 1 })], 'bytes', START).range).toEqual([0, 1200])
+  const metrics = [series('train_loss', { 1: 2, 12: 1 }), series('rouge_l', { 0: 27 })]
+  expect(experimentPanels(metrics, START, { ...USUAL, axis: 'bytes' }).range).toEqual([0, 1200])
+})
+
+test('the best is the lowest or the highest, whatever is no number', () => {
+  expect(bestIndex([null, 3, 1, undefined], 'low')).toBe(2)
+  expect(bestIndex([null, 3, 1, undefined], 'high')).toBe(1)
 })

@@ -1,75 +1,140 @@
 import type { MetricSeries } from '@/api/types'
-import { type ChartData, chartData, cumulative, type Point, sharedRange, type XAxis } from '@/lib/chart-data'
+import {
+  type ChartData,
+  chartData,
+  countOf,
+  cumulative,
+  type Point,
+  type Range,
+  sharedRange,
+  type Value,
+  type XAxis,
+} from '@/lib/chart-data'
 import { formatBytes } from '@/lib/format'
+import { allPositive } from '@/lib/log-scale'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
+import { smoothed, type Smoothing } from '@/lib/smoothing'
+import type { Mark } from '@/lib/ui/chart-marks'
 
 export interface PanelData {
   testId: string
   title: string
-  yLabel: string
+  unit: string
   lines: readonly string[]
+  columns: readonly MetricName[]
   format: (value: number) => string
   tick: (value: number) => string
-  empty: string
   data: ChartData
+  smooth: Value[][]
+  log: boolean
+  marks: Mark[]
+}
+
+interface Kind {
+  testId: string
+  title: string
+  unit: string
+  metrics: [MetricName, ...MetricName[]]
+  lines: string[]
+  tick: (value: number) => string
+  /** Why there is nothing yet, where its absence is worth a word. */
+  empty?: string
+  log?: boolean
+  total?: boolean
 }
 
 function plainTick(value: number): string {
   return String(Number(value.toPrecision(4)))
 }
 
-function panel(name: MetricName, empty: string) {
+function kind(name: MetricName, changes: Partial<Kind> = {}): Kind {
   const { label, unit } = METRICS[name]
-  return {
-    testId: `chart-${name}`,
-    title: label,
-    yLabel: unit,
-    metrics: [name] as MetricName[],
-    lines: [label],
-    format: (value: number) => formatMetric(name, value),
-    tick: plainTick,
-    empty,
-    optional: false,
-  }
+  return { testId: `chart-${name}`, title: label, unit, metrics: [name], lines: [label], tick: plainTick, ...changes }
 }
 
-const PANELS = [
-  panel('train_loss', 'The first point comes with round 1.'),
-  panel('eval_loss', 'The first point is the base model, before round 1.'),
-  panel('rouge_l', 'Not measured yet; evaluation.generate sets how many answers are scored.'),
-  { ...panel('exact_match', ''), optional: true },
-  { ...panel('weight_noise', ''), title: 'Noise of the projection', yLabel: 'percent of the weights', optional: true },
-  {
-    ...panel('bytes_up', 'The first point comes with round 1.'),
+const KINDS: Kind[] = [
+  kind('train_loss', {
+    testId: 'chart-loss',
+    title: 'Loss',
+    metrics: ['train_loss', 'eval_loss'],
+    lines: ['train', 'evaluation'],
+    log: true,
+    empty: 'the first point is the base model, before round 1',
+  }),
+  kind('rouge_l', { empty: 'evaluation.generate sets how many answers are scored' }),
+  kind('exact_match'),
+  kind('bytes_up', {
     testId: 'chart-bytes',
     title: 'Bytes, cumulative',
-    yLabel: 'all participants',
-    metrics: ['bytes_up', 'bytes_down'] as MetricName[],
+    unit: 'all participants',
+    metrics: ['bytes_up', 'bytes_down'],
     lines: ['sent', 'received'],
     tick: formatBytes,
-  },
+    total: true,
+    empty: 'the first point comes with round 1',
+  }),
+  kind('weight_noise', { title: 'Noise of the projection', unit: 'percent of the weights' }),
 ]
 
-/** The panels of an experiment, over the axis asked for and with one x range for all; optional ones if there is data. */
-export function experimentPanels(series: MetricSeries[], axis: XAxis, start: string) {
+export interface Choices {
+  axis: XAxis
+  linear: boolean
+  smoothing: Smoothing | undefined
+}
+
+export interface Panels {
+  panels: PanelData[]
+  range: Range
+  /** What has no value yet, and why. */
+  missing: { title: string; why: string }[]
+}
+
+/** The charts of an experiment, of what is measured, over the axis asked for and with one x range for all. */
+export function experimentPanels(series: MetricSeries[], start: string, choices: Choices): Panels {
   const points = (name: string): Point[] => series.find((metric) => metric.name === name)?.points ?? []
-  const shown = PANELS.filter(({ optional, metrics }) => !optional || metrics.some((name) => points(name).length))
-  const panels = shown.map(({ metrics, ...panel }): PanelData => {
-    const total = panel.testId === 'chart-bytes' ? cumulative : (line: Point[]) => line
-    return {
-      ...panel,
-      data: chartData(
-        metrics.map((name) => total(points(name))),
-        axis,
-        start,
-      ),
-    }
-  })
+  const measured = ({ metrics }: Kind) => metrics.some((name) => points(name).length > 0)
+  const panels = KINDS.filter(measured).map((shown) => panelOf(shown, points, start, choices))
   return {
     panels,
     range: sharedRange(
-      panels.map((panel) => panel.data),
-      axis,
+      panels.map(({ data }) => data),
+      choices.axis,
+    ),
+    missing: KINDS.flatMap((shown) =>
+      shown.empty !== undefined && !measured(shown) ? [{ title: shown.title, why: shown.empty }] : [],
     ),
   }
+}
+
+function panelOf(shown: Kind, points: (name: string) => Point[], start: string, choices: Choices): PanelData {
+  const { testId, title, unit, lines, metrics, tick, total = false } = shown
+  const line = (name: MetricName) => (total ? cumulative(points(name)) : points(name))
+  const data = chartData(metrics.map(line), choices.axis, start)
+  const { smoothing } = choices
+  return {
+    ...{ testId, title, unit, lines, columns: metrics, tick, data },
+    format: (value) => formatMetric(metrics[0], value),
+    log: shown.log === true && !choices.linear && allPositive(data.lines),
+    // A running total is smooth by itself.
+    smooth: smoothing === undefined || total ? [] : data.lines.map((values) => smoothed(values, smoothing)),
+    marks: total ? [] : metrics.flatMap((name, index) => marksOf(name, index, data)),
+  }
+}
+
+/** The base model, and the best round where one is better than another; of training only evaluation says which. */
+function marksOf(name: MetricName, line: number, { rounds, lines }: ChartData): Mark[] {
+  const { better, source } = METRICS[name]
+  if (source !== 'evaluation') return []
+  const values = lines[line] ?? []
+  const best = better === null || countOf(values) < 2 ? -1 : bestIndex(values, better)
+  const base = rounds.indexOf(0)
+  return [
+    ...(values[base] == null ? [] : [{ line, index: base, text: 'base' }]),
+    ...(best === -1 || best === base ? [] : [{ line, index: best, text: 'best' }]),
+  ]
+}
+
+export function bestIndex(values: Value[], better: string): number {
+  const found = values.filter((value) => value != null)
+  return values.indexOf(better === 'low' ? Math.min(...found) : Math.max(...found))
 }

@@ -58,10 +58,10 @@ function ParticipantRow({ id, participant, mayDecide }: { id: string; participan
       <td>
         <bdi dir="auto">{group ?? '–'}</bdi>
       </td>
-      <td className="number">
+      <td className="nowrap">
         <time dateTime={joined}>{formatTime(joined)}</time>
       </td>
-      <td className="number">
+      <td className="nowrap">
         <time dateTime={seen}>{formatTime(seen)}</time>
       </td>
     </tr>

@@ -24,6 +24,8 @@ const COLUMNS = [
   'Contribution',
 ]
 
+const NUMBERS = COLUMNS.slice(3, -1)
+
 export function ParticipantsTable({ id, round }: { id: string; round: number }) {
   const query = useInfiniteQuery(contributionsQuery(id, round))
   if (query.error) return <ProblemNotice problem={toProblem(query.error)} />
@@ -31,7 +33,7 @@ export function ParticipantsTable({ id, round }: { id: string; round: number }) 
     <>
       <div className="table-scroll tall" tabIndex={0} role="region" aria-label={`Participants of round ${round}`}>
         <table>
-          <TableHead columns={COLUMNS} />
+          <TableHead columns={COLUMNS} numbers={NUMBERS} />
           <tbody>
             {query.data?.pages
               .flatMap((page) => page.items)

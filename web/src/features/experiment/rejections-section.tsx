@@ -21,7 +21,7 @@ export function RejectionsSection({ experiment: { id, state } }: { experiment: E
       </header>
       <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Refused uploads">
         <table>
-          <TableHead columns={COLUMNS} />
+          <TableHead columns={COLUMNS} numbers={['Round', 'Refused']} />
           <tbody>
             {rejections.toReversed().map((rejection) => (
               <RejectionRow key={`${rejection.round} ${rejection.participant} ${rejection.code}`} {...rejection} />
@@ -45,7 +45,7 @@ function RejectionRow({ round, participant, display_name: name, count, code, det
         <code>{code}</code>
       </td>
       <td className="cell-detail">{detail}</td>
-      <td className="number">
+      <td className="nowrap">
         <time dateTime={last}>{formatTime(last)}</time>
       </td>
     </tr>

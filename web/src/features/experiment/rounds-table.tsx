@@ -27,11 +27,13 @@ const COLUMNS = [
   'Model',
 ]
 
+const NUMBERS = COLUMNS.slice(2, -1)
+
 export function RoundsTable({ id, rounds, selected }: Props) {
   return (
     <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Rounds">
       <table data-testid="rounds-table">
-        <TableHead columns={COLUMNS} />
+        <TableHead columns={COLUMNS} numbers={NUMBERS} />
         <tbody>
           {rounds.toReversed().map((round) => (
             <RoundRow key={`${round.number} ${round.attempt}`} id={id} round={round} selected={round === selected} />

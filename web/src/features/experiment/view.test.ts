@@ -2,20 +2,26 @@ import { expect, test } from 'vitest'
 
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
-import { parseView, withAxis } from './view'
+import { parseView } from './view'
 
-test('axis and round survive the address', () => {
-  const view = parseView(parseSearch('?x=bytes&round=7'))
-  expect(view).toEqual({ x: 'bytes', round: 7 })
-  expect(stringifySearch({ ...view })).toBe('?x=bytes&round=7')
+const ADDRESS = '?tab=events&x=bytes&y=linear&smooth=light&round=7&kind=round&kind=contribution&spec=all'
+
+test('the view survives the address', () => {
+  const view = parseView(parseSearch(ADDRESS))
+  expect(view).toEqual({
+    tab: 'events',
+    x: 'bytes',
+    y: 'linear',
+    smooth: 'light',
+    round: 7,
+    kind: ['round', 'contribution'],
+    spec: 'all',
+  })
+  expect(stringifySearch({ ...view })).toBe(ADDRESS)
 })
 
-test('nonsense falls back to rounds and the newest round', () => {
-  expect(parseView({ x: 'colour', round: '-2' })).toEqual({})
-  expect(parseView({ x: 'round' })).toEqual({})
-})
-
-test('the usual axis leaves the address, the chosen round stays', () => {
-  expect(withAxis({ x: 'bytes', round: 7 }, 'round')).toEqual({ round: 7 })
-  expect(withAxis({}, 'time')).toEqual({ x: 'time' })
+test('nonsense falls back to the overview, rounds and the newest round', () => {
+  const nonsense = { tab: 'secrets', x: 'colour', y: 'log', smooth: '7', round: '-2', kind: 'x', spec: 'some' }
+  expect(parseView(nonsense)).toEqual({})
+  expect(parseView({ tab: 'overview', x: 'round' })).toEqual({})
 })

@@ -1,20 +1,48 @@
 import { X_AXES, type XAxis } from '@/lib/chart-data'
-import { oneOf, positiveInteger, type Search } from '@/lib/search-params'
+import { oneOf, positiveInteger, type Search, someOf } from '@/lib/search-params'
+import { type Smoothing, SMOOTHINGS } from '@/lib/smoothing'
 
-/** What the page's address holds: `?x=bytes&round=7`. Without a round the newest is shown. */
+import { EVENT_KINDS, type EventKind } from './event-text'
+
+export const TABS = [
+  ['overview', 'Overview'],
+  ['rounds', 'Rounds'],
+  ['participants', 'Participants'],
+  ['checkpoints', 'Checkpoints'],
+  ['specification', 'Specification'],
+  ['events', 'Events'],
+] as const
+export type Tab = (typeof TABS)[number][0]
+
+/** What the page's address holds: `?tab=rounds&round=7`. What is as usual is not mentioned; without a round the newest is shown. */
 export interface View {
+  tab?: Exclude<Tab, 'overview'> | undefined
   x?: Exclude<XAxis, 'round'> | undefined
+  /** Losses are logarithmic where they can be. */
+  y?: 'linear' | undefined
+  smooth?: Smoothing | undefined
   round?: number | undefined
+  /** Of which kinds events are shown; all if there are none. */
+  kind?: EventKind[] | undefined
+  /** The specification with what is as by default. */
+  spec?: 'all' | undefined
 }
 
-const OTHER_AXES = X_AXES.filter((axis) => axis !== 'round')
+export type ChangeView = (changes: View) => void
+
+export const OTHER_AXES = X_AXES.filter((axis) => axis !== 'round')
+export const OTHER_TABS = TABS.map(([tab]) => tab).filter((tab) => tab !== 'overview')
 
 export function parseView(search: Search): View {
+  const kind = someOf(EVENT_KINDS, search.kind)
   // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
-  return { x: oneOf(OTHER_AXES, search.x), round: positiveInteger(search.round) }
-}
-
-/** The axis in the address; rounds are the rule and need no mention. */
-export function withAxis({ round }: View, axis: XAxis): View {
-  return { ...(axis !== 'round' && { x: axis }), ...(round !== undefined && { round }) }
+  return {
+    tab: oneOf(OTHER_TABS, search.tab),
+    x: oneOf(OTHER_AXES, search.x),
+    y: oneOf(['linear'], search.y),
+    smooth: oneOf(SMOOTHINGS, search.smooth),
+    round: positiveInteger(search.round),
+    kind: kind.length > 0 ? kind : undefined,
+    spec: oneOf(['all'], search.spec),
+  }
 }

@@ -1,4 +1,5 @@
 import { type ReactNode, type SubmitEvent, useId, useRef } from 'react'
+import { createPortal } from 'react-dom'
 
 import { type Problem, ProblemNotice } from './problem-notice'
 
@@ -11,6 +12,8 @@ interface Props {
   /** What the other button says: the action is not taken. */
   dismiss: string
   danger?: boolean
+  /** The button that opens it is the one thing a reader most likely wants. */
+  primary?: boolean
   pending: boolean
   problem: Problem | undefined
   /** Takes the action; the dialog closes when it resolves to true. */
@@ -25,6 +28,7 @@ export function ActionDialog({
   children,
   dismiss,
   danger = false,
+  primary = false,
   pending,
   problem,
   onSubmit,
@@ -38,24 +42,32 @@ export function ActionDialog({
 
   return (
     <>
-      <button type="button" className="button" onClick={() => dialog.current?.showModal()}>
+      <button
+        type="button"
+        className={primary ? 'button primary' : 'button'}
+        onClick={() => dialog.current?.showModal()}
+      >
         {label}
       </button>
-      <dialog ref={dialog} aria-labelledby={heading}>
-        <form onSubmit={(event) => void submit(event)}>
-          <h2 id={heading}>{title}</h2>
-          {children}
-          {problem && <ProblemNotice problem={problem} />}
-          <div className="dialog-actions">
-            <button type="button" className="button" autoFocus={danger} onClick={() => dialog.current?.close()}>
-              {dismiss}
-            </button>
-            <button type="submit" className={danger ? 'button danger' : 'button primary'} disabled={pending}>
-              {confirm}
-            </button>
-          </div>
-        </form>
-      </dialog>
+      {/* Outside of a menu that the button may be in: a menu that closes would take the dialog with it. */}
+      {createPortal(
+        <dialog ref={dialog} aria-labelledby={heading}>
+          <form onSubmit={(event) => void submit(event)}>
+            <h2 id={heading}>{title}</h2>
+            {children}
+            {problem && <ProblemNotice problem={problem} />}
+            <div className="dialog-actions">
+              <button type="button" className="button" autoFocus={danger} onClick={() => dialog.current?.close()}>
+                {dismiss}
+              </button>
+              <button type="submit" className={danger ? 'button danger' : 'button primary'} disabled={pending}>
+                {confirm}
+              </button>
+            </div>
+          </form>
+        </dialog>,
+        document.body,
+      )}
     </>
   )
 }

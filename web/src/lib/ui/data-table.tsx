@@ -1,4 +1,4 @@
-import type { ChartData } from '@/lib/chart-data'
+import type { ChartData, Value } from '@/lib/chart-data'
 import { TableHead } from '@/lib/ui/table-head'
 
 interface Props {
@@ -16,13 +16,15 @@ export function DataTable({ caption, data, lines, format }: Props) {
       <div className="data-table-scroll" tabIndex={0} role="region" aria-label={`${caption}, values`}>
         <table>
           <caption className="visually-hidden">{caption} by round</caption>
-          <TableHead columns={['Round', ...lines]} />
+          <TableHead columns={['Round', ...lines]} numbers={lines} />
           <tbody>
             {data.rounds.map((round, row) => (
               <tr key={round}>
                 <th scope="row">{round}</th>
                 {data.lines.map((line, column) => (
-                  <td key={lines[column]}>{line[row] == null ? '–' : format(line[row])}</td>
+                  <td key={lines[column]} className="number">
+                    {formatValue(line[row], format)}
+                  </td>
                 ))}
               </tr>
             ))}
@@ -31,4 +33,10 @@ export function DataTable({ caption, data, lines, format }: Props) {
       </div>
     </details>
   )
+}
+
+/** A dash where nothing was measured; what is not a number says so. */
+export function formatValue(value: Value, format: (value: number) => string): string {
+  if (value === null) return 'not a number'
+  return value === undefined ? '–' : format(value)
 }

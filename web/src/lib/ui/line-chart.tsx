@@ -1,61 +1,105 @@
 import 'uplot/dist/uPlot.min.css'
 import './line-chart.css'
 
-import { useState } from 'react'
+import { type KeyboardEvent, useState } from 'react'
 
-import type { ChartData, XAxis } from '@/lib/chart-data'
+import { type ChartData, countOf, type Range, type Value, within, type XAxis } from '@/lib/chart-data'
 
-import { DataTable } from './data-table'
+import { ChartDownloads } from './chart-downloads'
+import type { Mark } from './chart-marks'
+import { DataTable, formatValue } from './data-table'
+import { keyTarget } from './roving'
 import { usePlot } from './use-plot'
 
 export interface LineChartProps {
   title: string
+  unit: string
   testId: string
+  /** Name of a file that holds it, without ending. */
+  file: string
   axis: XAxis
-  range: [number, number]
+  range: Range
+  log: boolean
   data: ChartData
+  /** The lines smoothed, or none. */
+  smooth: Value[][]
   lines: readonly string[]
-  yLabel: string
+  /** The lines' names in a file. */
+  columns: readonly string[]
+  marks: readonly Mark[]
   format: (value: number) => string
   tick: (value: number) => string
-  /** Why there is no point yet. */
-  empty: string
+  onZoom: (range: Range | null) => void
 }
 
-export function LineChart({ title, testId, data, lines, format, empty, ...rest }: LineChartProps) {
+export function LineChart({ title, unit, testId, file, data, smooth, columns, format, ...rest }: LineChartProps) {
   const [hovered, setHovered] = useState<number | null>(null)
-  const container = usePlot({ ...rest, lines, onCursor: setHovered }, data)
-  const points = Math.max(...data.lines.map((line) => line.filter((value) => value !== null).length))
-  const index = hovered !== null && hovered < data.x.length ? hovered : data.x.length - 1
+  const { lines, axis, range } = rest
+  const { container, point, canvas } = usePlot(
+    { ...rest, smooth: smooth.length > 0, onCursor: setHovered },
+    data,
+    smooth,
+  )
+  const newest = data.x.length - 1
+  const index = hovered !== null && hovered <= newest ? hovered : newest
+  const points = Math.max(...data.lines.map(countOf))
+  const values = lines.map((line, position) => ({ line, text: formatValue(data.lines[position]?.[index], format) }))
+  const spoken = `round ${data.rounds[index] ?? 0}: ${values.map(({ line, text }) => `${line} ${text}`).join(', ')}`
+
+  const move = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') point(null)
+    const shown = within(data.x, range)
+    if (shown === null) return
+    const [first, last] = shown
+    const target = keyTarget(event.key, index - first, last - first + 1)
+    if (target === undefined) return
+    event.preventDefault()
+    point(first + target)
+  }
 
   return (
     <figure className="line-chart" data-testid={testId} data-points={points}>
       <figcaption>
-        <h3>{title}</h3>
-        {points > 0 && (
-          <p className="readout">
-            <span className="muted">round {data.rounds[index]}</span>
-            {lines.map((line, position) => (
-              <span key={line} className="readout-value" data-line={lines.length > 1 ? position : undefined}>
-                {lines.length > 1 && <span className="muted">{line} </span>}
-                {formatted(data.lines[position]?.[index], format)}
-              </span>
-            ))}
-          </p>
-        )}
+        <h3>
+          {title} <span className="chart-unit">{unit}</span>
+        </h3>
+        <p className="readout">
+          <span className="muted">round {data.rounds[index]}</span>
+          {values.map(({ line, text }, position) => (
+            <span
+              key={line}
+              className="readout-value"
+              data-line={lines.length > 1 ? position : undefined}
+              data-testid={`line-${columns[position] ?? ''}`}
+              data-points={countOf(data.lines[position])}
+            >
+              {lines.length > 1 && <span className="muted">{line} </span>}
+              {text}
+            </span>
+          ))}
+        </p>
       </figcaption>
       <div
         className="plot"
         ref={container}
-        role="img"
-        aria-label={`${title}, ${points} points; the table below holds them`}
+        role="slider"
+        tabIndex={0}
+        aria-label={`${title}, ${points} points; arrow keys read them, the table below holds them`}
+        aria-orientation="horizontal"
+        aria-valuemin={data.rounds[0]}
+        aria-valuemax={data.rounds[newest]}
+        aria-valuenow={data.rounds[index]}
+        aria-valuetext={spoken}
+        onKeyDown={move}
+        onBlur={() => {
+          point(null)
+        }}
       />
-      {points === 0 && <p className="plot-empty muted">{empty}</p>}
-      {points > 0 && <DataTable caption={title} data={data} lines={lines} format={format} />}
+      {points === 1 && <p className="plot-single muted small">One point so far: a line comes with the next.</p>}
+      <div className="chart-foot">
+        <DataTable caption={title} data={data} lines={lines} format={format} />
+        <ChartDownloads {...{ title, spoken, file, data, axis, columns }} canvas={canvas} />
+      </div>
     </figure>
   )
-}
-
-function formatted(value: number | null | undefined, format: (value: number) => string): string {
-  return value === null || value === undefined ? '–' : format(value)
 }

@@ -1,0 +1,72 @@
+import type { XAxis } from '@/lib/chart-data'
+import { oneOf } from '@/lib/search-params'
+import { type Smoothing, SMOOTHINGS } from '@/lib/smoothing'
+import { Toggles } from '@/lib/ui/toggles'
+
+import { type ChangeView, OTHER_AXES, type View } from './view'
+
+const AXES: [XAxis, string][] = [
+  ['round', 'Round'],
+  ['time', 'Elapsed'],
+  ['clock', 'Clock'],
+  ['bytes', 'Bytes sent'],
+]
+
+const SMOOTH: ['none' | Smoothing, string][] = [
+  ['none', 'None'],
+  ['light', 'Light'],
+  ['medium', 'Medium'],
+  ['strong', 'Strong'],
+]
+
+const SCALES: ['log' | 'linear', string][] = [
+  ['log', 'Log'],
+  ['linear', 'Linear'],
+]
+
+interface Props {
+  view: View
+  onView: ChangeView
+  /** Given while a part of the axis is shown. */
+  resetZoom: (() => void) | undefined
+}
+
+/** How all charts are drawn. */
+export function ChartToolbar({ view, onView, resetZoom }: Props) {
+  return (
+    <div className="chart-toolbar">
+      {resetZoom && (
+        <button type="button" className="button quiet" onClick={resetZoom}>
+          Reset zoom
+        </button>
+      )}
+      <Toggles
+        label="Loss"
+        shown
+        options={SCALES}
+        chosen={view.y ?? 'log'}
+        onChoose={(scale) => {
+          onView({ y: oneOf(['linear'], scale) })
+        }}
+      />
+      <Toggles
+        label="Smoothing"
+        shown
+        options={SMOOTH}
+        chosen={view.smooth ?? 'none'}
+        onChoose={(smoothing) => {
+          onView({ smooth: oneOf(SMOOTHINGS, smoothing) })
+        }}
+      />
+      <Toggles
+        label="Over"
+        shown
+        options={AXES}
+        chosen={view.x ?? 'round'}
+        onChoose={(axis) => {
+          onView({ x: oneOf(OTHER_AXES, axis) })
+        }}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,35 @@
+interface Props<T extends string> {
+  /** What is chosen here, for screen readers, and shown before the buttons with `shown`. */
+  label: string
+  shown?: boolean
+  options: readonly (readonly [T, string])[]
+  chosen: T
+  onChoose: (option: T) => void
+}
+
+/** One of a few: buttons side by side. */
+export function Toggles<T extends string>({ label, shown = false, options, chosen, onChoose }: Props<T>) {
+  return (
+    <div className="toggle-field">
+      {shown && (
+        <span className="muted small" aria-hidden>
+          {label}
+        </span>
+      )}
+      <div className="toggles joined" role="group" aria-label={label}>
+        {options.map(([value, text]) => (
+          <button
+            key={value}
+            type="button"
+            aria-pressed={value === chosen}
+            onClick={() => {
+              onChoose(value)
+            }}
+          >
+            {text}
+          </button>
+        ))}
+      </div>
+    </div>
+  )
+}
