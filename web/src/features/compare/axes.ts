@@ -1,47 +1,49 @@
 import type uPlot from 'uplot'
 
-import type { XAxis } from '@/lib/chart-data'
 import { formatBytes, formatElapsedTick } from '@/lib/format'
 
 import type { Ink } from './use-drawing'
+import type { CompareAxis } from './view'
 
 const HOUR = 3600
 
-export const X_AXES: Record<XAxis, { name: string; label: string; tick: (value: number) => string; steps?: number[] }> =
-  {
-    round: {
-      name: 'Round',
-      label: 'Round',
-      tick: String,
-      steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5],
-    },
-    time: {
-      name: 'Time',
-      label: 'Time since its start',
-      tick: formatElapsedTick,
-      steps: [
-        1,
-        2,
-        5,
-        10,
-        20,
-        30,
-        60,
-        120,
-        300,
-        600,
-        1200,
-        1800,
-        HOUR,
-        2 * HOUR,
-        6 * HOUR,
-        12 * HOUR,
-        24 * HOUR,
-        120 * HOUR,
-      ],
-    },
-    bytes: { name: 'Bytes', label: 'Sent by participants so far', tick: formatBytes },
-  }
+export const X_AXES: Record<
+  CompareAxis,
+  { name: string; label: string; tick: (value: number) => string; steps?: number[] }
+> = {
+  round: {
+    name: 'Round',
+    label: 'Round',
+    tick: String,
+    steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5],
+  },
+  time: {
+    name: 'Time',
+    label: 'Time since its start',
+    tick: formatElapsedTick,
+    steps: [
+      1,
+      2,
+      5,
+      10,
+      20,
+      30,
+      60,
+      120,
+      300,
+      600,
+      1200,
+      1800,
+      HOUR,
+      2 * HOUR,
+      6 * HOUR,
+      12 * HOUR,
+      24 * HOUR,
+      120 * HOUR,
+    ],
+  },
+  bytes: { name: 'Bytes', label: 'Sent by participants so far', tick: formatBytes },
+}
 
 interface Wanted {
   label?: string

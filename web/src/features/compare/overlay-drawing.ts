@@ -1,11 +1,10 @@
 import type uPlot from 'uplot'
 
-import type { XAxis } from '@/lib/chart-data'
-
 import { axis, distribution, linearRange, logRange, plainTick, X_AXES } from './axes'
 import { columnsOf, type CurvePoint } from './curves'
 import { lineStyle } from './palette'
 import type { Drawing, Ink } from './use-drawing'
+import type { CompareAxis } from './view'
 
 export interface Line {
   label: string
@@ -22,7 +21,7 @@ export interface Pointed {
 
 export interface OverlayWanted {
   lines: readonly Line[]
-  axis: XAxis
+  axis: CompareAxis
   log: boolean
   /** The unit, written beside the values. */
   unit: string

@@ -3,7 +3,6 @@ import '@/lib/ui/line-chart.css'
 
 import { useCallback, useMemo, useState } from 'react'
 
-import { X_AXES as ALL_AXES, type XAxis } from '@/lib/chart-data'
 import { DataTable } from '@/lib/ui/data-table'
 
 import { X_AXES } from './axes'
@@ -14,7 +13,7 @@ import { type Line, overlayDrawing, type Pointed } from './overlay-drawing'
 import { overlayTable } from './overlay-table'
 import { Segments, Switch } from './segments'
 import { type Ink, useDrawing } from './use-drawing'
-import type { View } from './view'
+import type { CompareAxis, View } from './view'
 
 interface Props {
   /** Those that are shown. */
@@ -27,7 +26,7 @@ interface Props {
 }
 
 const HEIGHT = 340
-const AXES = ALL_AXES.map((axis) => [axis, X_AXES[axis].name] as const)
+const AXES = (['round', 'time', 'bytes'] as const).map((axis) => [axis, X_AXES[axis].name] as const)
 
 /** One metric of all runs in one chart. */
 export function OverlaySection({ entries, metric, names, view, onView }: Props) {
@@ -81,7 +80,7 @@ export function OverlaySection({ entries, metric, names, view, onView }: Props) 
 interface OverlayProps {
   lines: Line[]
   metric: Metric
-  axis: XAxis
+  axis: CompareAxis
   log: boolean
 }
 

@@ -1,13 +1,16 @@
 import type { XAxis } from '@/lib/chart-data'
 import { oneOf, type Search } from '@/lib/search-params'
 
+/** Experiments that ran at different times have no time of day in common. */
+export type CompareAxis = Exclude<XAxis, 'clock'>
+
 /** What the address holds: `?ids=exp_a,,exp_c&baseline=exp_a&metric=rouge_l&x=bytes`. What is the rule is not mentioned. */
 export interface View {
   /** Ids by place, since a place is a colour: one that is removed leaves its place empty. */
   ids?: string | undefined
   baseline?: string | undefined
   metric?: string | undefined
-  x?: Exclude<XAxis, 'round'> | undefined
+  x?: Exclude<CompareAxis, 'round'> | undefined
   y?: 'log' | undefined
   hidden?: string | undefined
   groups?: 'seeds' | undefined

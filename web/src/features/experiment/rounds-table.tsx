@@ -50,6 +50,7 @@ function RoundRow({ id, round, selected }: { id: string; round: Round; selected:
     <tr data-selected={selected}>
       <th scope="row">
         <Link
+          from="/experiments/$id"
           to="/experiments/$id"
           params={{ id }}
           search={(view) => ({ ...view, round: number })}
