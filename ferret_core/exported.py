@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ferret_core.model_card import Facts, Prompting, card
-from ferret_core.protocol.spec import Template
+from ferret_core.protocol.spec import Template, Worded
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +36,7 @@ def _prompting(folder: Path, template: Template) -> Prompting:
     """Leaves the chat template of training in the folder, and says whose it is."""
     if template == "chat":
         return "model's own"
-    from ferret_core.datasets._chat_template import fitting
-
-    tokenizer = _tokenizer(folder)
-    text = None if tokenizer is None else fitting(tokenizer, template)
+    text = _of_training(folder, template)
     own = folder / CHAT_TEMPLATE
     if own.is_file():
         own.replace(folder / BASE_CHAT_TEMPLATE)
@@ -58,14 +55,18 @@ def _example(template: Template) -> str:
     return prompt_of(Example("Count the words. bell school kite", "", ""), template)
 
 
-def _tokenizer(folder: Path) -> Any | None:
-    """The folder's tokenizer; None where transformers is not installed or the files make none."""
+def _of_training(folder: Path, template: Worded) -> str | None:
+    """The chat template that gives the tokens of training by the folder's tokenizer; None where there is none, where
+    transformers is not installed, and for files that make no tokenizer: the model itself may be all right."""
     try:
         from transformers import AutoTokenizer
 
-        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        from ferret_core.datasets._chat_template import fitting
+
+        tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        return fitting(tokenizer, template)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # the panics of the library's Rust parts are no Exception
-        log.warning("no chat template is written: the tokenizer cannot be loaded (%s)", type(error).__name__)
+        log.warning("%s gets no chat template: its tokenizer cannot be loaded (%s)", folder, type(error).__name__)
         return None
