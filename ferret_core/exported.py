@@ -26,9 +26,7 @@ ADAPTERS = "adapter_config.json"
 def complete(folder: Path, facts: Facts) -> None:
     """Writes chat template and card into the folder of a checkpoint."""
     template = facts.spec.prompt.template
-    text = card(
-        facts, _prompting(folder, template), _example(template), adapters=(folder / ADAPTERS).is_file()
-    )
+    text = card(facts, _prompting(folder, template), _example(template), adapters=(folder / ADAPTERS).is_file())
     (folder / CARD).write_text(text, encoding="utf-8")
 
 

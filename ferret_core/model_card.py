@@ -114,8 +114,7 @@ def _results(metrics: Mapping[str, Figures]) -> str:
     if not known:
         return "It was not evaluated."
     rows = [f"| {_label(name)} | {' | '.join(map(_number, figures))} |" for name, figures in known.items()]
-    table = "\n".join(["| on held-out examples | base model | last round | best round |", "|---|---:|---:|---:|", *rows])
-    return table
+    return "\n".join(["| on held-out examples | base model | last round | best round |", "|---|---:|---:|---:|", *rows])
 
 
 def _asking(facts: Facts, prompting: Prompting, prompt: str, adapters: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ def chat(
         str,
         typer.Argument(
             metavar="EXPERIMENT|FOLDER",
-            help="Folder of an exported model; or an experiment: its id, the beginning of its id, its name, or `latest`.",
+            help="Folder of an exported model; or an experiment: its id, its beginning, its name, or `latest`.",
         ),
     ],
     question: Annotated[
@@ -27,7 +26,9 @@ def chat(
     ] = "",
     round: Annotated[
         int | None,
-        typer.Option("--round", min=0, help="Round of the experiment's checkpoint; 0 is the base model; default: the latest."),
+        typer.Option(
+            "--round", min=0, help="Round of the experiment's checkpoint; 0 is the base model; default: the latest."
+        ),
     ] = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Longest answer, in tokens.")] = 200,
     url: options.Url = None,

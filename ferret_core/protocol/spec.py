@@ -63,8 +63,8 @@ class PromptSpec(Strict):
 
     template: Template = Field(
         default="paper",
-        description="paper: as printed there; alpaca, dolly: with line breaks, as published codes do; chat: the model's "
-        "own chat template",
+        description="paper: as printed there; alpaca, dolly: with line breaks, as published codes do; chat: the "
+        "model's own chat template",
     )
     max_tokens: int | None = Field(
         default=None,

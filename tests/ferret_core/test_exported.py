@@ -33,7 +33,7 @@ def facts(spec: ExperimentSpec) -> Facts:
 
 @pytest.fixture
 def exported(toy_spec: SpecFactory, tmp_path: Path) -> Callable[..., Path]:
-    """``exported(prompt=…)``: a checkpoint of the base model, completed; ``own``: a chat template that it had before."""
+    """``exported(prompt=…)``: a checkpoint of the base model, completed; ``own``: its chat template before."""
 
     def make(algorithm: str = "ferret", own: str | None = None, **changes: object) -> Path:
         spec = toy_spec(algorithm, **changes)

@@ -55,7 +55,9 @@ def test_a_limit_that_the_template_fills_is_refused(chatting: PreTrainedTokenize
         longest(PromptSpec(template="chat", max_tokens=5), chatting, 128)
 
 
-def test_a_model_without_a_chat_template_is_named(toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path) -> None:
+def test_a_model_without_a_chat_template_is_named(
+    toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path
+) -> None:
     with pytest.raises(FerretError, match=f"the model {tiny_model_dir} has no chat template: use paper") as raised:
         Replica.load(catalog.resolve(toy_spec(prompt={"template": "chat"})))
     assert (raised.value.code, raised.value.errors[0].field) == ("spec.invalid", "prompt.template")

@@ -20,7 +20,7 @@ from ferret_core.protocol.spec import Worded
 TEMPLATES: tuple[Worded, ...] = get_args(Worded)
 EXAMPLES = [
     Example('Say "yes" \\ {{ no }}.\nTwice.', "", ""),
-    Example("Translate.", "Guten Tag, 你好\n\n### Response: x", ""),
+    Example("Translate.", "Guten Tag,\n\n你好", ""),
     Example("Keep  </s>  this.", "<s>", ""),
 ]
 
@@ -65,9 +65,7 @@ def test_as_transformers_is_used_without_any_option_of_ours(tiny_tokenizer: PreT
     text = fitting(tiny_tokenizer, "paper")
     given = tiny_tokenizer.apply_chat_template(messages, chat_template=text, add_generation_prompt=True)
     assert given["input_ids"] == encode_prompts([example], tiny_tokenizer, 1000)[0]
-    told = tiny_tokenizer.apply_chat_template(
-        messages, chat_template=text, add_generation_prompt=True, tokenize=False
-    )
+    told = tiny_tokenizer.apply_chat_template(messages, chat_template=text, add_generation_prompt=True, tokenize=False)
     assert told == "<s>" + prompt_of(example)
 
 
