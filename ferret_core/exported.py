@@ -1,7 +1,7 @@
 """What turns a downloaded checkpoint into a model for others: a chat template, and a card that says what it is.
 
-Both are written when a checkpoint is exported, never into the stored one: its files, their digests and the manifest
-``ferret.json`` stay what the ledger's experiment made. Both are files of their own beside the checkpoint's.
+Both are written when a checkpoint is exported, never into the stored one, and are files of their own: the checkpoint's
+and the manifest ``ferret.json`` stay as they are, but for a chat template that training did not use, which is renamed.
 """
 
 from __future__ import annotations
