@@ -12,6 +12,7 @@ from ferret_cli import failure
 from ferret_cli.commands import (
     api,
     backup,
+    chat,
     dashboard,
     data,
     demo,
@@ -54,6 +55,7 @@ app.command("whoami")(whoami.whoami)
 app.command("plan")(plan.plan)
 app.command("submit")(submit.submit)
 app.add_typer(experiment, name="experiment")
+app.command("chat")(chat.chat)
 app.command("simulate")(simulate.simulate)
 app.command("tune")(tune.tune)
 app.add_typer(data.data, name="data")

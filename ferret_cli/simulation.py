@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ferret_cli.progress import RoundLine
+from ferret_core.model_card import Facts, Figures
+from ferret_core.protocol.ids import SIMULATION
+from ferret_core.protocol.metrics import metric
+from ferret_core.protocol.spec import ExperimentSpec
 
 if TYPE_CHECKING:
     from ferret_core.simulate import RoundResult, SimulationResult
@@ -16,6 +20,27 @@ def line(done: RoundResult, rounds: int) -> RoundLine:
     accepted = max(len(done.accepted), 1)
     taking_part = max(len(done.accepted) + len(done.rejected), 1)
     return RoundLine(done.number, rounds, done.metrics, done.bytes_up / accepted, done.bytes_down / taking_part)
+
+
+def facts(spec: ExperimentSpec, result: SimulationResult) -> Facts:
+    """What the model card of the last round's checkpoint tells."""
+    names = {name for done in result.rounds for name in done.metrics}
+    return Facts(
+        experiment=SIMULATION,
+        spec=spec,
+        round=spec.rounds,
+        rounds=spec.rounds,
+        participants=spec.participants.simulated,
+        digest=result.digest,
+        base_digest=result.rounds[0].digest,
+        metrics={name: _figures(name, result) for name in names},
+    )
+
+
+def _figures(name: str, result: SimulationResult) -> Figures:
+    values = [done.metrics[name] for done in result.rounds if name in done.metrics]
+    entry = metric(name)
+    return Figures(values[0], values[-1], entry.best(min(values), max(values)) if entry else None)
 
 
 def document(result: SimulationResult, out: Path | None) -> dict[str, Any]:

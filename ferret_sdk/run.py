@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ferret_core.exported import complete
+from ferret_core.model_card import Facts, Figures
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.receipt import Receipt
@@ -37,6 +40,7 @@ from ferret_sdk.schemas import (
     checked,
 )
 from ferret_sdk.transport import MAX_ANSWER_BYTES, Transport
+from ferret_sdk.weights import MANIFEST
 
 POLL_SECONDS = 1.0
 LEDGER_PAGE = 200
@@ -250,7 +254,8 @@ class Run:
     def export(self, folder: Path, round: int | None = None) -> Path:
         """Downloads the checkpoint of ``round`` (the latest by default) into the new or empty ``folder``.
 
-        The folder appears only when every file is there and has its digest; transformers loads it from there.
+        The folder appears only when every file is there and has its digest; transformers loads it from there. Beside
+        the checkpoint's files it has a model card, ``README.md``, and a chat template that asks in training's words.
         Raises ``artifact.not_found`` when no such checkpoint was written.
         """
         files = self.checkpoint(round)
@@ -258,10 +263,28 @@ class Run:
         part = folder.with_name(f".{folder.name}.part")
         part.mkdir(parents=True, exist_ok=True)
         self.fetch(files, part)
+        self.describe(part, files[0].round)
         if folder.exists():
             folder.rmdir()
         part.rename(folder)
         return folder
+
+    def describe(self, folder: Path, round: int) -> None:
+        """Adds chat template and model card to the folder with the checkpoint of ``round``, as the server has the
+        experiment now."""
+        told = self.refresh().experiment
+        manifest = folder / MANIFEST
+        facts = Facts(
+            experiment=told.id,
+            spec=told.specification(),
+            round=round,
+            rounds=told.rounds,
+            participants=told.participants,
+            digest=str(json.loads(manifest.read_bytes())["digest"]) if manifest.is_file() else None,
+            base_digest=told.base_digest,
+            metrics={name: Figures(found.first, found.last, found.best) for name, found in told.metrics.items()},
+        )
+        complete(folder, facts)
 
     def fetch(self, files: list[Artifact], folder: Path, on_bytes: Callable[[int, int], None] | None = None) -> None:
         """Downloads the files into the existing ``folder``; those already there with their digest are left alone.

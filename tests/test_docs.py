@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +16,19 @@ from typer.testing import CliRunner
 from ferret_api.settings import ApiSettings
 from ferret_cli import specfile
 from ferret_cli.main import app
+from ferret_cli.simulation import facts
 from ferret_cli.tune import plan
 from ferret_cli.tune.settings import USUAL_TRIALS, Settings
-from ferret_core import catalog, discovery
+from ferret_core import catalog, checkpoint, discovery
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._encoding import encode_prompts
+from ferret_core.demo import model_path
+from ferret_core.exported import complete
+from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.metrics import METRICS, metric
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.simulate import simulate
+from ferret_core.replica import Replica
+from ferret_core.simulate import RoundResult, SimulationResult, simulate
 from ferret_worker.settings import WorkerSettings
 
 ROOT = Path(__file__).parents[1]
@@ -94,6 +103,24 @@ def commands_shown(document: str) -> set[tuple[str, ...]]:
 def test_every_ferret_command_shown_exists(document: str) -> None:
     for command in commands_shown(document):
         assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0, command
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorials/first-experiment.md"])
+def test_the_snippet_asks_the_exported_model_as_training_did(
+    document: str, tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]
+) -> None:
+    replica = Replica.load(catalog.resolve(toy_spec(model={"source": str(model_path())})))
+    result = SimulationResult([RoundResult(0, replica.digest, {}, 0, 0, [], {}, {}, {})], [], replica.digest)
+    checkpoint.write_folder(replica, SIMULATION, tmp_path / "tuned-model")
+    complete(tmp_path / "tuned-model", facts(replica.spec, result))
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
+    (snippet,) = [block for block in blocks if "apply_chat_template" in block]
+    program = f"{snippet}\nprint(tokens['input_ids'].tolist())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    trained = encode_prompts([Example("Count the words.", "bell school kite", "")], replica.tokenizer, 1000)
+    assert json.loads(done.stdout.splitlines()[-1]) == trained
 
 
 def test_every_make_target_shown_exists() -> None:

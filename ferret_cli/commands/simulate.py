@@ -41,7 +41,8 @@ def simulate(
     import torch
 
     from ferret_cli import site_file
-    from ferret_cli.simulation import document, line
+    from ferret_cli.simulation import document, facts, line
+    from ferret_core.exported import complete
     from ferret_core.simulate import simulate
 
     if threads is not None:
@@ -49,6 +50,8 @@ def simulate(
     own = None if site is None else site_file.load(site)
     say(HEADER)
     result = simulate(spec, out, on_round=lambda done: say(str(line(done, spec.rounds))), site=own)
+    if out is not None:
+        complete(out, facts(spec, result))
     if json:
         emit(document(result, out))
     else:

@@ -34,7 +34,7 @@ def summary(result: dict[str, Any]) -> str:
     return (
         f"{result['rounds']} rounds in {result['seconds']} s: evaluation loss {loss['first']:.3f} → {loss['last']:.3f},"
         f" Rouge-L {rouge['first']:.1f} % → {rouge['last']:.1f} %, {result['bytes_up']} bytes per upload;"
-        f" the model is in {result['checkpoint']}"
+        f" the model is in {result['checkpoint']}; ask it: ferret chat {result['checkpoint']}"
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from ferret_core.datasets._base import Example
+from ferret_core.datasets._chat import chat_ids, require_chat
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.protocol.errors import FerretError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 TOGETHER = 256
 """Texts that are tokenised in one call."""
+EMPTY = Example("", "", "")
 
 
 def shard_of(
@@ -34,10 +36,10 @@ def shard_of(
     It counts the examples that were cut, be it the prompt or the response.
     Raises ``partition.invalid`` without examples, ``dataset.invalid`` for an output that gives no token at all.
     """
-    begin = _begin(tokenizer)
+    begin = _begin(tokenizer, template)
     end_id = end_of_text(tokenizer)
     end = [] if end_id is None else [end_id]
-    prompts = _ids([prompt_of(example, template) for example in examples], tokenizer)
+    prompts = _prompts(examples, tokenizer, template, begin)
     responses = _ids([example.output for example in examples], tokenizer)
     encoded: list[Encoded] = []
     truncated = 0
@@ -58,20 +60,22 @@ def encode_prompts(
     template: Template = "paper",
 ) -> list[list[int]]:
     """The prompts alone, each at most ``max_tokens`` (at least 1) long, as in :func:`shard_of`."""
-    begin = _begin(tokenizer)
-    texts = [prompt_of(example, template) for example in examples]
-    return [_cut(begin, ids, max_tokens) for ids in _ids(texts, tokenizer)]
+    begin = _begin(tokenizer, template)
+    return [_cut(begin, ids, max_tokens) for ids in _prompts(examples, tokenizer, template, begin)]
 
 
 def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int) -> int:
     """The most tokens of a sequence: the model's ``context``, or less where the specification says so.
 
-    Raises ``spec.invalid`` for a limit that the template alone fills, with nothing of an instruction and no answer.
+    Raises ``spec.invalid`` for a limit that the template alone fills, with nothing of an instruction and no answer, and
+    for the model's own chat template where it has none.
     """
+    if prompt.template == "chat":
+        require_chat(tokenizer)
     if prompt.max_tokens is None:
         return context
-    empty = prompt_of(Example("", "", ""), prompt.template)
-    taken = len(_begin(tokenizer) + _ids([empty], tokenizer)[0])
+    begin = _begin(tokenizer, prompt.template)
+    taken = len(begin + _prompts([EMPTY], tokenizer, prompt.template, begin)[0])
     if prompt.max_tokens <= taken:
         message = f"the template {prompt.template!r} alone takes {taken} tokens: raise it, or leave it out"
         raise FerretError.of_field("spec.invalid", "prompt.max_tokens", prompt.max_tokens, message)
@@ -89,10 +93,19 @@ def end_of_text(tokenizer: PreTrainedTokenizerBase) -> int | None:
     return cast("int | None", tokenizer.eos_token_id)
 
 
-def _begin(tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The token that this tokenizer puts in front of every text, if it does."""
-    first = tokenizer("").input_ids[:1]
+def _begin(tokenizer: PreTrainedTokenizerBase, template: Template) -> list[int]:
+    """The token that this tokenizer, or the model's own chat template, puts in front of every text, if it does."""
+    first = (chat_ids(EMPTY, tokenizer) if template == "chat" else tokenizer("").input_ids)[:1]
     return first if first == [tokenizer.bos_token_id] else []
+
+
+def _prompts(
+    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, template: Template, begin: list[int]
+) -> list[list[int]]:
+    """The tokens of each prompt behind ``begin``."""
+    if template == "chat":
+        return [chat_ids(example, tokenizer)[len(begin) :] for example in examples]
+    return _ids([prompt_of(example, template) for example in examples], tokenizer)
 
 
 def _ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:

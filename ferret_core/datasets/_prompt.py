@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ferret_core.datasets._base import Example
-from ferret_core.protocol.spec import Template
+from ferret_core.protocol.spec import Worded
 
 
 class Wording(NamedTuple):
@@ -29,14 +29,14 @@ TASK = "Below is an instruction that describes a task"
 CONTEXT = f"{TASK}, paired with an input that provides further context."
 APPROPRIATELY = "Write a response that appropriately completes the request."
 FOR_THE_TASK = "Write a response for the task request."
-WORDINGS: dict[Template, Wording] = {
+WORDINGS: dict[Worded, Wording] = {
     "paper": Wording(f"{CONTEXT} {APPROPRIATELY}", f"{CONTEXT} {APPROPRIATELY}", " "),
     "alpaca": Wording(f"{CONTEXT} {APPROPRIATELY}", f"{TASK}. {APPROPRIATELY}", "\n"),
     "dolly": Wording(f"{CONTEXT} {FOR_THE_TASK}", f"{TASK}. {FOR_THE_TASK}", "\n"),
 }
 
 
-def prompt_of(example: Example, template: Template = "paper") -> str:
+def prompt_of(example: Example, template: Worded = "paper") -> str:
     """The text in front of the response."""
     preamble, without_input, gap = WORDINGS[template]
     given = [f"### Input:{gap}{example.input}"] if example.input else []

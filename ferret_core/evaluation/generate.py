@@ -38,7 +38,7 @@ def generate(
     fitting = MicroBatches(batch_size)
     order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
     answers = [""] * len(prompts)
-    with inference(model), _plain(transformers_model(model)):
+    with inference(model), plain_settings(transformers_model(model)):
         for start in range(0, len(order), batch_size):
             on_batch()
             chosen = order[start : start + batch_size]
@@ -76,7 +76,7 @@ def _continue(
 
 
 @contextmanager
-def _plain(model: Any) -> Generator[None]:
+def plain_settings(model: Any) -> Generator[None]:
     """Sets aside what the model's authors ship for sampling: transformers would mix it into our settings."""
     from transformers import GenerationConfig
 

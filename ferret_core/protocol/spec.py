@@ -22,7 +22,9 @@ from ferret_core.protocol.words import Line
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
 Precision = Literal["float32", "bfloat16"]
-Template = Literal["paper", "alpaca", "dolly"]
+Worded = Literal["paper", "alpaca", "dolly"]
+"""Templates with words of their own (``ferret_core/datasets/_prompt.py``)."""
+Template = Literal[Worded, "chat"]
 
 
 class Strict(BaseModel):
@@ -60,7 +62,9 @@ class PromptSpec(Strict):
     """How an example becomes tokens, in training and in evaluation alike."""
 
     template: Template = Field(
-        default="paper", description="paper: as printed there; alpaca, dolly: with line breaks, as published codes do"
+        default="paper",
+        description="paper: as printed there; alpaca, dolly: with line breaks, as published codes do; chat: the "
+        "model's own chat template",
     )
     max_tokens: int | None = Field(
         default=None,

@@ -84,6 +84,10 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     assert exported["round"] == 2
     model = AutoModelForCausalLM.from_pretrained(exported["checkpoint"], use_safetensors=True)
     assert model_digest(model) == experiment["digest"]
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert experiment["digest"] in card
+    asked = document(ferret("chat", id[:12], "Repeat.", "--input", "sun", "--max-tokens", "5", "--json"))
+    assert asked["checkpoint"].endswith(f"chat/{id}-2")
     again = ferret("experiment", "export", id, tmp_path / "model")
     assert again.returncode == 2
     assert "not an empty folder" in again.stderr

@@ -148,20 +148,22 @@ class TestExport:
             if exchange.path.endswith("/artifacts"):
                 return exchange.json({"items": [*artifacts(0), *artifacts(2)]})
             name = next((name for name in FILES for r in (0, 2) if exchange.path.endswith(artifact_id(r, name))), None)
-            return exchange.send(200, FILES[name]) if name else exchange.json(experiment)
+            return exchange.send(200, FILES[name]) if name else exchange.json({**experiment, "spec": SPEC})
 
         server.answer = answer
         return Service(server.url).experiment(experiment["id"])
 
     def test_the_latest_checkpoint_is_taken(self, run, server, tmp_path):
         folder = run.export(tmp_path / "out" / "model")
-        assert {path.name: path.read_bytes() for path in folder.iterdir()} == FILES
+        found = {path.name: path.read_bytes() for path in folder.iterdir()}
+        assert "| round | 2 of 3 |" in found.pop("README.md").decode()
+        assert found == FILES
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
         assert any(request.path.endswith(artifact_id(2, "config.json")) for request in server.requests)
 
     def test_an_empty_folder_will_do(self, run, tmp_path):
         (tmp_path / "out").mkdir()
-        assert len(list(run.export(tmp_path / "out", round=0).iterdir())) == 2
+        assert len(list(run.export(tmp_path / "out", round=0).iterdir())) == 3
 
     def test_a_folder_with_files_is_left_alone(self, run, tmp_path):
         (tmp_path / "mine").write_text("keep")

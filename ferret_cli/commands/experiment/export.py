@@ -21,7 +21,10 @@ def export(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Download a checkpoint that transformers can load; every file is checked against its digest."""
+    """Download a checkpoint that transformers can load; every file is checked against its digest.
+
+    Beside its files the folder has a model card and a chat template that asks in training's words.
+    """
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service

@@ -6,7 +6,7 @@ import pytest
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
-from ferret_core.protocol.spec import Template
+from ferret_core.protocol.spec import Worded
 
 GIVEN, BARE = Example("Add.", "1 2", "3"), Example("Sing.", "", "La")
 
@@ -32,7 +32,7 @@ def test_of_the_papers_only_the_inputs_line_is_left_out() -> None:
         ("dolly", "Write a response for the task request."),
     ],
 )
-def test_the_published_ones_break_lines_and_have_a_sentence_for_no_input(template: Template, last: str) -> None:
+def test_the_published_ones_break_lines_and_have_a_sentence_for_no_input(template: Worded, last: str) -> None:
     given, bare = prompt_of(GIVEN, template), prompt_of(BARE, template)
     assert given == (
         "Below is an instruction that describes a task, paired with an input that provides further context. "

@@ -2835,11 +2835,11 @@ export interface components {
             max_tokens?: number | null;
             /**
              * Template
-             * @description paper: as printed there; alpaca, dolly: with line breaks, as published codes do
+             * @description paper: as printed there; alpaca, dolly: with line breaks, as published codes do; chat: the model's own chat template
              * @default paper
              * @enum {string}
              */
-            template: "paper" | "alpaca" | "dolly";
+            template: "paper" | "alpaca" | "dolly" | "chat";
         };
         /**
          * Readiness

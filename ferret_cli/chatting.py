@@ -1,0 +1,96 @@
+"""Questions to a tuned model in the terminal: which folder it lies in, one question or many, answers as they come."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from ferret_cli.choose import experiment
+from ferret_cli.output import emit, say
+from ferret_core.evaluation.answer import answer, load_exported, question_ids
+from ferret_core.private import keep_private
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.words import shown_lines
+from ferret_sdk.address import ClientSettings
+from ferret_sdk.run import Run
+from ferret_sdk.service import Service
+
+CACHE = "chat"
+
+
+def find(given: str, round: int | None, url: str | None, *, insecure_http: bool) -> Path:
+    """The folder of the model: ``given`` itself, or where the experiment's checkpoint is exported to, once."""
+    folder = Path(given).expanduser()
+    if not folder.is_dir():
+        return cached(experiment(Service(url, insecure_http=insecure_http), given), round)
+    if round is not None:
+        message = f"{given} is a folder, which holds one round: leave it out, or name the experiment"
+        raise FerretError.of_field("request.invalid", "--round", round, message)
+    return folder
+
+
+def cached(run: Run, round: int | None) -> Path:
+    """The experiment's exported checkpoint under ``FERRET_HOME``; it never changes, so it is downloaded once."""
+    files = run.checkpoint(round)
+    home = ClientSettings().home.expanduser()
+    folder = home / CACHE / f"{run.id}-{files[0].round}"
+    if not folder.is_dir():
+        keep_private(home)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        say(f"exporting round {files[0].round} of {run.id} to {folder}")
+        run.export(folder, files[0].round)
+    return folder
+
+
+class Chat:
+    """An exported model that answers in this terminal."""
+
+    def __init__(self, folder: Path, max_tokens: int) -> None:
+        logging.getLogger("transformers").setLevel(logging.ERROR)  # its advice is not to those who chat
+        self._folder, self._max_tokens = folder, max_tokens
+        self._model, self._tokenizer = load_exported(folder)
+
+    def once(self, question: str, input: str, *, json: bool) -> None:
+        """One answer; Ctrl-C ends it and the command."""
+        if json:
+            text = self._answer(question, input, print_it=False)
+            emit({"question": question, "input": input, "answer": text, "checkpoint": str(self._folder.resolve())})
+        else:
+            try:
+                self._answer(question, input)
+            except KeyboardInterrupt:
+                print(flush=True)
+                raise
+
+    def converse(self, input: str) -> None:
+        """Asks for questions until there are no more; Ctrl-C ends an answer, and at the prompt the command."""
+        say("Ctrl-C ends an answer, Ctrl-D ends the questions")
+        while (question := _asked()) is not None:
+            if not question:
+                continue
+            try:
+                self._answer(question, input)
+            except KeyboardInterrupt:
+                print(flush=True)
+            except FerretError as error:
+                say(error.detail)
+
+    def _answer(self, question: str, input: str, *, print_it: bool = True) -> str:
+        prompt = question_ids(self._tokenizer, question, input)
+        text = answer(self._model, self._tokenizer, prompt, self._max_tokens, _print if print_it else lambda text: None)
+        if print_it:
+            print(flush=True)
+        return text
+
+
+def _asked() -> str | None:
+    """The next question; None where the input or the patience ends."""
+    try:
+        return input("> ").strip()
+    except (EOFError, KeyboardInterrupt):
+        print(flush=True)
+        return None
+
+
+def _print(text: str) -> None:
+    print(shown_lines(text), end="", flush=True)

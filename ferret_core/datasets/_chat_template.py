@@ -1,0 +1,90 @@
+"""The words of training as a chat template, which exported models carry: the prompt is part of what a model learned.
+
+The user's message is the instruction, a system message the input. There is one question, as in training; an answer
+behind it is that of the assistant, ended as training ends it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._chat import Messages, rendered_ids
+from ferret_core.datasets._encoding import encode_prompts
+from ferret_core.datasets._prompt import WORDINGS
+from ferret_core.protocol.spec import Worded
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+LEADS = ("", "bos_token + ", "bos_token + ' ' + ")
+"""What may have to stand before the text, as Jinja: some tokenizers begin every text with a token, which a chat
+template has to write; behind it some leave out the blank that they put before a text's first word."""
+PROBES = (Example("Count the words.", "bell school kite", ""), Example("Name a colour.", "", ""))
+UNCUT = 1 << 20
+ONE_QUESTION = "this model was tuned on single questions: give one user message, and its input as the system message"
+JINJA = """\
+{%- set said = namespace(users=0, user='', system='', assistant=none) -%}
+{%- for message in messages -%}
+{%- if message['role'] == 'system' -%}
+{%- set said.system = message['content'] -%}
+{%- elif message['role'] == 'user' -%}
+{%- set said.user = message['content'] -%}
+{%- set said.users = said.users + 1 -%}
+{%- elif message['role'] == 'assistant' -%}
+{%- set said.assistant = message['content'] -%}
+{%- endif -%}
+{%- endfor -%}
+{%- if said.users != 1 -%}
+{{- raise_exception(<one question>) -}}
+{%- endif -%}
+{{- <lead>(<preamble> if said.system else <without input>) + <instruction> + said.user -}}
+{%- if said.system -%}
+{{- <input> + said.system -}}
+{%- endif -%}
+{%- if add_generation_prompt or said.assistant is not none -%}
+{{- <response> -}}
+{%- endif -%}
+{%- if said.assistant is not none -%}
+{{- said.assistant + eos_token | default('') -}}
+{%- endif -%}"""
+
+
+def messages_of(instruction: str, input: str = "") -> Messages:
+    """A question as the messages that these templates take."""
+    given = [{"role": "system", "content": input}] if input else []
+    return [*given, {"role": "user", "content": instruction}]
+
+
+def is_of_training(template: str) -> bool:
+    """Whether a chat template is one of these, rather than one that the base model's authors wrote."""
+    return json.dumps(ONE_QUESTION) in template
+
+
+def fitting(tokenizer: PreTrainedTokenizerBase, template: Worded) -> str | None:
+    """The chat template by which this tokenizer gives the tokens of training; None if none does."""
+    leads = LEADS if tokenizer.bos_token else LEADS[:1]
+    return next((text for lead in leads if _fits(text := jinja(template, lead), tokenizer, template)), None)
+
+
+def jinja(template: Worded, lead: str = "") -> str:
+    """The template's words as Jinja, behind ``lead``."""
+    preamble, without_input, gap = WORDINGS[template]
+    texts = {
+        "one question": ONE_QUESTION,
+        "preamble": preamble,
+        "without input": without_input,
+        "instruction": f"\n\n### Instruction:{gap}",
+        "input": f"\n\n### Input:{gap}",
+        "response": "\n\n### Response:",
+    }
+    filled = JINJA.replace("<lead>", lead)
+    for name, text in texts.items():
+        filled = filled.replace(f"<{name}>", json.dumps(text))
+    return filled
+
+
+def _fits(text: str, tokenizer: PreTrainedTokenizerBase, template: Worded) -> bool:
+    asked = [rendered_ids(messages_of(probe.instruction, probe.input), tokenizer, text) for probe in PROBES]
+    return asked == encode_prompts(PROBES, tokenizer, UNCUT, template)

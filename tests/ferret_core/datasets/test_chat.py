@@ -1,0 +1,88 @@
+"""``prompt.template = "chat"``: training in the words of the model's own chat template."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from ferret_core import catalog
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._encoding import encode_prompts, longest, shard_of
+from ferret_core.models.load import load
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PromptSpec
+from ferret_core.replica import Replica
+from ferret_core.simulate import simulate
+
+CHAT = PromptSpec(template="chat")
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}[assistant] {% endif %}"
+)
+EXAMPLE = Example("Repeat.", "red </s> fish", "red fish")
+
+
+@pytest.fixture
+def chatting(tiny_tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
+def test_the_prompt_is_the_users_message_behind_the_template(chatting: PreTrainedTokenizerFast) -> None:
+    ((prompt, response),) = shard_of([EXAMPLE], chatting, 1000, "chat").examples
+    assert chatting.decode(prompt) == "<s>[user] Repeat.\n\nred </s> fish\n[assistant] "
+    assert chatting.eos_token_id not in prompt, "special tokens in an example are text"
+    assert chatting.decode(response) == "red fish</s>"
+    assert encode_prompts([EXAMPLE], chatting, 1000, "chat") == [prompt]
+    plain = EXAMPLE._replace(input="red fish")
+    said = [{"role": "user", "content": "Repeat.\n\nred fish"}]
+    own = chatting.apply_chat_template(said, add_generation_prompt=True)["input_ids"]
+    assert encode_prompts([plain], chatting, 1000, "chat") == [own]
+
+
+def test_a_long_prompt_loses_its_left_behind_the_first_token(chatting: PreTrainedTokenizerFast) -> None:
+    (whole,), (cut,) = (encode_prompts([EXAMPLE], chatting, size, "chat") for size in (1000, 12))
+    assert cut == [whole[0], *whole[-11:]]
+
+
+def test_a_limit_that_the_template_fills_is_refused(chatting: PreTrainedTokenizerFast) -> None:
+    with pytest.raises(FerretError, match="the template 'chat' alone takes"):
+        longest(PromptSpec(template="chat", max_tokens=5), chatting, 128)
+
+
+def test_a_model_without_a_chat_template_is_named(
+    toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path
+) -> None:
+    with pytest.raises(FerretError, match=f"the model {tiny_model_dir} has no chat template: use paper") as raised:
+        Replica.load(catalog.resolve(toy_spec(prompt={"template": "chat"})))
+    assert (raised.value.code, raised.value.errors[0].field) == ("spec.invalid", "prompt.template")
+
+
+@pytest.mark.parametrize("broken", ["{{ raise_exception('tools only') }}", "{% for %}"])
+def test_a_chat_template_that_takes_no_question_is_refused(chatting: PreTrainedTokenizerFast, broken: str) -> None:
+    chatting.chat_template = broken
+    with pytest.raises(FerretError, match="does not take a question") as raised:
+        longest(CHAT, chatting, 128)
+    assert raised.value.code == "spec.invalid"
+
+
+def test_training_and_evaluation_use_it(
+    toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path, chatting: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    model = load(ModelSpec(source=str(tiny_model_dir))).model
+    model.save_pretrained(tmp_path / "model")
+    chatting.save_pretrained(tmp_path / "model")
+    assert AutoTokenizer.from_pretrained(tmp_path / "model").chat_template == TEMPLATE
+    spec = toy_spec(rounds=1, model={"source": str(tmp_path / "model")})
+    paper, chat = (simulate(spec.model_copy(update={"prompt": prompt})).rounds for prompt in (PromptSpec(), CHAT))
+    assert chat[0].metrics["eval_loss"] != paper[0].metrics["eval_loss"]
+    assert chat[1].digest != paper[1].digest
+
+
+def test_the_default_and_its_digest_are_as_before() -> None:
+    assert PromptSpec().model_dump(mode="json") == {"template": "paper", "max_tokens": None}

@@ -1,0 +1,94 @@
+"""Answers that are told while they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+from ferret_core import catalog, checkpoint
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._chat_template import fitting
+from ferret_core.datasets._encoding import encode_prompts
+from ferret_core.demo import model_path
+from ferret_core.evaluation.answer import Heard, answer, load_exported, question_ids
+from ferret_core.evaluation.generate import generate
+from ferret_core.models.load import load
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
+from ferret_core.replica import Replica
+
+EXAMPLE = Example("Repeat the sentence.", "Anna has a red kite.", "")
+
+
+def test_the_parts_together_are_what_evaluation_generates() -> None:
+    model, tokenizer = load(ModelSpec(source=str(model_path())))
+    tokenizer.chat_template = fitting(tokenizer, "paper")
+    prompt = question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input)
+    assert [prompt] == encode_prompts([EXAMPLE], tokenizer, 1000)
+    parts: list[str] = []
+    said = answer(model, tokenizer, prompt, 20, parts.append)
+    assert [said] == generate(model, tokenizer, [prompt], 20, 1)
+    assert "".join(parts) == said
+    assert len(parts) > 1
+
+
+def test_a_character_of_several_tokens_is_told_whole(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
+    import torch
+
+    parts: list[str] = []
+    heard = Heard(tiny_tokenizer, parts.append)
+    heard.put(torch.tensor([[0, 5]]))
+    for token in tiny_tokenizer(" a 你 b", add_special_tokens=False).input_ids:
+        heard.put(torch.tensor([token]))
+    heard.end()
+    assert parts == ["a", " 你", " b"]
+
+
+def test_a_question_that_fills_the_context_is_refused(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    with pytest.raises(FerretError, match="takes 128 tokens, the model's context is 128: shorten it"):
+        answer(tiny_model, tiny_tokenizer, [5] * 128, 10)
+    answer(tiny_model, tiny_tokenizer, [5] * 127, 10)
+
+
+def test_an_interrupted_answer_leaves_the_model_as_it_was(
+    tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    def stop(text: str) -> None:
+        raise KeyboardInterrupt
+
+    before = tiny_model.generation_config
+    with pytest.raises(KeyboardInterrupt):
+        answer(tiny_model, tiny_tokenizer, [0, 40, 41], 10, stop)
+    assert tiny_model.generation_config is before
+    assert answer(tiny_model, tiny_tokenizer, [0, 40, 41], 10)
+
+
+@pytest.mark.parametrize("algorithm", ["ferret", "fedit", "fedprompt"])
+def test_exported_models_and_adapters_are_loaded(
+    toy_spec: Callable[..., ExperimentSpec], tmp_path: Path, algorithm: str
+) -> None:
+    replica = Replica.load(catalog.resolve(toy_spec(algorithm)))
+    checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
+    with pytest.raises(FerretError, match="has no chat template") as raised:
+        load_exported(tmp_path)
+    assert raised.value.code == "model.invalid"
+    (tmp_path / "chat_template.jinja").write_text(fitting(replica.tokenizer, "paper") or "")
+    model, tokenizer = load_exported(tmp_path)
+    prompt = question_ids(tokenizer, "Repeat.", "fish")
+    assert [answer(model, tokenizer, prompt, 6)] == generate(replica.model, replica.tokenizer, [prompt], 6, 1)
+
+
+def test_a_models_own_template_gets_one_message(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
+    tiny_tokenizer.chat_template = "{% for message in messages %}({{ message['content'] }}){% endfor %}"
+    try:
+        assert tiny_tokenizer.decode(question_ids(tiny_tokenizer, "Repeat.", "fish")) == "(Repeat.\n\nfish)"
+        tiny_tokenizer.chat_template = "{{ raise_exception('no') }}"
+        with pytest.raises(FerretError, match="does not take it"):
+            question_ids(tiny_tokenizer, "Repeat.")
+    finally:
+        tiny_tokenizer.chat_template = None
