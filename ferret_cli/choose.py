@@ -26,11 +26,11 @@ def experiment(service: Service, given: str) -> Run:
     if given == LATEST:
         found = list(islice(service.experiments(), 1))
     else:
-        runs = chain(service.experiments(), service.experiments(archived=True))
-        found = [run for run in runs if run.id.startswith(given) or run.experiment.name == given]
+        listed = chain(service.experiments(), service.experiments(archived=True))
+        found = [each for each in listed if each.id.startswith(given) or each.name == given]
     if len(found) == 1:
-        return found[0]
-    ids = ", ".join(run.id for run in found)
+        return service.experiment(found[0].id)
+    ids = ", ".join(each.id for each in found)
     message = f"could be any of {ids}: give more of the id" if found else "no experiment has this id or name"
     raise FerretError.of_field("experiment.not_found", "ID", given, message)
 

@@ -11,12 +11,12 @@ from ferret_cli.output import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
-    from ferret_sdk.schemas import CodeInfo, Experiment, ParticipantInfo, Rejection, Round, Summary
+    from ferret_sdk.schemas import CodeInfo, Experiment, ListedExperiment, ParticipantInfo, Rejection, Round, Summary
 
 Row = tuple[Any, ...]
 
 
-def list_row(experiment: Experiment) -> Row:
+def list_row(experiment: ListedExperiment) -> Row:
     return (
         experiment.id,
         experiment.name,
@@ -27,6 +27,7 @@ def list_row(experiment: Experiment) -> Row:
         _last(experiment.metrics, "rouge_l"),
         f"{experiment.created_at:%Y-%m-%d %H:%M}",
         experiment.project,
+        ", ".join(experiment.tags),
     )
 
 
@@ -34,6 +35,8 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
     yield "id", experiment.id
     yield "project", experiment.project
     yield "name", experiment.name
+    if experiment.tags:
+        yield "tags", ", ".join(experiment.tags)
     yield "state", experiment.state.value
     if stall := experiment.stalled:
         yield "stalled", f"since {stall.since:%Y-%m-%d %H:%M} UTC: {stall.detail} ({stall.code})"
@@ -50,6 +53,8 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
         yield "cloned from", experiment.cloned_from
     if experiment.archived_at:
         yield "archived", f"{experiment.archived_at:%Y-%m-%d %H:%M} UTC"
+    if experiment.notes:
+        yield "notes", experiment.notes
 
 
 def metrics_rows(experiment: Experiment) -> Iterator[Row]:

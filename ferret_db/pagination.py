@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -16,7 +17,8 @@ from ferret_core.protocol.errors import FerretError
 T = TypeVar("T")
 Q = TypeVar("Q", bound=Select[*tuple[Any, ...]])
 
-Key = tuple[str | int | datetime, ...]
+Part = str | int | float | datetime
+Key = tuple[Part | None, ...]
 Columns = Sequence[InstrumentedAttribute[Any]]
 
 
@@ -41,30 +43,44 @@ def seek(query: Q, columns: Columns, cursor: str | None, limit: int, *, descendi
 def page(rows: Sequence[T], limit: int, key: Callable[[T], Key]) -> Page[T]:
     """The first ``limit`` of the rows that :func:`seek` found, and the cursor behind them if there are more."""
     items = list(rows[:limit])
-    return Page(items, _encode(key(items[-1])) if len(rows) > limit else None)
+    return Page(items, encoded(key(items[-1])) if len(rows) > limit else None)
 
 
-def _encode(key: Key) -> str:
+def encoded(key: Key) -> str:
+    """The cursor of a row with this key."""
     parts = [part.isoformat() if isinstance(part, datetime) else part for part in key]
-    return base64.urlsafe_b64encode(json.dumps(parts, separators=(",", ":")).encode()).decode().rstrip("=")
+    text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decoded(cursor: str) -> list[Any]:
+    """The parts of the cursor's key, as JSON has them; ``ValueError`` and its like for what is none."""
+    return cast(list[Any], json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
+
+
+def part(given: Any, kind: type[Any]) -> Part:
+    """A part of a key as a column's ``kind``; ``ValueError`` if it is none."""
+    if kind is datetime:
+        moment = datetime.fromisoformat(given)
+        if moment.tzinfo is None:
+            raise ValueError("no timezone")
+        return moment
+    if type(given) is not kind or (isinstance(given, int | float) and not abs(given) < _BOUNDS[kind]):
+        raise ValueError(f"no {kind.__name__}")
+    return given
+
+
+def unissued(cursor: str, reason: str = "was not issued by this server") -> FerretError:
+    """``request.invalid``."""
+    return FerretError.of_field("request.invalid", "cursor", cursor, f"{reason}; omit it to start from the first page")
+
+
+_BOUNDS = {int: 2**63, float: math.inf}
 
 
 def _decode(cursor: str, columns: Columns) -> Key:
     try:
-        parts = cast(list[Any], json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
-        return tuple(_part(part, column.type.python_type) for part, column in zip(parts, columns, strict=True))
+        pairs = zip(decoded(cursor), columns, strict=True)
+        return tuple(part(given, column.type.python_type) for given, column in pairs)
     except (ValueError, TypeError, RecursionError) as error:
-        raise FerretError.of_field(
-            "request.invalid", "cursor", cursor, "was not issued by this server; omit it to start from the first page"
-        ) from error
-
-
-def _part(part: Any, kind: type[Any]) -> str | int | datetime:
-    if kind is datetime:
-        moment = datetime.fromisoformat(part)
-        if moment.tzinfo is None:
-            raise ValueError("no timezone")
-        return moment
-    if type(part) is not kind or (isinstance(part, int) and abs(part) >= 2**63):
-        raise ValueError(f"no {kind.__name__}")
-    return part
+        raise unissued(cursor) from error

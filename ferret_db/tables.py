@@ -103,7 +103,8 @@ class Membership(Base, kw_only=True):
 
 class Experiment(Base, kw_only=True):
     """``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is only told: the
-    experiment it names may be gone."""
+    experiment it names may be gone. ``name`` is what people call it now; ``spec`` keeps the one it was submitted
+    under, since the ledger holds its digest."""
 
     __tablename__ = "experiments"
     __table_args__ = (
@@ -115,6 +116,7 @@ class Experiment(Base, kw_only=True):
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("exp"))
     project: Mapped[ProjectName] = mapped_column(default=FIRST_PROJECT)
     name: Mapped[str]
+    notes: Mapped[str] = mapped_column(default="")
     state: Mapped[ExperimentState] = mapped_column(default=ExperimentState.QUEUED)
     version: Mapped[int] = mapped_column(default=1)
     spec: Mapped[dict[str, Any]]
@@ -136,6 +138,17 @@ class Experiment(Base, kw_only=True):
     started_at: Mapped[datetime | None] = mapped_column(default=None)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
     archived_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class ExperimentTag(Base, kw_only=True):
+    """A tag of an experiment; tags are the same if their keys are (``ferret_core.protocol.remarks``)."""
+
+    __tablename__ = "experiment_tags"
+    __table_args__ = (Index(None, "key", "experiment_id"),)
+
+    experiment_id: Mapped[ExperimentId] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    tag: Mapped[str]
 
 
 class Round(Base, kw_only=True):

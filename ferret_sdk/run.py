@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from urllib.parse import quote
 from ferret_core.exported import complete
 from ferret_core.model_card import Facts, Figures
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.remarks import retagged
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.receipt import Receipt
 from ferret_sdk.download import download, require_empty
@@ -43,6 +44,8 @@ from ferret_sdk.transport import MAX_ANSWER_BYTES, Transport
 from ferret_sdk.weights import MANIFEST
 
 POLL_SECONDS = 1.0
+EDITS = 5
+"""Tries at changing tags that others change too."""
 LEDGER_PAGE = 200
 LEDGER_PAGE_BYTES = MAX_ANSWER_BYTES // 4
 NAMED_BYTES = 600
@@ -196,6 +199,34 @@ class Run:
         query = {"project": project}
         answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers, query=query)
         return Run(self._transport, Experiment.read(answer.json()))
+
+    def edit(
+        self, *, name: str | None = None, notes: str | None = None, tag: Sequence[str] = (), untag: Sequence[str] = ()
+    ) -> Run:
+        """Another name or other notes (Markdown; "" takes them away), more tags or fewer. What is not given stays.
+
+        Several may change tags at once, and all of it counts; raises ``experiment.changed`` if they never let up.
+        """
+        changes = {key: value for key, value in {"name": name, "notes": notes}.items() if value is not None}
+        if not (tag or untag):
+            return self._edit(changes, {})
+        for left in reversed(range(EDITS)):
+            answer = self._transport.request("GET", self._path)
+            tags = retagged(Experiment.read(answer.json()).tags, tag, untag)
+            try:
+                return self._edit({**changes, "tags": tags}, {"If-Match": answer.headers.get("etag", "*")})
+            except FerretError as error:
+                if error.code != "experiment.changed" or not left:
+                    raise
+        raise AssertionError("the last try ends in one way or the other")
+
+    def _edit(self, changes: Mapping[str, Any], headers: Mapping[str, str]) -> Run:
+        headers = {"Content-Type": "application/merge-patch+json", **headers}
+        answer = self._transport.request(
+            "PATCH", self._path, content=json.dumps(changes).encode(), headers=headers, repeatable=True
+        )
+        self.experiment = Experiment.read(answer.json())
+        return self
 
     def archive(self) -> Run:
         """Archives a finished experiment: it is kept, but no longer listed."""

@@ -109,6 +109,8 @@ class Experiment(Document):
     id: ExperimentId
     project: Line = "default"
     name: Line
+    tags: list[Line] = []
+    notes: Words = ""
     state: ExperimentState
     stalled: Stall | None = None
     algorithm: Line
@@ -137,6 +139,41 @@ class Experiment(Document):
     def specification(self) -> ExperimentSpec:
         """The specification, checked; ``server.unexpected`` if it is none."""
         return checked(ExperimentSpec, self.spec)
+
+
+class ListedExperiment(Document):
+    """What a list tells of an experiment; ``stalled`` is the code of why it cannot make progress. ``learning_rate`` is
+    the local one, and ``estimated_seconds_left`` is None where it is not known."""
+
+    id: ExperimentId
+    project: Line = "default"
+    name: Line
+    tags: list[Line] = []
+    state: ExperimentState
+    stalled: Line | None = None
+    algorithm: Line
+    dataset: Line
+    rounds: RoundNumber
+    round: RoundNumber
+    participants: int = Field(ge=0, lt=2**31)
+    seed: int | None = None
+    K: int | None = None
+    bytes_per_round: int | None = None
+    learning_rate: float | None = None
+    metrics: dict[Line, Summary] = {}
+    bytes_up: int = 0
+    bytes_down: int = 0
+    error: dict[str, Any] | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    archived_at: datetime | None = None
+    estimated_seconds_left: float | None = None
+
+    @property
+    def shown_state(self) -> str:
+        """The state as people read it: ``stalled`` where the experiment cannot make progress."""
+        return "stalled" if self.stalled else self.state.value
 
 
 class Round(Document):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,17 @@ from ferret_sdk.pages import items
 from ferret_sdk.people import People
 from ferret_sdk.projects import Projects
 from ferret_sdk.run import Run
-from ferret_sdk.schemas import Audited, CatalogEntry, Ended, EnrolmentCode, Experiment, Info, Page, SignInLink
+from ferret_sdk.schemas import (
+    Audited,
+    CatalogEntry,
+    Ended,
+    EnrolmentCode,
+    Experiment,
+    Info,
+    ListedExperiment,
+    Page,
+    SignInLink,
+)
 from ferret_sdk.transport import Transport
 
 Kind = Literal["algorithms", "datasets", "models"]
@@ -107,17 +118,27 @@ class Service:
         name: str | None = None,
         archived: bool = False,
         project: str | None = None,
-    ) -> Iterator[Run]:
-        """Experiments, newest first, fetched page by page as they are asked for; only archived ones, or all others."""
+        tags: Sequence[str] = (),
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        sort: str | None = None,
+    ) -> Iterator[ListedExperiment]:
+        """Experiments, newest first, fetched page by page as they are asked for; only archived ones, or all others.
+
+        They have each of the ``tags``. ``sort`` is a column such as ``name``, ``rounds``, ``bytes_up`` or a metric;
+        with a minus before it the greatest comes first. :meth:`experiment` gives what there is to do with one.
+        """
         query = {
             "algorithm": algorithm,
             "dataset": dataset,
             "name": name,
             "archived": archived or None,
             "project": project,
+            "created_after": created_after and created_after.isoformat(),
+            "created_before": created_before and created_before.isoformat(),
+            "sort": sort,
         }
-        found = items(self.transport, "/experiments", Experiment, state=list(state), **query)
-        return (Run(self.transport, experiment) for experiment in found)
+        return items(self.transport, "/experiments", ListedExperiment, state=list(state), tag=list(tags), **query)
 
     def catalog(self, kind: Kind) -> list[CatalogEntry]:
         """What this server can run: each entry with the JSON Schema of its options."""

@@ -22,6 +22,7 @@ from ferret_api.events.endpoints import router as events
 from ferret_api.events.feeds import Feeds
 from ferret_api.experiments.endpoints import router as experiments
 from ferret_api.hosts import KnownHosts
+from ferret_api.known_parameters import OnlyKnownParameters
 from ferret_api.ledger.endpoints import router as ledger
 from ferret_api.lifecycle.endpoints import router as lifecycle
 from ferret_api.metrics.endpoints import router as metrics
@@ -92,6 +93,7 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
         lifespan=_lifespan(settings, context),
+        dependencies=[OnlyKnownParameters],
         middleware=[
             Middleware(RequestScope, settings=settings),
             Middleware(RequestMeter, figures=figures),

@@ -19,6 +19,7 @@ from ferret_core.protocol.errors import FerretError
 
 COMMAND_BYTES = 8 << 10
 FAILURE_BYTES = 32 << 10  # 2,000 characters, each at most 12 bytes of JSON
+EDIT_BYTES = 256 << 10  # 20,000 characters of notes, and the tags
 MOST_VALUES = 2_000
 DEEPEST = 32
 
@@ -36,6 +37,7 @@ class BodyLimit:
         self.limits = self.uploads | {
             SUBMIT: document,
             "clone_experiment": document,
+            "edit_experiment": min(EDIT_BYTES, document),
             "report_failure": min(FAILURE_BYTES, document),
         }
 

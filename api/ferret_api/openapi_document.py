@@ -48,12 +48,11 @@ def _add_common_problems(operation: Json) -> None:
     """What any operation of its kind can answer, beside the codes that its endpoint names."""
     responses: Json = operation["responses"]
     codes: list[str] = [code for response in responses.values() for code in response.get(CODES, [])]
+    codes += ["request.invalid"]
     if "security" in operation:
         codes += ["auth.missing", "auth.invalid", "auth.forbidden", "server.not_ready"]
     if any("session" in scheme for scheme in operation.get("security", [])):
         codes += ["auth.cross_site"]
-    if "parameters" in operation or "requestBody" in operation:
-        codes += ["request.invalid"]
     if "requestBody" in operation:
         codes += ["request.too_large"]
     for status, response in problems(*codes, "host.unknown", "request.too_many", "internal").items():

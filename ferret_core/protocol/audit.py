@@ -27,6 +27,7 @@ MOST_VALUES = 20
 AuditAction = Literal[
     "experiment.submitted",
     "experiment.cloned",
+    "experiment.edited",
     "experiment.paused",
     "experiment.resumed",
     "experiment.extended",

@@ -98,7 +98,8 @@ PROBLEMS: dict[str, Problem] = {
     "route.not_found": Problem("No such address", 404, Exit.NOT_FOUND),
     "method.not_allowed": Problem("The address does not support this method", 405, Exit.FAILURE),
     "experiment.conflict": Problem("The experiment is in a state that does not allow this", 409, Exit.CONFLICT),
-    "idempotency.conflict": Problem("The idempotency key was used with another request", 409, Exit.CONFLICT),
+    "experiment.changed": Problem("The experiment was edited by somebody else in the meantime", 412, Exit.CONFLICT),
+    "idempotency.conflict": Problem("The idempotency key was used with another request", 422, Exit.CONFLICT),
     "extension.refused": Problem("The experiment cannot be extended", 409, Exit.CONFLICT),
     "lease.lost": Problem("The lease on this assignment is no longer held", 409, Exit.CONFLICT),
     "contribution.duplicate": Problem("A different contribution was already accepted", 409, Exit.CONFLICT),
@@ -294,14 +295,15 @@ def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            return f"is unknown; {_alternatives(str(detail['loc'][-1]), _fields_beside(detail['loc'], model))}"
+            return f"is unknown; {suggestion(str(detail['loc'][-1]), _fields_beside(detail['loc'], model))}"
         case "value_error":
             return str(detail.get("ctx", {})["error"])
         case _:
             return detail["msg"]
 
 
-def _alternatives(name: str, known: Sequence[str]) -> str:
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """What to write in place of the unknown ``name``: the known one that is nearest, or one of all."""
     if close := get_close_matches(name[:LONGEST_VALUE], known, n=1):
         return f"did you mean {close[0]}?"
     return f"choose from {', '.join(known)}" if known else "leave it out"

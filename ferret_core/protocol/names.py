@@ -24,11 +24,16 @@ _SUFFIX = 8
 
 def normal(text: str) -> str:
     """The display name in NFC (Unicode Standard Annex 15), without blanks around it; ``ValueError`` if it is none."""
+    return readable(text, LONGEST, "give the name that people know the site by")
+
+
+def readable(text: str, longest: int, advice: str) -> str:
+    """Any short text that people read, as :func:`normal` has it; ``advice`` is for one without anything to read."""
     name = unicodedata.normalize("NFC", text).strip()
     if not any(unicodedata.category(character)[0] in "LNS" for character in name):
-        raise ValueError("has no letter, digit or symbol; give the name that people know the site by")
-    if len(name) > LONGEST:
-        raise ValueError(f"has {len(name)} characters; shorten it to {LONGEST}")
+        raise ValueError(f"has no letter, digit or symbol; {advice}")
+    if len(name) > longest:
+        raise ValueError(f"has {len(name)} characters; shorten it to {longest}")
     for character in name:
         if shown(character) != character:
             raise ValueError(f"holds the invisible U+{ord(character):04X} at {name.index(character) + 1}; leave it out")

@@ -248,10 +248,13 @@ class CheckpointSpec(Strict):
     )
 
 
+ExperimentName = Annotated[Line, Field(min_length=1, max_length=120)]
+
+
 class ExperimentSpec(Strict):
     """One federated tuning run; together with the base model and the data it determines every bit of the result."""
 
-    name: Line = Field(min_length=1, max_length=120)
+    name: ExperimentName
     seed: Seed = 0
     rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS)
     model: ModelSpec

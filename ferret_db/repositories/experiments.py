@@ -1,9 +1,9 @@
-"""Experiments: stored, found, listed, locked, deleted."""
+"""Experiments: stored, found, locked, deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session, defer
@@ -11,25 +11,13 @@ from sqlalchemy.orm import Session, defer
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_db.pagination import Page, page, seek
 from ferret_db.tables import FIRST_PROJECT, Assignment, Base, Experiment
 
 _FRESH = {"populate_existing": True}
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
 
-
-class ExperimentFilter(NamedTuple):
-    """What to list; ``name`` is any part of the name, in any case, and no states means all.
-
-    ``archived`` asks for archived experiments instead of all others.
-    """
-
-    states: Sequence[ExperimentState] = ()
-    algorithm: str | None = None
-    dataset: str | None = None
-    name: str | None = None
-    archived: bool = False
-    project: str | None = None
+LARGE = (defer(Experiment.spec), defer(Experiment.shapes), defer(Experiment.notes))
+"""Leaves out what is large in an experiment; it is read when it is asked for."""
 
 
 def add(
@@ -98,7 +86,7 @@ def of_assignments(s: Session, assignment_ids: Sequence[str], *, lock: bool = Fa
     nobody waits for each other. What is large in them is read when it is asked for."""
     belonging = select(Assignment.experiment_id).where(Assignment.id.in_(assignment_ids))
     query = select(Experiment).where(Experiment.id.in_(belonging)).order_by(Experiment.id)
-    query = query.options(defer(Experiment.spec), defer(Experiment.shapes))
+    query = query.options(*LARGE)
     if lock:
         query = query.with_for_update(key_share=True, of=Experiment)
     return s.scalars(query, execution_options=_FRESH).all()
@@ -139,25 +127,6 @@ def delete(s: Session, experiment_id: str) -> None:
             s.execute(table.delete().where(table.c.experiment_id == experiment_id))
     experiment = Base.metadata.tables[Experiment.__tablename__]
     s.execute(experiment.delete().where(experiment.c.id == experiment_id))
-
-
-def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | None = None) -> Page[Experiment]:
-    """Experiments, newest first."""
-    archived = Experiment.archived_at
-    query = select(Experiment).where(archived.is_not(None) if wanted.archived else archived.is_(None))
-    if wanted.states:
-        query = query.where(Experiment.state.in_(wanted.states))
-    if wanted.algorithm:
-        query = query.where(Experiment.algorithm == wanted.algorithm)
-    if wanted.dataset:
-        query = query.where(Experiment.dataset == wanted.dataset)
-    if wanted.project:
-        query = query.where(Experiment.project == wanted.project)
-    if wanted.name:
-        query = query.where(Experiment.name.icontains(wanted.name, autoescape=True))
-    columns = (Experiment.created_at, Experiment.id)
-    rows = s.scalars(seek(query, columns, cursor, limit, descending=True)).all()
-    return page(rows, limit, lambda row: (row.created_at, row.id))
 
 
 def count_by_state(s: Session) -> dict[ExperimentState, int]:

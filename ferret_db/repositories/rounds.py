@@ -6,18 +6,22 @@ import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from statistics import median
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select, update
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import metrics, service
-from ferret_db.repositories.experiments import spec_of
+from ferret_db.repositories.experiments import LARGE, spec_of
 from ferret_db.tables import Assignment, Contribution, Experiment, Round
+
+RECENT = 5
+"""Rounds that tell how long one takes by now: the first compiles kernels, and machines come and go."""
 
 
 class RoundSummary(NamedTuple):
@@ -66,8 +70,7 @@ def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[
     rounds = select(Round.id).where(Round.experiment_id == Experiment.id)
     last = rounds.order_by(Round.number.desc(), Round.attempt.desc()).limit(1).correlate(Experiment).scalar_subquery()
     query = select(Experiment, Round).outerjoin(Round, Round.id == last).where(Experiment.id.in_(experiment_ids))
-    large = defer(Experiment.spec), defer(Experiment.shapes)
-    found = s.execute(query.options(*large), execution_options={"populate_existing": True})
+    found = s.execute(query.options(*LARGE), execution_options={"populate_existing": True})
     return {experiment.id: (experiment, round_) for experiment, round_ in found}
 
 
@@ -181,6 +184,17 @@ def bytes_by_experiment(s: Session, experiment_ids: Sequence[str]) -> dict[str, 
     )
     found = {experiment_id: Bytes(int(up), int(down)) for experiment_id, up, down in sums}
     return {experiment_id: found.get(experiment_id, Bytes(0, 0)) for experiment_id in experiment_ids}
+
+
+def seconds_of_recent(s: Session, experiment_ids: Sequence[str]) -> dict[str, float]:
+    """How long a round takes by now: the median of the last few committed ones, of the experiments that have any."""
+    committed = Round.experiment_id.in_(experiment_ids), Round.state == RoundState.COMMITTED
+    place = func.row_number().over(partition_by=Round.experiment_id, order_by=Round.number.desc()).label("place")
+    query = select(Round.experiment_id, Round.opened_at, Round.committed_at, place).where(*committed).subquery()
+    found: dict[str, list[float]] = {}
+    for row in s.execute(select(query).where(query.c.place <= RECENT)):
+        found.setdefault(row.experiment_id, []).append(_seconds_between(row.opened_at, row.committed_at))
+    return {experiment_id: median(seconds) for experiment_id, seconds in found.items()}
 
 
 def count_by_state(s: Session) -> dict[RoundState, int]:

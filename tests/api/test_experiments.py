@@ -54,7 +54,7 @@ def test_the_same_key_with_another_body_is_refused(site: Any) -> None:
     headers = {"Idempotency-Key": "run-1"}
     site.admin.post("/api/v1/experiments", json=BODY, headers=headers)
     answer = site.admin.post("/api/v1/experiments", json=BODY | {"rounds": 9}, headers=headers)
-    assert answer.status_code == 409
+    assert answer.status_code == 422
     assert answer.json()["code"] == "idempotency.conflict"
 
 
@@ -179,4 +179,5 @@ def test_an_experiment_sums_up_its_metrics_and_bytes(site: Any) -> None:
     assert shown["bytes_up"] > 0
     assert shown["bytes_down"] == 300
     assert shown["shapes"] == {"bias": [4], "weight": [2, 3]}
-    assert site.admin.get("/api/v1/experiments").json()["items"][0] == shown
+    listed = site.admin.get("/api/v1/experiments").json()["items"][0]
+    assert {name: shown[name] for name in ("metrics", "round", "bytes_up", "bytes_down")}.items() <= listed.items()

@@ -100,7 +100,7 @@ REFUSED: dict[str, tuple[Callable[[Member], Any], int, str]] = {
     "after the lease": (after_the_lease, 409, "lease.lost"),
     "under a wrong fence": (lambda m: m.upload(m.blob(), **{"Ferret-Fence": "77"}), 409, "lease.lost"),
     "from another model": (lambda m: m.upload(m.blob(base_digest="cd" * 32)), 409, "contribution.wrong_base"),
-    "another one under the same key": (under_the_same_key, 409, "idempotency.conflict"),
+    "another one under the same key": (under_the_same_key, 422, "idempotency.conflict"),
     "another one": (another_one, 409, "contribution.duplicate"),
     "too large": (lambda m: m.upload(m.blob(size=1 << 16)), 413, "request.too_large"),
     "for another experiment": (

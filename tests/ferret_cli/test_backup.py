@@ -28,9 +28,9 @@ from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, verify
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.repositories import audit, experiments, references
+from ferret_db.repositories import audit, listing, references
 from ferret_db.repositories.audit import AuditFilter
-from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.settings import ServiceSettings
 from ferret_db.snapshot import snapshot
 
@@ -64,7 +64,7 @@ class Embedded:
 
     def experiments(self) -> set[str]:
         with self.database.read() as s:
-            return {experiment.id for experiment in experiments.list_page(s, ExperimentFilter(), 1000).items}
+            return {experiment.id for experiment in listing.list_page(s, ExperimentFilter(), 1000).items}
 
     def damaged(self) -> list[Any]:
         with self.database.read() as s:

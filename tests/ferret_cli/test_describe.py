@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ferret_cli.describe import cost_rows, label_rows, list_row, metrics_rows, overview_rows, rejection_rows, round_rows
-from ferret_sdk.schemas import Experiment, Rejection, Round
+from ferret_sdk.schemas import Experiment, ListedExperiment, Rejection, Round
 
 
 def a_round(number: int, **metrics: float) -> Round:
@@ -45,10 +45,21 @@ def an_experiment(**changes: object) -> Experiment:
     )
 
 
+def a_listed_one(**changes: object) -> ListedExperiment:
+    return ListedExperiment.model_validate({**an_experiment().model_dump(), **changes})
+
+
+def test_tags_and_notes_are_shown_where_there_are_any() -> None:
+    assert list_row(a_listed_one(tags=["hearts", "K search"]))[-1] == "hearts, K search"
+    rows = dict(overview_rows(an_experiment(tags=["hearts"], notes="as *before*")))
+    assert (rows["tags"], rows["notes"]) == ("hearts", "as *before*")
+    assert {"tags", "notes"}.isdisjoint(dict(overview_rows(an_experiment())))
+
+
 def test_what_stalls_is_listed_as_stalled_and_shown_with_what_to_do() -> None:
     stalled = {"code": "participants.missing", "detail": "1 of 2 have joined", "since": "2026-01-01T08:00:00Z"}
     experiment = an_experiment(stalled=stalled)
-    assert list_row(experiment)[2] == "stalled"
+    assert list_row(a_listed_one(stalled="participants.missing"))[2] == "stalled"
     rows = dict(overview_rows(experiment))
     assert rows["state"] == "running"
     assert rows["stalled"] == "since 2026-01-01 08:00 UTC: 1 of 2 have joined (participants.missing)"
@@ -65,7 +76,7 @@ def test_metrics_have_units_and_a_best_value_only_where_a_round_can_be_better() 
         ("rouge_l", "12.3 %", "35.2 %", "40.0 %"),
         ("truncated", "0", "3", None),
     ]
-    assert list_row(an_experiment(metrics=metrics))[5:7] == ("1.5000", "35.2 %")
+    assert list_row(a_listed_one(metrics=metrics))[5:7] == ("1.5000", "35.2 %")
 
 
 def test_where_a_clone_comes_from_and_what_was_put_away_are_shown() -> None:

@@ -58,6 +58,13 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
 
     assert document(ferret("experiment", "list", "--json"))["items"][0]["id"] == id
     assert id in ferret("experiment", "list", "--state", "completed").stdout
+    edited = document(
+        ferret("experiment", "edit", id, "--tag", "Hearts", "--tag", "toys", "--note", "*well*", "--json")
+    )
+    assert (edited["tags"], edited["notes"]) == (["Hearts", "toys"], "*well*")
+    assert "Hearts, toys" in ferret("experiment", "list", "--tag", "hearts", "--sort=-eval_loss").stdout
+    assert ferret("experiment", "edit", id).returncode == 2
+    assert "did you mean eval_loss" in ferret("experiment", "list", "--sort", "eval_los").stderr
     failed = document(ferret("experiment", "list", "--state", "failed", "--json"))["items"]
     assert id not in [run["id"] for run in failed]
     shown = ferret("experiment", "show", id)

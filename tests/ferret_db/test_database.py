@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.database import Database
-from ferret_db.repositories import events, experiments, outbox
-from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_db.repositories import events, experiments, listing, outbox
+from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import Enrolment, OutboxMessage
 
 
@@ -36,7 +36,7 @@ def test_an_error_rolls_everything_back_and_sends_nothing(database: Database, la
     with pytest.raises(RuntimeError):
         broken()
     with database.read() as s:
-        assert experiments.list_page(s, ExperimentFilter(), 10).items == []
+        assert listing.list_page(s, ExperimentFilter(), 10).items == []
     assert messages(database) == []
     assert sent == []
 
@@ -110,9 +110,9 @@ def test_reading_cannot_write(database: Database, lab: Any) -> None:
 def test_reading_sees_one_snapshot(database: Database, lab: Any) -> None:
     lab.submit()
     with database.read() as s:
-        assert len(experiments.list_page(s, ExperimentFilter(), 10).items) == 1
+        assert len(listing.list_page(s, ExperimentFilter(), 10).items) == 1
         lab.submit()
-        assert len(experiments.list_page(s, ExperimentFilter(), 10).items) == 1
+        assert len(listing.list_page(s, ExperimentFilter(), 10).items) == 1
 
 
 def test_writers_take_turns(database: Database, lab: Any) -> None:
@@ -185,7 +185,7 @@ def test_a_nul_character_which_postgresql_cannot_take_is_the_callers_error(datab
     found: list[Any] = []
     refused = pytest.raises(FerretError, match="NUL") if url.startswith("postgresql") else nullcontext()
     with refused, database.read() as s:
-        found = experiments.list_page(s, ExperimentFilter(name="a\0b"), 10).items
+        found = listing.list_page(s, ExperimentFilter(name="a\0b"), 10).items
     assert found == []
 
 
@@ -203,7 +203,7 @@ def test_a_transaction_whose_connection_was_cut_is_made_once_more(database: Data
 
     last = database.transact(work)
     with database.read() as s:
-        kept = {row.id for row in experiments.list_page(s, ExperimentFilter(), 10).items}
+        kept = {row.id for row in listing.list_page(s, ExperimentFilter(), 10).items}
     assert kept == {tries[1], last}
     assert len(tries) == 2
 

@@ -11,8 +11,8 @@ from sqlalchemy import update
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
-from ferret_db.repositories import experiments
-from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_db.repositories import listing
+from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import Experiment
 
 
@@ -21,7 +21,7 @@ def walk(database: Database, limit: int) -> list[str]:
     cursor = None
     while True:
         with database.read() as s:
-            page = experiments.list_page(s, ExperimentFilter(), limit, cursor)
+            page = listing.list_page(s, ExperimentFilter(), limit, cursor)
         found += [row.id for row in page.items]
         cursor = page.next_cursor
         if cursor is None:
@@ -41,10 +41,10 @@ def test_rows_added_in_between_do_not_shift_the_pages(database: Database, lab: A
     old = [lab.submit().id for _ in range(3)]
     lab.age(Experiment, "created_at", 60)
     with database.read() as s:
-        first = experiments.list_page(s, ExperimentFilter(), 2)
+        first = listing.list_page(s, ExperimentFilter(), 2)
     lab.submit()
     with database.read() as s:
-        second = experiments.list_page(s, ExperimentFilter(), 2, first.next_cursor)
+        second = listing.list_page(s, ExperimentFilter(), 2, first.next_cursor)
     assert {row.id for row in (*first.items, *second.items)} == set(old)
 
 
@@ -70,5 +70,5 @@ def encoded(value: Any) -> str:
 )
 def test_a_cursor_that_is_none_is_refused(database: Database, cursor: str) -> None:
     with pytest.raises(FerretError, match="cursor") as caught, database.read() as s:
-        experiments.list_page(s, ExperimentFilter(), 10, cursor)
+        listing.list_page(s, ExperimentFilter(), 10, cursor)
     assert caught.value.code == "request.invalid"

@@ -23,8 +23,8 @@ from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundS
 from ferret_core.storage import open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.repositories import assignments, experiments, metrics, rounds
-from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_db.repositories import assignments, experiments, listing, metrics, rounds
+from ferret_db.repositories.listing import ExperimentFilter
 from ferret_sdk import Service, retry
 from ferret_worker.aggregate import aggregate
 from ferret_worker.context import Context
@@ -240,9 +240,7 @@ class Worker:
         while not self._stop.wait(0.05):
             with self.database.read() as s:
                 ids = [
-                    item.id
-                    for item in experiments.list_page(s, ExperimentFilter(), 100).items
-                    if not item.state.finished
+                    item.id for item in listing.list_page(s, ExperimentFilter(), 100).items if not item.state.finished
                 ]
             for id in ids:
                 self._move_on(id)

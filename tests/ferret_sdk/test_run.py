@@ -95,6 +95,21 @@ def test_experiments_are_paged(server, experiment):
     assert "cursor=abc" in server.requests[1].path
 
 
+def test_tags_that_somebody_else_changed_are_read_again(server, experiment):
+    problem = {"code": "experiment.changed", "detail": "read it again"}
+    server.script(
+        lambda exchange: exchange.json(experiment),
+        lambda exchange: exchange.json({**experiment, "tags": ["a"]}),
+        lambda exchange: exchange.json(problem, 412),
+        lambda exchange: exchange.json({**experiment, "tags": ["a", "b"]}),
+        lambda exchange: exchange.json({**experiment, "tags": ["b", "c"]}),
+    )
+    run = Service(server.url).experiment(experiment["id"])
+    assert run.edit(tag=["c"], untag=["a"]).experiment.tags == ["b", "c"]
+    assert json.loads(server.requests[2].body) == {"tags": ["c"]}
+    assert json.loads(server.requests[4].body) == {"tags": ["b", "c"]}
+
+
 def test_wait_returns_the_completed_run(server, experiment):
     server.script(
         lambda exchange: exchange.json(experiment),

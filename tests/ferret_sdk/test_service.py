@@ -73,6 +73,19 @@ def test_lists_filters_and_cancelling(service, toy_spec):
         runs[0].wait()
 
 
+def test_an_experiment_is_renamed_tagged_and_found(service, toy_spec):
+    run = service.submit(toy_spec())
+    other = service.experiment(run.id)
+    run.edit(name="renamed", notes="as *before*", tag=["Hearts"])
+    other.edit(tag=["K search"])
+    assert other.experiment.tags == ["Hearts", "K search"]
+    assert (other.experiment.name, other.experiment.notes) == ("renamed", "as *before*")
+    (found,) = service.experiments(tags=["hearts"], sort="-eval_loss")
+    assert (found.id, found.name, found.tags) == (run.id, "renamed", ["Hearts", "K search"])
+    assert run.edit(untag=["HEARTS"], notes="").experiment.tags == ["K search"]
+    assert list(service.experiments(tags=["hearts"])) == []
+
+
 def test_info_and_catalog(service):
     assert service.info().database == "sqlite"
     assert {"ferret", "fedavg"} <= {entry.name for entry in service.catalog("algorithms")}

@@ -62,11 +62,12 @@ def _operations() -> list[Operation]:
 OPERATIONS = _operations()
 OUTSIDERS = ("member of no project", "member of another project")
 BODIES = {
+    "edit_experiment": {"notes": "seen"},
     "extend_experiment": {"rounds": 1},
     "revoke_group_of_enrolments": {"group": "north"},
     "revoke_group_of_participants": {"group": "north"},
 }
-"""Of operations that refuse an empty one."""
+"""Of operations that refuse an empty one, or do nothing for it."""
 OPEN = {
     "begin_oidc_session",
     "create_oidc_session",

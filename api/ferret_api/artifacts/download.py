@@ -18,6 +18,7 @@ from starlette.responses import StreamingResponse
 
 from ferret_api.context import Context
 from ferret_api.damage import repairing
+from ferret_api.entity_tag import matches
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
 from ferret_db.tables import Artifact
@@ -39,7 +40,7 @@ def respond(context: Context, artifact: Artifact, asked: Headers) -> Response:
     The bytes of a whole file are compared with their digest on the way: if they differ, the answer breaks off.
     """
     etag = f'"{artifact.digest}"'
-    if _matches(asked.get("if-none-match"), etag):
+    if matches(asked.get("if-none-match", ""), etag):
         return Response(status_code=304, headers={"ETag": etag})
     size = _size(context, artifact)
     wanted = asked.get("range") if asked.get("if-range", etag) == etag else None
@@ -68,12 +69,6 @@ def _size(context: Context, artifact: Artifact) -> int:
         if size != artifact.size:
             raise FerretError("storage.corrupt", f"{artifact.location} has {size} bytes instead of {artifact.size}")
     return size
-
-
-def _matches(if_none_match: str | None, etag: str) -> bool:
-    return if_none_match is not None and any(
-        candidate.strip().removeprefix("W/") in {etag, "*"} for candidate in if_none_match.split(",")
-    )
 
 
 def _parse(value: str, size: int) -> Span | None:

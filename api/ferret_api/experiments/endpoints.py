@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Body, Depends, Header, Query, Response
+from pydantic import AwareDatetime
 
 from ferret_api.auth import Readable, Researcher, Viewer
 from ferret_api.context import ContextDep
 from ferret_api.errors import SUBMIT
-from ferret_api.experiments import service
-from ferret_api.experiments.schemas import Experiment, ExperimentPage
+from ferret_api.experiments import edit, listing, service
+from ferret_api.experiments.schemas import Experiment, ExperimentChange, ExperimentPage
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
+from ferret_core.protocol.remarks import MOST_TAGS, Tag
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_db.repositories.listing import NEWEST_FIRST, ExperimentFilter, sorts
 
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
 
@@ -24,18 +26,43 @@ InProject = Annotated[
     str | None,
     Query(max_length=64, description="Project that it is to belong to; may be left out by who sees only one"),
 ]
+Sort = Annotated[
+    str,
+    Query(
+        max_length=64,
+        description="A column: the experiments' own, their bytes, or the last value of a metric. With a minus before "
+        "it the greatest comes first; experiments without a value always come last",
+        json_schema_extra={"enum": sorts()},
+    ),
+]
+IfMatch = Annotated[
+    str | None,
+    Header(alias="If-Match", max_length=500, description="The `ETag` of what was read: an edit since then is refused"),
+]
+Change = Annotated[
+    ExperimentChange,
+    Body(
+        media_type="application/merge-patch+json",
+        description="JSON Merge Patch (RFC 7396)",
+        examples=[{"tags": ["hearts", "K search"], "notes": "Twice the coordinates of *hearts 3*."}],
+    ),
+]
+ETAG = {"ETag": {"description": "Of name, tags and notes, which can be edited", "schema": {"type": "string"}}}
 QUEUED = {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}}
 
 
 def _filter(
     state: Annotated[list[ExperimentState], Query(default_factory=list, description="Any of these states")],
+    tag: Annotated[list[Tag], Query(default_factory=list, max_length=MOST_TAGS, description="Each of these tags")],
     algorithm: Annotated[str | None, Query(max_length=64)] = None,
     dataset: Annotated[str | None, Query(max_length=64)] = None,
     name: Annotated[str | None, Query(max_length=120, description="Part of the name, upper or lower case")] = None,
     archived: Annotated[bool, Query(description="True: archived experiments only. False: all others")] = False,
     project: Annotated[str | None, Query(max_length=64, description="Name of the project")] = None,
+    created_after: Annotated[AwareDatetime | None, Query(description="Submitted then or later")] = None,
+    created_before: Annotated[AwareDatetime | None, Query(description="Submitted earlier")] = None,
 ) -> ExperimentFilter:
-    return ExperimentFilter(state, algorithm, dataset, name, archived, project)
+    return ExperimentFilter(state, algorithm, dataset, name, archived, project, tag, created_after, created_before)
 
 
 @router.post(
@@ -74,18 +101,39 @@ def submit_experiment(
 def list_experiments(
     caller: Viewer,
     wanted: Annotated[ExperimentFilter, Depends(_filter)],
+    sort: Sort = NEWEST_FIRST,
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ExperimentPage:
-    """Experiments of the caller's projects, the newest first."""
-    return service.list_page(caller.database, wanted, limit, cursor)
+    """Experiments of the caller's projects, the newest first unless another order is asked for.
+
+    A page begins behind the last item of the one before, whatever has changed since: no experiment that stays where it
+    is in the order is left out or shown twice."""
+    return listing.list_page(caller.database, wanted, sort, limit, cursor)
 
 
 @router.get(
     "/{experiment_id}",
     operation_id="get_experiment",
-    responses=problems("experiment.not_found"),
+    responses={200: {"headers": ETAG}, **problems("experiment.not_found")},
 )
-def get_experiment(experiment_id: ExperimentId, database: Readable) -> Experiment:
+def get_experiment(experiment_id: ExperimentId, response: Response, database: Readable) -> Experiment:
     """One experiment with its specification and where it stands."""
-    return service.show(database, experiment_id)
+    return _tagged(response, service.show(database, experiment_id))
+
+
+@router.patch(
+    "/{experiment_id}",
+    operation_id="edit_experiment",
+    responses={200: {"headers": ETAG}, **problems("experiment.not_found", "experiment.changed")},
+)
+def edit_experiment(
+    experiment_id: ExperimentId, change: Change, response: Response, caller: Researcher, if_match: IfMatch = None
+) -> Experiment:
+    """Another name, other tags or notes, whatever state the experiment is in; nothing of what is trained changes."""
+    return _tagged(response, edit.edit(caller.database, experiment_id, change, if_match, caller.id))
+
+
+def _tagged(response: Response, experiment: Experiment) -> Experiment:
+    response.headers["ETag"] = edit.entity_tag(experiment)
+    return experiment

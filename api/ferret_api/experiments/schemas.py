@@ -6,8 +6,9 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ferret_api.schemas import PREFIX, Failure, Page, Resource
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_api.schemas import PREFIX, Command, Failure, Page, Resource
+from ferret_core.protocol.remarks import Notes, Tags
+from ferret_core.protocol.spec import ExperimentName, ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 
 
@@ -61,7 +62,9 @@ class Experiment(Resource):
 
     id: str
     project: str = Field(description="Name of the project that it belongs to")
-    name: str
+    name: str = Field(description="What it is called now; `spec.name` is what it was submitted as")
+    tags: list[str]
+    notes: str = Field(description="Markdown")
     state: ExperimentState
     stalled: Stall | None = Field(description="Set while a queued or running experiment cannot make progress")
     algorithm: str
@@ -88,5 +91,52 @@ class Experiment(Resource):
     links: ExperimentLinks
 
 
-class ExperimentPage(Page[Experiment]):
-    """Experiments, the newest first."""
+class FailureTitle(Resource):
+    """Why an experiment failed, in a word and in a few."""
+
+    code: str
+    title: str
+
+
+class ListedExperiment(Resource):
+    """What a list tells of an experiment."""
+
+    id: str
+    project: str = Field(description="Name of the project that it belongs to")
+    name: str
+    tags: list[str]
+    state: ExperimentState
+    stalled: str | None = Field(description="Code of why a queued or running experiment cannot make progress")
+    algorithm: str
+    dataset: str
+    rounds: int = Field(description="Rounds asked for")
+    round: int = Field(description="Last committed round; 0 before the first")
+    participants: int
+    seed: int
+    K: int | None = Field(description="The algorithm's option `K`, if it has one that is given")
+    bytes_per_round: int | None = Field(description="The algorithm's option, if it has one that is given")
+    learning_rate: float | None = Field(description="The local one, if the algorithm trains with one")
+    metrics: dict[str, MetricSummary]
+    bytes_up: int = Field(description="Bytes sent by all participants so far")
+    bytes_down: int = Field(description="Bytes received by all participants so far")
+    error: FailureTitle | None = Field(description="Why the experiment failed")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    archived_at: datetime | None
+    estimated_seconds_left: float | None = Field(
+        description="Of a running experiment: the median of its last rounds' seconds, for each round that is left; "
+        "null until a round is committed, and while it is stalled"
+    )
+
+
+class ExperimentPage(Page[ListedExperiment]):
+    """Experiments in the order that was asked for."""
+
+
+class ExperimentChange(Command):
+    """What is to be different; what is left out stays. Null takes tags and notes away."""
+
+    name: ExperimentName = Field(default_factory=str, description="It always has one: null is refused")
+    tags: Tags | None = None
+    notes: Notes | None = None

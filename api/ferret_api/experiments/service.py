@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from ferret_api.experiments.roots import require_roots
-from ferret_api.experiments.schemas import Experiment, ExperimentLinks, ExperimentPage
+from ferret_api.experiments.schemas import Experiment, ExperimentLinks
 from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
@@ -16,10 +16,9 @@ from ferret_core.registry import AllowedModel, require_allowed
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, progress
-from ferret_db.repositories import audit, experiments, metrics, projects, rounds
-from ferret_db.repositories.experiments import ExperimentFilter
+from ferret_db.repositories import audit, experiments, metrics, projects, rounds, tags
 
-_COLUMNS = Experiment.model_fields.keys() - {"stalled", "metrics", "bytes_up", "bytes_down", "links"}
+_COLUMNS = Experiment.model_fields.keys() - {"tags", "stalled", "metrics", "bytes_up", "bytes_down", "links"}
 
 
 def submit(
@@ -30,11 +29,12 @@ def submit(
     *,
     project: str | None,
     idempotency_key: str | None,
-    cloned_from: str | None = None,
+    original: tables.Experiment | None = None,
 ) -> Experiment:
     """The experiment of a valid specification, new or the one stored under the same key.
 
-    It belongs to ``project``, or to the only one that ``database`` shows.
+    It belongs to ``project``, or to the only one that ``database`` shows. A clone has the tags of its ``original``,
+    since both belong to one search, but not the notes, which tell of that run.
     """
     resolved = catalog.resolve(spec)
     require_roots(resolved, roots)
@@ -44,9 +44,11 @@ def submit(
             resolved,
             project=_chosen(s, project, resolved),
             idempotency_key=idempotency_key,
-            cloned_from=cloned_from,
+            cloned_from=original.id if original else None,
         )
         if made:
+            if original:
+                tags.replace(s, row.id, tags.of(s, [original.id])[original.id])
             _record(s, actor, row, resolved)
         return shown(s, row)
 
@@ -79,35 +81,16 @@ def show(database: Database, experiment_id: str) -> Experiment:
         return shown(s, experiments.get(s, experiment_id))
 
 
-def list_page(database: Database, wanted: ExperimentFilter, limit: int, cursor: str | None) -> ExperimentPage:
-    with database.read() as s:
-        page = experiments.list_page(s, wanted, limit, cursor)
-        return ExperimentPage(items=_all_shown(s, page.items), next_cursor=page.next_cursor)
-
-
 def shown(s: Session, row: tables.Experiment) -> Experiment:
     """The experiment as the API shows it."""
-    return _all_shown(s, [row])[0]
-
-
-def _all_shown(s: Session, rows: Sequence[tables.Experiment]) -> list[Experiment]:
-    ids = [row.id for row in rows]
-    summaries, sent = metrics.summary(s, ids), rounds.bytes_by_experiment(s, ids)
-    return [_show(row, progress.stall(s, row), summaries[row.id], sent[row.id]) for row in rows]
-
-
-def _show(
-    row: tables.Experiment,
-    stall: progress.Stall | None,
-    summaries: dict[str, metrics.MetricSummary],
-    sent: rounds.Bytes,
-) -> Experiment:
     columns = {name: getattr(row, name) for name in _COLUMNS}
+    sent = rounds.bytes_by_experiment(s, [row.id])[row.id]
     return Experiment.model_validate(
         {
             **columns,
-            "stalled": stall,
-            "metrics": summaries,
+            "tags": tags.of(s, [row.id])[row.id],
+            "stalled": progress.stall(s, row),
+            "metrics": metrics.summary(s, [row.id])[row.id],
             "bytes_up": sent.up,
             "bytes_down": sent.down,
             "links": ExperimentLinks.of(row.id),

@@ -67,7 +67,8 @@ def clone(
     with database.read() as s:
         original = experiments.get(s, experiment_id)
     try:
-        spec = ExperimentSpec.model_validate(revise(original.spec, patch).document)
+        named = {**original.spec, "name": original.name}
+        spec = ExperimentSpec.model_validate(revise(named, patch).document)
     except ValidationError as error:
         raise FerretError.of_fields("spec.invalid", field_errors(error, model=ExperimentSpec)) from error
     return service.submit(
@@ -77,7 +78,7 @@ def clone(
         actor,
         project=project or original.project,
         idempotency_key=idempotency_key,
-        cloned_from=experiment_id,
+        original=original,
     )
 
 

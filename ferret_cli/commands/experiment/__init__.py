@@ -11,6 +11,7 @@ from ferret_cli.commands.experiment import (
     clone,
     codes,
     delete,
+    edit,
     enrol,
     export,
     extend,
@@ -35,6 +36,7 @@ experiment.command("resume")(resume.resume)
 experiment.command("extend")(extend.extend)
 experiment.command("cancel")(cancel.cancel)
 experiment.command("clone")(clone.clone)
+experiment.command("edit")(edit.edit)
 experiment.command("archive")(archive.archive)
 experiment.command("unarchive")(archive.unarchive)
 experiment.command("delete")(delete.delete)

@@ -19,24 +19,43 @@ def list_experiments(
     dataset: Annotated[str | None, typer.Option("--dataset", help="Only experiments with this dataset.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Only experiments with this text in their name.")] = None,
     project: Annotated[str | None, typer.Option("--project", help="Only experiments of this project.")] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", help="Only experiments with this tag; may be repeated, for each of them."),
+    ] = None,
     archived: Annotated[bool, typer.Option("--archived", help="Only archived experiments.")] = False,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            "--sort",
+            metavar="[-]COLUMN",
+            help="Such as name, rounds, bytes_up, eval_loss or rouge_l; with a minus the greatest first.",
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")] = 50,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List the experiments, newest first."""
+    """List the experiments, newest first unless --sort says otherwise."""
     from ferret_cli.describe import list_row
     from ferret_cli.output import emit, table
     from ferret_sdk.service import Service
 
     states = [wanted.value for wanted in state or ()]
     found = Service(url, insecure_http=insecure_http).experiments(
-        state=states, algorithm=algorithm, dataset=dataset, name=name, archived=archived, project=project
+        state=states,
+        algorithm=algorithm,
+        dataset=dataset,
+        name=name,
+        archived=archived,
+        project=project,
+        tags=tag or (),
+        sort=sort,
     )
-    runs = [run.experiment for run in islice(found, limit)]
+    listed = list(islice(found, limit))
     if json:
-        emit({"items": [run.model_dump(mode="json") for run in runs]})
+        emit({"items": [each.model_dump(mode="json") for each in listed]})
         return
-    columns = ["id", "name", "state", "round", "algorithm", "eval loss", "Rouge-L", "created", "project"]
-    table(columns, [list_row(run) for run in runs])
+    columns = ["id", "name", "state", "round", "algorithm", "eval loss", "Rouge-L", "created", "project", "tags"]
+    table(columns, [list_row(each) for each in listed])

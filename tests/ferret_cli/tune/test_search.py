@@ -287,11 +287,11 @@ def test_a_service_gives_the_same_study_also_after_a_kill(
         process.wait()
     there = tune(file, "--url", served.address, out="there")
     assert essence(there) == essence(here)
-    runs = [run for run in served.service.experiments() if run.experiment.name.startswith("toy, trial")]
-    assert sorted(run.experiment.name for run in runs) == [f"toy, trial {number}, seed 1001" for number in (1, 2, 3)]
+    runs = [run for run in served.service.experiments() if run.name.startswith("toy, trial")]
+    assert sorted(run.name for run in runs) == [f"toy, trial {number}, seed 1001" for number in (1, 2, 3)]
     pruned, _, first = runs
     assert first.state.value == "completed"
-    assert first.experiment.specification().evaluation.split == "validation"
+    assert served.service.experiment(first.id).experiment.specification().evaluation.split == "validation"
     assert pruned.state.value in {"cancelled", "completed"}, "it may have ended before"
 
     submitted = ferret("submit", there["files"]["toml"], "--watch", "--json", FERRET_URL=served.address)

@@ -14,8 +14,9 @@ from ferret_core.protocol.tasks import TaskName
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle
 from ferret_db.engine import rounds as engine
-from ferret_db.repositories import experiments, outbox, participants
-from ferret_db.repositories.experiments import ExperimentFilter, spec_of
+from ferret_db.repositories import listing, outbox, participants, tags
+from ferret_db.repositories.experiments import spec_of
+from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import Base, Experiment, Participant, TaskRun
 
 
@@ -26,7 +27,7 @@ def extend(database: Database, experiment: Experiment, more: int) -> Experiment:
 
 def listed(database: Database, **wanted: Any) -> list[str]:
     with database.read() as s:
-        return [row.id for row in experiments.list_page(s, ExperimentFilter(**wanted), 10).items]
+        return [row.id for row in listing.list_page(s, ExperimentFilter(**wanted), 10).items]
 
 
 def end(database: Database, experiment: Experiment, how: str = "cancel") -> Experiment:
@@ -152,6 +153,8 @@ def rows(database: Database) -> dict[str, int]:
 def test_deleting_leaves_no_row_and_touches_no_other_experiment(
     database: Database, lab: Any, completed: Experiment
 ) -> None:
+    with database.begin() as s:
+        tags.replace(s, completed.id, ["hearts"])
     everywhere = rows(database)
     # Those of no experiment, and the calls, which ended with it.
     apart = {"workers", "service", "sessions", "outbox", "audit", "audit_head", "users", "user_tokens"}

@@ -6,29 +6,8 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
 from ferret_db.repositories import experiments
-from ferret_db.repositories.experiments import ExperimentFilter
-
-
-def names(database: Database, **wanted: Any) -> list[str]:
-    with database.read() as s:
-        return [row.name for row in experiments.list_page(s, ExperimentFilter(**wanted), 10).items]
-
-
-def test_filters(database: Database, lab: Any) -> None:
-    lab.submit(name="Clinic A")
-    lab.submit(name="clinic b", algorithm={"name": "fedavg"})
-    lab.start(name="100% bank", dataset={"name": "jsonl"})
-    assert names(database) == ["100% bank", "clinic b", "Clinic A"]
-    assert names(database, name="CLINIC") == ["clinic b", "Clinic A"]
-    assert names(database, name="0%") == ["100% bank"]
-    assert names(database, name="_") == []
-    assert names(database, algorithm="fedavg") == ["clinic b"]
-    assert names(database, dataset="jsonl") == ["100% bank"]
-    assert names(database, states=[ExperimentState.RUNNING, ExperimentState.FAILED]) == ["100% bank"]
-    assert names(database, states=[ExperimentState.QUEUED], name="a") == ["Clinic A"]
 
 
 def test_the_specification_comes_back_as_it_was(database: Database, lab: Any) -> None:

@@ -93,7 +93,10 @@ export interface paths {
         };
         /**
          * List Experiments
-         * @description Experiments of the caller's projects, the newest first.
+         * @description Experiments of the caller's projects, the newest first unless another order is asked for.
+         *
+         *     A page begins behind the last item of the one before, whatever has changed since: no experiment that stays where it
+         *     is in the order is left out or shown twice.
          */
         get: operations["list_experiments"];
         put?: never;
@@ -129,7 +132,11 @@ export interface paths {
         delete: operations["delete_experiment"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Edit Experiment
+         * @description Another name, other tags or notes, whatever state the experiment is in; nothing of what is trained changes.
+         */
+        patch: operations["edit_experiment"];
         trace?: never;
     };
     "/api/v1/experiments/{experiment_id}/artifacts": {
@@ -1917,8 +1924,16 @@ export interface components {
             metrics: {
                 [key: string]: components["schemas"]["MetricSummary"];
             };
-            /** Name */
+            /**
+             * Name
+             * @description What it is called now; `spec.name` is what it was submitted as
+             */
             name: string;
+            /**
+             * Notes
+             * @description Markdown
+             */
+            notes: string;
             /** Participants */
             participants: number;
             /**
@@ -1950,6 +1965,23 @@ export interface components {
             /** Started At */
             started_at: string | null;
             state: components["schemas"]["ExperimentState"];
+            /** Tags */
+            tags: string[];
+        };
+        /**
+         * ExperimentChange
+         * @description What is to be different; what is left out stays. Null takes tags and notes away.
+         */
+        ExperimentChange: {
+            /**
+             * Name
+             * @description It always has one: null is refused
+             */
+            name?: string;
+            /** Notes */
+            notes?: string | null;
+            /** Tags */
+            tags?: string[] | null;
         };
         /**
          * ExperimentLinks
@@ -1977,11 +2009,11 @@ export interface components {
         };
         /**
          * ExperimentPage
-         * @description Experiments, the newest first.
+         * @description Experiments in the order that was asked for.
          */
         ExperimentPage: {
             /** Items */
-            items: components["schemas"]["Experiment"][];
+            items: components["schemas"]["ListedExperiment"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
@@ -2128,6 +2160,16 @@ export interface components {
             errors_omitted: number;
             /** Status */
             status: number;
+            /** Title */
+            title: string;
+        };
+        /**
+         * FailureTitle
+         * @description Why an experiment failed, in a word and in a few.
+         */
+        FailureTitle: {
+            /** Code */
+            code: string;
             /** Title */
             title: string;
         };
@@ -2327,6 +2369,94 @@ export interface components {
         LedgerPage: {
             /** Items */
             items: components["schemas"]["LedgerEntry"][];
+        };
+        /**
+         * ListedExperiment
+         * @description What a list tells of an experiment.
+         */
+        ListedExperiment: {
+            /**
+             * K
+             * @description The algorithm's option `K`, if it has one that is given
+             */
+            K: number | null;
+            /** Algorithm */
+            algorithm: string;
+            /** Archived At */
+            archived_at: string | null;
+            /**
+             * Bytes Down
+             * @description Bytes received by all participants so far
+             */
+            bytes_down: number;
+            /**
+             * Bytes Per Round
+             * @description The algorithm's option, if it has one that is given
+             */
+            bytes_per_round: number | null;
+            /**
+             * Bytes Up
+             * @description Bytes sent by all participants so far
+             */
+            bytes_up: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Dataset */
+            dataset: string;
+            /** @description Why the experiment failed */
+            error: components["schemas"]["FailureTitle"] | null;
+            /**
+             * Estimated Seconds Left
+             * @description Of a running experiment: the median of its last rounds' seconds, for each round that is left; null until a round is committed, and while it is stalled
+             */
+            estimated_seconds_left: number | null;
+            /** Finished At */
+            finished_at: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Learning Rate
+             * @description The local one, if the algorithm trains with one
+             */
+            learning_rate: number | null;
+            /** Metrics */
+            metrics: {
+                [key: string]: components["schemas"]["MetricSummary"];
+            };
+            /** Name */
+            name: string;
+            /** Participants */
+            participants: number;
+            /**
+             * Project
+             * @description Name of the project that it belongs to
+             */
+            project: string;
+            /**
+             * Round
+             * @description Last committed round; 0 before the first
+             */
+            round: number;
+            /**
+             * Rounds
+             * @description Rounds asked for
+             */
+            rounds: number;
+            /** Seed */
+            seed: number;
+            /**
+             * Stalled
+             * @description Code of why a queued or running experiment cannot make progress
+             */
+            stalled: string | null;
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["ExperimentState"];
+            /** Tags */
+            tags: string[];
         };
         /**
          * Login
@@ -3545,6 +3675,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.too_many`: There are too many requests. */
             429: {
                 headers: {
@@ -3769,12 +3908,16 @@ export interface operations {
     list_experiments: {
         parameters: {
             query?: {
+                /** @description A column: the experiments' own, their bytes, or the last value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
                 cursor?: string | null;
                 /** @description Any of these states */
                 state?: components["schemas"]["ExperimentState"][];
+                /** @description Each of these tags */
+                tag?: string[];
                 algorithm?: string | null;
                 dataset?: string | null;
                 /** @description Part of the name, upper or lower case */
@@ -3783,6 +3926,10 @@ export interface operations {
                 archived?: boolean;
                 /** @description Name of the project */
                 project?: string | null;
+                /** @description Submitted then or later */
+                created_after?: string | null;
+                /** @description Submitted earlier */
+                created_before?: string | null;
             };
             header?: never;
             path?: never;
@@ -3933,15 +4080,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency.conflict`: The idempotency key was used with another request. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description `request.too_large`: The request body is too large. */
             413: {
                 headers: {
@@ -3965,6 +4103,7 @@ export interface operations {
              *     `dataset.invalid`: The dataset cannot be read.
              *     `model.invalid`: The model cannot be loaded.
              *     `project.refused`: The project's experiments may not use this model or data.
+             *     `idempotency.conflict`: The idempotency key was used with another request.
              *     `request.invalid`: The request is not valid.
              */
             422: {
@@ -4019,6 +4158,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Of name, tags and notes, which can be edited */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4159,6 +4300,134 @@ export interface operations {
             };
             /** @description `experiment.conflict`: The experiment is in a state that does not allow this. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    edit_experiment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of what was read: an edit since then is refused */
+                "If-Match"?: string | null;
+            };
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["ExperimentChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Of name, tags and notes, which can be edited */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Experiment"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.changed`: The experiment was edited by somebody else in the meantime. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6871,15 +7140,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency.conflict`: The idempotency key was used with another request. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description `request.too_large`: The request body is too large. */
             413: {
                 headers: {
@@ -6903,6 +7163,7 @@ export interface operations {
              *     `dataset.invalid`: The dataset cannot be read.
              *     `model.invalid`: The model cannot be loaded.
              *     `project.refused`: The project's experiments may not use this model or data.
+             *     `idempotency.conflict`: The idempotency key was used with another request.
              *     `request.invalid`: The request is not valid.
              */
             422: {
@@ -7449,6 +7710,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.too_many`: There are too many requests. */
             429: {
                 headers: {
@@ -7522,6 +7792,15 @@ export interface operations {
             };
             /** @description `host.unknown`: The server does not answer to this name. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7965,7 +8244,6 @@ export interface operations {
             };
             /**
              * @description `lease.lost`: The lease on this assignment is no longer held.
-             *     `idempotency.conflict`: The idempotency key was used with another request.
              *     `contribution.duplicate`: A different contribution was already accepted.
              *     `contribution.wrong_base`: The contribution was trained from another model.
              */
@@ -8005,7 +8283,8 @@ export interface operations {
                 };
             };
             /**
-             * @description `contribution.malformed`: The contribution cannot be decoded.
+             * @description `idempotency.conflict`: The idempotency key was used with another request.
+             *     `contribution.malformed`: The contribution cannot be decoded.
              *     `contribution.non_finite`: The contribution holds values that are not finite.
              *     `signature.invalid`: The contribution's signature is not valid.
              *     `request.invalid`: The request is not valid.
@@ -8147,7 +8426,6 @@ export interface operations {
             };
             /**
              * @description `lease.lost`: The lease on this assignment is no longer held.
-             *     `idempotency.conflict`: The idempotency key was used with another request.
              *     `contribution.duplicate`: A different contribution was already accepted.
              *     `contribution.wrong_base`: The contribution was trained from another model.
              *     `upload.offset`: The part does not follow what has arrived.
@@ -8188,7 +8466,8 @@ export interface operations {
                 };
             };
             /**
-             * @description `contribution.malformed`: The contribution cannot be decoded.
+             * @description `idempotency.conflict`: The idempotency key was used with another request.
+             *     `contribution.malformed`: The contribution cannot be decoded.
              *     `contribution.non_finite`: The contribution holds values that are not finite.
              *     `signature.invalid`: The contribution's signature is not valid.
              *     `upload.corrupt`: The parts do not give the announced contribution.
@@ -9537,6 +9816,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.too_many`: There are too many requests. */
             429: {
                 headers: {
@@ -9610,6 +9898,15 @@ export interface operations {
             };
             /** @description `host.unknown`: The server does not answer to this name. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9787,6 +10084,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.too_many`: There are too many requests. */
             429: {
                 headers: {
@@ -9836,6 +10142,15 @@ export interface operations {
             };
             /** @description `host.unknown`: The server does not answer to this name. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9919,6 +10234,15 @@ export interface operations {
             };
             /** @description `host.unknown`: The server does not answer to this name. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10848,6 +11172,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.too_many`: There are too many requests. */
             429: {
                 headers: {
@@ -10919,6 +11252,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `request.too_many`: There are too many requests. */
             429: {
                 headers: {
@@ -10968,6 +11310,15 @@ export interface operations {
             };
             /** @description `host.unknown`: The server does not answer to this name. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

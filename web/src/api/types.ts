@@ -7,6 +7,7 @@ export type Callback = Schemas['Callback']
 export type CatalogKind = Schemas['CatalogKind']
 export type Contribution = Schemas['Contribution']
 export type Experiment = Schemas['Experiment']
+export type ListedExperiment = Schemas['ListedExperiment']
 export type ExperimentState = Schemas['ExperimentState']
 export type Me = Schemas['Me']
 export type Participant = Schemas['Participant']
@@ -35,6 +36,6 @@ export function isFinished(state: ExperimentState): boolean {
 }
 
 /** The state as people read it: `stalled` where nothing can move the experiment on. */
-export function shownState({ state, stalled }: Experiment): string {
+export function shownState({ state, stalled }: Experiment | ListedExperiment): string {
   return stalled ? 'stalled' : state
 }

@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Experiment } from '@/api/types'
+import type { ListedExperiment } from '@/api/types'
 
 // uPlot asks for it at import; jsdom has none.
 vi.hoisted(() => {
@@ -23,7 +23,7 @@ const DEMO = {
   round: 3,
   metrics: { eval_loss: { first: 2.7, last: 1.9, best: 1.8 } },
   created_at: '2026-11-21T12:00:00Z',
-} as unknown as Experiment
+} as unknown as ListedExperiment
 
 let asked: URL[]
 
@@ -37,7 +37,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-function serve(items: Experiment[], role = 'researcher', projects = ['default']) {
+function serve(items: ListedExperiment[], role = 'researcher', projects = ['default']) {
   const body = (path: string) => {
     if (path.endsWith('/experiments')) return { items, next_cursor: null }
     return path.endsWith('/me') ? { name: 'ada', role, projects } : { formats: {} }

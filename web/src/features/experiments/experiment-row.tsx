@@ -1,13 +1,13 @@
 import { Link } from '@tanstack/react-router'
 
-import { type Experiment, shownState } from '@/api/types'
+import { type ListedExperiment, shownState } from '@/api/types'
 import { formatAgo, formatBytes, formatTime } from '@/lib/format'
 import { formatMetric, type MetricName } from '@/lib/metrics'
 import { RoundProgress } from '@/lib/ui/round-progress'
 import { StateChip } from '@/lib/ui/state-chip'
 
 interface Props {
-  experiment: Experiment
+  experiment: ListedExperiment
   /** Whether its project is told: the user sees several. */
   told: boolean
   now: number
@@ -56,7 +56,7 @@ export function ExperimentRow({ experiment, told, now, ticked, onTick }: Props) 
   )
 }
 
-function LastAndBest({ name, metrics }: { name: MetricName } & Pick<Experiment, 'metrics'>) {
+function LastAndBest({ name, metrics }: { name: MetricName } & Pick<ListedExperiment, 'metrics'>) {
   const found = metrics[name]
   if (found === undefined) return <span className="muted">–</span>
   return (
@@ -68,7 +68,7 @@ function LastAndBest({ name, metrics }: { name: MetricName } & Pick<Experiment, 
 }
 
 /** Of the last committed round, all participants together. */
-function BytesPerRound({ metrics: { bytes_up: up, bytes_down: down } }: Pick<Experiment, 'metrics'>) {
+function BytesPerRound({ metrics: { bytes_up: up, bytes_down: down } }: Pick<ListedExperiment, 'metrics'>) {
   if (up === undefined || down === undefined) return <span className="muted">–</span>
   return (
     <>

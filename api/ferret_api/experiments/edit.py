@@ -1,0 +1,65 @@
+"""Editing what people call an experiment and write about it.
+
+Its entity tag names just that, and not how far the experiment has come: an edit made on what was read is not refused
+because a round was committed in the meantime.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferret_api.entity_tag import matches
+from ferret_api.experiments import service
+from ferret_api.experiments.schemas import Experiment, ExperimentChange
+from ferret_core.protocol.digest import digest_json
+from ferret_core.protocol.errors import FerretError
+from ferret_db.database import Database
+from ferret_db.repositories import audit, experiments, tags
+
+_LENGTH = 32
+
+
+def entity_tag(experiment: Experiment) -> str:
+    """With its quotes, as in ``ETag`` and ``If-Match``."""
+    return f'"{digest_json([experiment.name, experiment.tags, experiment.notes])[:_LENGTH]}"'
+
+
+def edit(
+    database: Database, experiment_id: str, wanted: ExperimentChange, if_match: str | None, actor: str
+) -> Experiment:
+    """The experiment as it is then; ``experiment.changed`` unless it is still what ``if_match`` names."""
+    with database.begin() as s:
+        row = experiments.lock(s, experiment_id)
+        before = service.shown(s, row)
+        if if_match is not None and not matches(if_match, entity_tag(before)):
+            reason = f"{experiment_id} was edited since; read it again, and repeat what is still wanted"
+            raise FerretError.of_field("experiment.changed", "If-Match", if_match, reason)
+        changes = _changes(before, wanted)
+        if not changes:
+            return before
+        if "tags" in changes:
+            tags.replace(s, experiment_id, changes["tags"])
+        row = experiments.change(s, experiment_id, **{name: changes[name] for name in changes.keys() - {"tags"}})
+        audit.record(s, actor, "experiment.edited", experiment_id, **_told(before, changes))
+        return service.shown(s, row)
+
+
+def _changes(before: Experiment, wanted: ExperimentChange) -> dict[str, Any]:
+    """What would be different; null is what a new experiment has."""
+    empty = {"tags": [], "notes": ""}
+    given = {
+        name: empty[name] if value is None else value for name, value in wanted.model_dump(exclude_unset=True).items()
+    }
+    return {name: value for name, value in given.items() if value != getattr(before, name)}
+
+
+def _told(before: Experiment, changes: dict[str, Any]) -> dict[str, Any]:
+    """For the audit log: of notes only how long they are, for they may be about people."""
+    told: dict[str, Any] = {"name": changes.get("name", before.name)}
+    if "name" in changes:
+        told["name_before"] = before.name
+    if "tags" in changes:
+        told["tags"] = ", ".join(changes["tags"])
+    if "notes" in changes:
+        told["notes_characters"] = len(changes["notes"])
+    return told

@@ -1,0 +1,37 @@
+"""The tags of experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, delete, insert, select
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.remarks import tag_key
+from ferret_db.tables import Experiment, ExperimentTag
+
+
+def of(s: Session, experiment_ids: Sequence[str]) -> dict[str, list[str]]:
+    """The tags of each of the experiments, in the order of their keys."""
+    found: dict[str, list[str]] = {experiment_id: [] for experiment_id in experiment_ids}
+    query = select(ExperimentTag.experiment_id, ExperimentTag.tag)
+    query = query.where(ExperimentTag.experiment_id.in_(experiment_ids)).order_by(ExperimentTag.key)
+    for experiment_id, tag in s.execute(query):
+        found[experiment_id].append(tag)
+    return found
+
+
+def replace(s: Session, experiment_id: str, tags: Sequence[str]) -> None:
+    """Gives the experiment, which the caller has locked, these tags and no others; no two of them have one key."""
+    s.execute(
+        delete(ExperimentTag).where(ExperimentTag.experiment_id == experiment_id),
+        execution_options={"synchronize_session": False},
+    )
+    if tags:
+        rows = [{"experiment_id": experiment_id, "key": tag_key(tag), "tag": tag} for tag in tags]
+        s.execute(insert(ExperimentTag), rows)
+
+
+def tagged(tag: str) -> ColumnElement[bool]:
+    """Whether an experiment has the tag."""
+    return Experiment.id.in_(select(ExperimentTag.experiment_id).where(ExperimentTag.key == tag_key(tag)))

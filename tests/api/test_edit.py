@@ -1,0 +1,117 @@
+"""Editing an experiment's name, tags and notes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.roles import Role
+from tests.api.people import a_user
+
+URL = "/api/v1/experiments"
+
+
+def edit(site: Any, experiment_id: str, change: dict[str, Any], **headers: str) -> Any:
+    return site.admin.patch(f"{URL}/{experiment_id}", json=change, headers=headers)
+
+
+def told(site: Any, experiment_id: str) -> list[dict[str, Any]]:
+    wanted = {"subject": experiment_id, "action": "experiment.edited"}
+    return [entry["detail"] for entry in site.admin.get("/api/v1/audit", params=wanted).json()["items"]]
+
+
+def test_what_is_given_changes_and_the_rest_stays(site: Any) -> None:
+    experiment_id = site.submit(name="first")
+    edit(site, experiment_id, {"tags": ["b", " A  b ", "B"], "notes": "as *before*"}).raise_for_status()
+    answer = edit(site, experiment_id, {"name": "second"})
+    found = answer.json()
+    assert (found["name"], found["tags"], found["notes"]) == ("second", ["A b", "b"], "as *before*")
+    assert found == site.admin.get(f"{URL}/{experiment_id}").json()
+    assert found["spec"]["name"] == "first", "the ledger holds the digest of the specification"
+    cleared = edit(site, experiment_id, {"tags": None, "notes": None}).json()
+    assert (cleared["tags"], cleared["notes"]) == ([], "")
+
+
+def test_a_merge_patch_by_its_own_media_type(site: Any) -> None:
+    headers = {"Content-Type": "application/merge-patch+json"}
+    answer = site.admin.patch(f"{URL}/{site.submit()}", content=b'{"tags":["x"]}', headers=headers)
+    assert answer.json()["tags"] == ["x"]
+
+
+def test_the_audit_log_tells_who_changed_what_and_not_the_notes(site: Any) -> None:
+    experiment_id = site.submit(name="first")
+    edit(site, experiment_id, {"name": "second", "tags": ["a", "b"], "notes": "Mrs Smith"})
+    edit(site, experiment_id, {"name": "second", "tags": ["b", "a"]})
+    edit(site, experiment_id, {})
+    detail = {"name": "second", "name_before": "first", "tags": "a, b", "notes_characters": 9}
+    assert told(site, experiment_id) == [detail], "what changes nothing is no action"
+
+
+def test_an_edit_of_what_was_edited_since_is_refused(site: Any) -> None:
+    experiment_id = site.submit()
+    read = site.admin.get(f"{URL}/{experiment_id}")
+    first = edit(site, experiment_id, {"notes": "mine"}, **{"If-Match": read.headers["ETag"]})
+    assert first.status_code == 200
+    refused = edit(site, experiment_id, {"notes": "yours"}, **{"If-Match": read.headers["ETag"]})
+    assert (refused.status_code, refused.json()["code"]) == (412, "experiment.changed")
+    assert site.admin.get(f"{URL}/{experiment_id}").headers["ETag"] == first.headers["ETag"]
+    again = edit(site, experiment_id, {"notes": "ours"}, **{"If-Match": f'"x", W/{first.headers["ETag"]}'})
+    assert again.json()["notes"] == "ours"
+    assert edit(site, experiment_id, {"notes": ""}, **{"If-Match": "*"}).status_code == 200
+
+
+def test_progress_is_no_edit(site: Any) -> None:
+    experiment_id = site.running()
+    tag = site.admin.get(f"{URL}/{experiment_id}").headers["ETag"]
+    site.committed(experiment_id)
+    assert edit(site, experiment_id, {"tags": ["a"]}, **{"If-Match": tag}).status_code == 200
+
+
+def test_an_archived_one_can_be_edited_and_a_deleted_one_leaves_nothing(site: Any) -> None:
+    experiment_id = site.submit()
+    for verb in ("cancel", "archive"):
+        site.admin.post(f"{URL}/{experiment_id}:{verb}").raise_for_status()
+    assert edit(site, experiment_id, {"tags": ["old"]}).json()["tags"] == ["old"]
+    assert site.admin.delete(f"{URL}/{experiment_id}").status_code == 204
+    assert edit(site, experiment_id, {}).status_code == 404
+
+
+def test_a_clone_has_the_new_name_and_the_tags_and_no_notes(site: Any) -> None:
+    experiment_id = site.submit(name="first")
+    edit(site, experiment_id, {"name": "second", "tags": ["hearts"], "notes": "went well"})
+    clone = site.admin.post(f"{URL}/{experiment_id}:clone", json={}).json()
+    assert (clone["name"], clone["tags"], clone["notes"]) == ("second", ["hearts"], "")
+    renamed = site.admin.post(f"{URL}/{experiment_id}:clone", json={"name": "third"}).json()
+    assert (renamed["name"], renamed["spec"]["name"]) == ("third", "third")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": None}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": "x" * 121}, "name"),
+        ({"tags": ["x" * 41]}, "tags.0"),
+        ({"tags": [str(number) for number in range(21)]}, "tags"),
+        ({"notes": "x" * 20_001}, "notes"),
+        ({"state": "completed"}, "state"),
+    ],
+)
+def test_what_cannot_be_is_named(site: Any, change: dict[str, Any], field: str) -> None:
+    experiment_id = site.submit()
+    answer = edit(site, experiment_id, change)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
+    assert told(site, experiment_id) == []
+
+
+def test_researchers_of_the_project_edit_and_viewers_and_others_do_not(site: Any) -> None:
+    experiment_id = site.submit()
+    for role, project, status in (
+        (Role.RESEARCHER, "default", 200),
+        (Role.VIEWER, "default", 403),
+        (Role.RESEARCHER, None, 404),
+    ):
+        person = a_user(site, role, project)
+        assert person.client.patch(f"{URL}/{experiment_id}", json={"notes": role}).status_code == status

@@ -1,0 +1,101 @@
+"""What the list of experiments tells of each, and how it is filtered and sorted over HTTP."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from ferret_core.protocol.errors import FerretError
+from ferret_db.engine import lifecycle
+from ferret_db.tables import Round
+
+URL = "/api/v1/experiments"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+FERRET = {"name": "ferret", "K": 64, "local": {"learning_rate": 0.5}}
+
+
+def items(site: Any, **query: Any) -> list[dict[str, Any]]:
+    answer = site.admin.get(URL, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["items"]
+
+
+def test_an_item_has_what_people_compare_and_not_the_rest(site: Any) -> None:
+    site.submit(name="ours", algorithm=FERRET, seed=7)
+    (item,) = items(site)
+    compared = {"K": 64, "bytes_per_round": None, "learning_rate": 0.5, "seed": 7, "participants": 2, "tags": []}
+    assert compared.items() <= item.items()
+    assert {"spec", "shapes", "notes", "links"}.isdisjoint(item)
+    assert item["estimated_seconds_left"] is None
+
+
+def test_an_item_is_small(site: Any) -> None:
+    experiment_id = site.running()
+    site.committed(experiment_id, metrics={"eval_loss": 1.0, "rouge_l": 2.0})
+    listed = len(site.admin.get(URL).content)
+    assert listed < len(site.admin.get(f"{URL}/{experiment_id}").content) / 2
+
+
+def test_options_that_the_algorithm_has_not_are_null(site: Any) -> None:
+    site.submit(algorithm={"name": "fedavg"})
+    (item,) = items(site)
+    assert (item["K"], item["bytes_per_round"]) == (None, None)
+
+
+def test_a_failed_one_says_why_in_a_few_words(site: Any) -> None:
+    experiment_id = site.running()
+    with site.database.begin() as s:
+        lifecycle.fail(s, experiment_id, FerretError("model.invalid", "/models/toy holds no config.json"))
+    (item,) = items(site)
+    assert item["error"] == {"code": "model.invalid", "title": "The model cannot be loaded"}
+
+
+def test_the_seconds_left_follow_the_last_rounds(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ferret_db.engine.progress.stall", lambda s, experiment: None)
+    experiment_id = site.running(rounds=9)
+    assert items(site)[0]["estimated_seconds_left"] is None
+    for number, seconds in enumerate((1000, 10, 20, 30, 40, 50), start=1):
+        site.committed(experiment_id, number)
+        times = {"opened_at": START, "committed_at": START + timedelta(seconds=seconds)}
+        with site.database.begin() as s:
+            of = Round.experiment_id == experiment_id, Round.number == number
+            s.execute(update(Round).where(*of).values(**times))
+    assert items(site)[0]["estimated_seconds_left"] == pytest.approx(3 * 30)
+    site.admin.post(f"{URL}/{experiment_id}:cancel").raise_for_status()
+    assert items(site)[0]["estimated_seconds_left"] is None
+
+
+def test_filters_and_orders_over_http(site: Any) -> None:
+    ids = {name: site.submit(name=name) for name in ("b", "a", "c")}
+    site.admin.patch(f"{URL}/{ids['a']}", json={"tags": ["Hearts"]}).raise_for_status()
+    assert [item["name"] for item in items(site, sort="name")] == ["a", "b", "c"]
+    assert [item["name"] for item in items(site, sort="-name")] == ["c", "b", "a"]
+    assert [item["id"] for item in items(site, tag="hearts")] == [ids["a"]]
+    assert items(site, created_before="2020-01-01T00:00:00Z") == []
+    assert len(items(site, created_after="2020-01-01T00:00:00Z")) == 3
+
+
+def test_the_cursor_of_the_longest_name_comes_back(site: Any) -> None:
+    for _ in range(2):
+        site.submit(name="\U0001f9ea" * 120)
+    cursor = site.admin.get(URL, params={"sort": "name", "limit": 1}).json()["next_cursor"]
+    assert len(items(site, sort="name", limit=1, cursor=cursor)) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "part"),
+    [
+        ({"sort": "rouge"}, "sort", "did you mean rouge_l?"),
+        ({"sort": "--name"}, "sort", "is no column"),
+        ({"created_after": "2026-01-01T00:00:00"}, "created_after", "timezone"),
+        ({"tag": " "}, "tag.0", "no letter"),
+    ],
+)
+def test_what_is_wrong_is_named(site: Any, query: dict[str, str], field: str, part: str) -> None:
+    answer = site.admin.get(URL, params=query)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
+    assert part in answer.json()["detail"]
