@@ -9,6 +9,7 @@ import { FakeEventSource } from '@/lib/fake-event-source'
 
 // They draw on a canvas, which jsdom has not.
 vi.mock('@/features/experiment/charts', () => ({ Charts: () => null }))
+vi.mock('@/features/compare/compare-page', () => ({ ComparePage: () => null }))
 
 const { dashboardRouter } = await import('./router')
 

@@ -223,6 +223,177 @@ test('what is deleted leads back to the list', async () => {
 
 test('refused uploads are counted with their reasons', async () => {
   const at = '2026-11-21T12:30:00Z'
+  const refused = { participant: 'site-a', display_name: 'Site A', round: 2, created_at: at, updated_at: at }
+  rejections = []
+  me = { name: 'ada', role: 'researcher' }
+  FakeEventSource.install()
+  vi.stubGlobal('scrollTo', vi.fn())
+  // jsdom knows the element and not its methods.
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true
+  }
+  HTMLDialogElement.prototype.close = function () {
+    this.open = false
+  }
+  HTMLElement.prototype.hidePopover = vi.fn()
+  vi.stubGlobal('fetch', async (request: Request) => {
+    const path = new URL(request.url).pathname.replace('/api/v1', '')
+    if (request.method === 'GET') return Response.json(read(path))
+    asked.push({ method: request.method, path, body: await request.json().catch(() => undefined) })
+    return write(path, request.method)
+  })
+})
+
+afterEach(() => {
+  cleanup()
+  vi.unstubAllGlobals()
+})
+
+function read(path: string): unknown {
+  if (path === '/experiments/exp_1') return stored
+  if (path === '/experiments/exp_2') return { ...stored, id: 'exp_2', name: 'again', cloned_from: 'exp_1' }
+  if (path.endsWith('/metrics')) return { series: [] }
+  if (path.endsWith('/rejections')) return { items: rejections, next_cursor: null }
+  if (path === '/me') return me
+  return path === '/info' ? { formats: {} } : { items: [], next_cursor: null }
+}
+
+function write(path: string, method: string): Response {
+  if (method === 'DELETE') return new Response(null, { status: 204 })
+  const verb = path.split(':')[1] ?? ''
+  if (verb === 'clone') return Response.json(read('/experiments/exp_2'), { status: 202 })
+  if (verb === 'extend') {
+    const problem = { code: 'extension.refused', title: 'No more rounds', detail: 'clone it with more rounds' }
+    return Response.json(problem, { status: 409 })
+  }
+  const after: Record<string, Partial<Experiment>> = {
+    pause: { state: 'paused' },
+    resume: { state: 'running' },
+    cancel: { state: 'cancelled' },
+    archive: { archived_at: '2026-11-21T13:00:00Z' },
+  }
+  stored = { ...stored, ...after[verb] }
+  return Response.json(stored)
+}
+
+async function visit(changes: Partial<Experiment> = {}, search = '') {
+  stored = { ...DEMO, ...changes }
+  const router = dashboardRouter(createMemoryHistory({ initialEntries: [`/experiments/exp_1${search}`] }))
+  render(
+    <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>,
+  )
+  await screen.findByTestId('experiment-state')
+  await screen.findByText(me.role)
+  return router
+}
+
+function actions(): (string | null)[] {
+  const group = screen.getByRole('group', { name: 'Actions' })
+  return [...group.querySelectorAll('button:not([popovertarget])')].map((button) => button.textContent)
+}
+
+function press(label: string) {
+  fireEvent.click(
+    within(screen.getByRole('group', { name: 'Actions' })).getByRole('button', { name: label, hidden: true }),
+  )
+}
+
+/** The open dialog, which jsdom shows to nobody. */
+function dialog(): HTMLDialogElement {
+  const open = document.querySelector<HTMLDialogElement>('dialog[open]')
+  if (open === null) throw new Error('no dialog is open')
+  return open
+}
+
+function confirm() {
+  const form = dialog().querySelector('form')
+  if (form === null) throw new Error('the dialog has no form')
+  fireEvent.submit(form)
+}
+
+test.each<[Partial<Experiment>, string[]]>([
+  [{ state: 'queued' }, ['Clone', 'Cancel']],
+  [{ state: 'running' }, ['Pause', 'Clone', 'Extend', 'Cancel']],
+  [{ state: 'paused' }, ['Resume', 'Clone', 'Extend', 'Cancel']],
+  [{ state: 'completed' }, ['Extend', 'Clone', 'Archive', 'Delete']],
+  [{ state: 'failed', archived_at: '2026-11-21T13:00:00Z' }, ['Clone', 'Unarchive', 'Delete']],
+])('what can be done follows from %o', async (changes, expected) => {
+  await visit(changes)
+  expect(actions()).toEqual(expected)
+})
+
+test('a viewer is told why there is nothing to press', async () => {
+  me = { name: 'eve', role: 'viewer' }
+  await visit()
+  expect(screen.getByTestId('only-reads').textContent).toContain('researcher')
+  expect(screen.queryByRole('group', { name: 'Actions' })).toBeNull()
+})
+
+test('pausing shows that it is paused, and how to go on', async () => {
+  await visit()
+  press('Pause')
+  expect((await screen.findByTestId('paused')).textContent).toContain('press Resume')
+  expect(screen.getByTestId('experiment-state').textContent).toBe('paused')
+  press('Resume')
+  await waitFor(() => {
+    expect(screen.queryByTestId('paused')).toBeNull()
+  })
+  expect(asked.map(({ path }) => path)).toEqual(['/experiments/exp_1:pause', '/experiments/exp_1:resume'])
+})
+
+test('a stalled experiment says why and what to do', async () => {
+  const detail = 'No aggregation worker was seen: start one with ferret worker aggregate.'
+  await visit({ stalled: { code: 'worker.missing', detail, since: '2026-11-21T12:00:00Z' } })
+  expect(screen.getByTestId('experiment-state').textContent).toBe('stalled')
+  expect(screen.getByTestId('stalled').textContent).toContain(detail)
+})
+
+test('cancelling asks first', async () => {
+  await visit()
+  press('Cancel')
+  expect(dialog().textContent).toContain('cannot be undone')
+  expect(asked).toEqual([])
+  confirm()
+  await waitFor(() => {
+    expect(screen.getByTestId('experiment-state').textContent).toBe('cancelled')
+  })
+  expect(asked[0]).toMatchObject({ method: 'POST', path: '/experiments/exp_1:cancel' })
+})
+
+test('an extension that is refused says why, in the dialog', async () => {
+  await visit({ state: 'completed' })
+  press('Extend')
+  confirm()
+  expect(await within(dialog()).findByText('clone it with more rounds')).toBeTruthy()
+  expect(asked[0]).toMatchObject({ path: '/experiments/exp_1:extend', body: { rounds: 12, expected_rounds: 12 } })
+})
+
+test('a clone is opened', async () => {
+  const router = await visit()
+  press('Clone')
+  fireEvent.change(within(dialog()).getByLabelText(/Other changes/), { target: { value: '{"seed": 7}' } })
+  confirm()
+  await waitFor(() => {
+    expect(router.state.location.pathname).toBe('/experiments/exp_2')
+  })
+  expect(asked[0]).toMatchObject({ body: { name: 'demo', rounds: 12, seed: 7 } })
+  expect(await screen.findByText('exp_1')).toBeTruthy()
+})
+
+test('what is deleted leads back to the list', async () => {
+  const router = await visit({ state: 'completed' })
+  press('Delete')
+  confirm()
+  await waitFor(() => {
+    expect(router.state.location.pathname).toBe('/')
+  })
+  expect(asked).toEqual([{ method: 'DELETE', path: '/experiments/exp_1', body: undefined }])
+})
+
+test('refused uploads are counted with their reasons', async () => {
+  const at = '2026-11-21T12:30:00Z'
   const refused = {
     participant: 'site-a',
     display_name: 'Site A',
@@ -232,8 +403,8 @@ test('refused uploads are counted with their reasons', async () => {
     updated_at: at,
   }
   rejections = [
-    { ...refused, code: 'contribution.non_finite', count: 3 },
-    { ...refused, code: 'round.closed', count: 1 },
+    { ...refused, code: 'contribution.non_finite', detail: 'update: holds NaN', count: 3 },
+    { ...refused, code: 'round.closed', detail: 'too late', count: 1 },
   ]
   await visit({}, '?tab=participants')
   const section = await screen.findByTestId('rejections')

@@ -16,7 +16,7 @@ test('rows are rounds, whatever the chart’s axis; a group has a column more', 
   expect(names).toEqual(['a', 'b (2 seeds)', 'b (2 seeds), sd'])
   expect(data.rounds).toEqual([0, 1])
   expect(data.lines).toEqual([
-    [null, 3],
+    [undefined, 3],
     [4, 2],
     [0, 0.5],
   ])
