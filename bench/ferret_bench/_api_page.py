@@ -52,8 +52,8 @@ def page(document: Mapping[str, Any]) -> str:
     about = (
         f"{document['participants']:,} enrolled participants in {document['experiments']} experiments send "
         f"{document['polls']:g} questions and {document['uploads']:g} uploads of 8 kB a second for "
-        f"{document['case_seconds']:g} s: alone, and beside {document['dripping']:,} connections that send a byte a second. "
-        f"Then half of the rates. The {document['processes']} API processes share the machine with the "
+        f"{document['case_seconds']:g} s: alone, and beside {document['dripping']:,} connections that send a byte a "
+        f"second. Then half of the rates. The {document['processes']} API processes share the machine with the "
         "database, the load and the turning of rounds: "
         f"{processor}, {document['database']}, load {before:.2f} before. [The run]({_name(document)}.json)."
     )

@@ -1,7 +1,7 @@
 """Participants that ask and upload at a fixed rate: ``python -m ferret_bench._api.load < ORDER``, a process of its own.
 
-The order is JSON: ``port``, ``cohorts``, ``polls`` and ``uploads`` per second, and ``case_seconds``. Everybody who is not
-drawn asks once, unmeasured. The results are printed as JSON.
+The order is JSON: ``port``, ``cohorts``, ``polls`` and ``uploads`` per second, and ``case_seconds``. Everybody who is
+not drawn asks once, unmeasured. The results are printed as JSON.
 
 An open loop: what is to happen when is fixed beforehand, and a request's time begins when it was due, so that a server
 that stops for a second is charged with every request of that second. Each question comes over a connection of its
