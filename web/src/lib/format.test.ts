@@ -54,7 +54,10 @@ test.each([
 
 test.each([
   [45, '45 s'],
-  [90, '1.5 min'],
+  [80, '1:20 min'],
+  [90, '1:30 min'],
+  [600, '10 min'],
+  [5400, '1:30 h'],
   [7200, '2 h'],
 ])('formatElapsedTick(%d) is %s', (seconds, text) => {
   expect(formatElapsedTick(seconds)).toBe(text)

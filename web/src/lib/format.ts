@@ -37,11 +37,17 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
-/** A tick of an elapsed-time axis, which needs no more digits than its step: "45 s", "2 min", "1.5 h". */
+/** A tick of an elapsed-time axis: "45 s", "2 min", "1:20 min", "1:30 h". */
 export function formatElapsedTick(seconds: number): string {
   if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`
-  if (seconds < 3600) return `${Number((seconds / 60).toPrecision(3))} min`
-  return `${Number((seconds / 3600).toPrecision(3))} h`
+  return seconds < 3600 ? `${inSixtieths(seconds)} min` : `${inSixtieths(seconds / 60)} h`
+}
+
+/** 90 is 1:30. */
+function inSixtieths(parts: number): string {
+  const whole = Math.floor(Math.round(parts) / 60)
+  const rest = Math.round(parts) % 60
+  return rest === 0 ? String(whole) : `${whole}:${String(rest).padStart(2, '0')}`
 }
 
 /** A tick of a clock axis, in the reader's time zone: the time of day, or the day at midnight. */
