@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 
 import pytest
 
 from ferret_core.protocol.enrolment_code import EnrolmentCode
 
-SECRET = secrets.token_urlsafe(32)
+SECRET = "XyargC12mqFRF9l5qsBqBsdbeCZAAbcT3AhDp3BylOE"
 
 
 def test_a_code_names_its_server_and_keeps_its_whole_secret() -> None:
