@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from ferret_core.protocol.enrolment_code import EnrolmentCode
