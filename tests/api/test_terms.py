@@ -1,0 +1,24 @@
+"""What contributions are checked against is parsed once for each version of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ferret_api.participants import terms
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_db.tables import Experiment
+
+
+def test_a_version_is_parsed_once_and_the_next_one_anew(toy_spec: Callable[..., ExperimentSpec]) -> None:
+    spec = toy_spec(algorithm={"name": "fedavg"})
+    chosen = {"name": "terms", "algorithm": "fedavg", "dataset": "jsonl", "rounds": 1, "participants": 1}
+    row = Experiment(**chosen, spec=spec.model_dump())
+    row.id, row.version, row.shapes = "exp_terms", 1, {"b": [2], "a": [3, 4]}
+    first = terms.of(row)
+    assert first.spec == spec
+    assert list(first.shapes.items()) == [("a", (3, 4)), ("b", (2,))], "in canonical order"
+    assert first.size.arrays == 14 * 4
+    row.shapes = {"a": [5]}
+    assert terms.of(row) is first
+    row.version = 2
+    assert terms.of(row).size.arrays == 5 * 4
