@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -41,8 +42,8 @@ def test_the_prompt_is_the_users_message_behind_the_template(chatting: PreTraine
     assert encode_prompts([EXAMPLE], chatting, 1000, "chat") == [prompt]
     plain = EXAMPLE._replace(input="red fish")
     said = [{"role": "user", "content": "Repeat.\n\nred fish"}]
-    own = chatting.apply_chat_template(said, add_generation_prompt=True)["input_ids"]
-    assert encode_prompts([plain], chatting, 1000, "chat") == [own]
+    own: Any = chatting.apply_chat_template(said, add_generation_prompt=True)
+    assert encode_prompts([plain], chatting, 1000, "chat") == [own["input_ids"]]
 
 
 def test_a_long_prompt_loses_its_left_behind_the_first_token(chatting: PreTrainedTokenizerFast) -> None:
@@ -74,7 +75,7 @@ def test_a_chat_template_that_takes_no_question_is_refused(chatting: PreTrainedT
 def test_training_and_evaluation_use_it(
     toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path, chatting: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    model = load(ModelSpec(source=str(tiny_model_dir))).model
+    model: Any = load(ModelSpec(source=str(tiny_model_dir))).model
     model.save_pretrained(tmp_path / "model")
     chatting.save_pretrained(tmp_path / "model")
     assert AutoTokenizer.from_pretrained(tmp_path / "model").chat_template == TEMPLATE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from jinja2 import TemplateError
@@ -63,7 +63,7 @@ def test_as_transformers_is_used_without_any_option_of_ours(tiny_tokenizer: PreT
     example = Example("Translate.", "Guten Tag", "")
     messages = [{"role": "system", "content": "Guten Tag"}, {"role": "user", "content": "Translate."}]
     text = fitting(tiny_tokenizer, "paper")
-    given = tiny_tokenizer.apply_chat_template(messages, chat_template=text, add_generation_prompt=True)
+    given: Any = tiny_tokenizer.apply_chat_template(messages, chat_template=text, add_generation_prompt=True)
     assert given["input_ids"] == encode_prompts([example], tiny_tokenizer, 1000)[0]
     told = tiny_tokenizer.apply_chat_template(messages, chat_template=text, add_generation_prompt=True, tokenize=False)
     assert told == "<s>" + prompt_of(example)
