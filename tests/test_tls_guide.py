@@ -35,6 +35,7 @@ def made(tmp_path: Path, need: Callable[[bool, str], None]) -> Path:
     return tmp_path
 
 
+@pytest.mark.heavy
 def test_the_authority_of_the_guide_makes_a_certificate_that_serves(made: Path) -> None:
     certificate = Certificate.load(made / "ferret.pem", made / "ferret.key")
     assert certificate.covers("ferret.lab")

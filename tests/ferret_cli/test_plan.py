@@ -39,6 +39,7 @@ def test_json_is_one_document() -> None:
     assert told["noise"]["largest"]["block"]
 
 
+@pytest.mark.heavy
 def test_it_needs_no_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None; from ferret_cli.main import app; "

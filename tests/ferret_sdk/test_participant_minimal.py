@@ -26,6 +26,7 @@ def node(need) -> str:
     return str(found)
 
 
+@pytest.mark.heavy
 def test_its_blake3_is_blake3(node: str) -> None:
     sizes = [0, 1, 64, 65, 1023, 1024, 1025, 2048, 2049, 3072, 5000, 16_384, 31_745]
     script = (
@@ -36,6 +37,7 @@ def test_its_blake3_is_blake3(node: str) -> None:
     assert said.stdout.split() == [digest_bytes(bytes(i % 251 for i in range(size))) for size in sizes]
 
 
+@pytest.mark.heavy
 def test_it_takes_the_published_receipts_and_none_that_was_changed(node: str) -> None:
     cases: list[tuple[dict[str, Any], dict[str, Any], str]] = []
     for vector in (vector for vector in LEDGER if "receipts" in vector):

@@ -98,13 +98,13 @@ def test_a_length_and_an_encoding_together_are_refused_and_the_connection_is_clo
     ("path", "allowed"),
     [
         ("experiments", "GET, POST"),
-        ("experiments/exp_1", "DELETE, GET"),
+        ("experiments/exp_1", "DELETE, GET, PATCH"),
         ("session", "DELETE, POST"),
         ("info", "GET"),
     ],
 )
 def test_allow_names_every_method_of_the_address(shared_site: Any, path: str, allowed: str) -> None:
-    answer = shared_site.admin.request("PATCH", f"/api/v1/{path}")
+    answer = shared_site.admin.request("PUT", f"/api/v1/{path}")
     assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
     assert f"use {allowed}" in answer.json()["detail"]
 

@@ -69,7 +69,7 @@ def server(tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]) -> Iterator[
     stream = "".join(f"data: {json.dumps(event)}\n\n" for event in (seconds, last)).encode()
     left = [body_reply(stream), body_reply(b"", 204)]
     hostile.replies |= {
-        "/experiments": json_reply({"items": [hostile.experiment], "next_cursor": None}),
+        "/experiments": json_reply({"items": [hostile.experiment | {"stalled": ATTACK}], "next_cursor": None}),
         f"{of}/rounds": json_reply({"items": [], "next_cursor": None}),
         f"{of}/rejections": json_reply({"items": [rejection], "next_cursor": None}),
         f"{of}/events/stream": lambda handler: left.pop(0)(handler),
