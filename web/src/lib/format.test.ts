@@ -10,6 +10,7 @@ import {
   formatPercent,
   formatRatio,
   formatSeconds,
+  plainTick,
   secondsBetween,
   shortDigest,
 } from './format'
@@ -102,4 +103,8 @@ test.each([
   [123456, '120,000×'],
 ])('formatRatio(%d) is %s', (ratio, text) => {
   expect(formatRatio(ratio)).toBe(text)
+})
+
+test('ticks have four digits at most', () => {
+  expect([plainTick(2.7000000000000002), plainTick(12345)]).toEqual(['2.7', '12350'])
 })

@@ -1,8 +1,9 @@
 import type uPlot from 'uplot'
 
-import { formatBytes } from '@/lib/format'
+import { formatBytes, plainTick } from '@/lib/format'
+import { logRangeOf } from '@/lib/log-scale'
 
-import { axis, distribution, linearRange, logRange, plainTick } from './axes'
+import { axis, distribution, linearRange } from './axes'
 import type { FrontierPoint } from './frontier'
 import { lineStyle } from './palette'
 import type { Drawing, Ink } from './use-drawing'
@@ -26,7 +27,7 @@ export function frontierDrawing({ points, log, xLabel, yLabel }: FrontierWanted,
     options: {
       legend: { show: false },
       scales: {
-        x: { time: false, distr: distribution(log), range: () => (log ? logRange(x) : linearRange(x, true)) },
+        x: { time: false, distr: distribution(log), range: () => (log ? logRangeOf(x) : linearRange(x, true)) },
         y: { range: () => linearRange(spread(points), false) },
       },
       cursor: { show: false },

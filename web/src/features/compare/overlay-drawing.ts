@@ -1,6 +1,10 @@
 import type uPlot from 'uplot'
 
-import { axis, distribution, linearRange, logRange, plainTick, X_AXES } from './axes'
+import { plainTick } from '@/lib/format'
+import { logRangeOf } from '@/lib/log-scale'
+import { X_AXIS } from '@/lib/ui/x-axis'
+
+import { axis, distribution, linearRange, X_AXES } from './axes'
 import { columnsOf, type CurvePoint } from './curves'
 import { lineStyle } from './palette'
 import type { Drawing, Ink } from './use-drawing'
@@ -37,7 +41,7 @@ export function overlayDrawing(wanted: OverlayWanted, ink: Ink): Drawing {
     lines.map(({ curve }) => curve),
     log,
   )
-  const x = X_AXES[wanted.axis]
+  const x = X_AXIS[wanted.axis]
   const drawn = [columns.values, columns.low, columns.high].flat(2).filter((value) => value !== null)
   const many = columns.x.length > 200
   return {
@@ -46,7 +50,7 @@ export function overlayDrawing(wanted: OverlayWanted, ink: Ink): Drawing {
       legend: { show: false },
       scales: {
         x: { time: false, range: () => [0, Math.max(columns.x.at(-1) ?? 0, wanted.axis === 'round' ? 1 : 10)] },
-        y: { distr: distribution(log), range: () => (log ? logRange(drawn) : linearRange(drawn, false)) },
+        y: { distr: distribution(log), range: () => (log ? logRangeOf(drawn) : linearRange(drawn, false)) },
       },
       cursor: { drag: { setScale: false, x: false, y: false }, points: { show: false }, focus: { prox: NEAR } },
       focus: { alpha: 0.25 },
@@ -56,7 +60,7 @@ export function overlayDrawing(wanted: OverlayWanted, ink: Ink): Drawing {
         fill: `color-mix(in srgb, ${ink(lineStyle(place).colour)} 16%, transparent)`,
       })),
       axes: [
-        axis(ink, { label: x.label, tick: x.tick, steps: x.steps, size: 32 }),
+        axis(ink, { label: X_AXES[wanted.axis].label, tick: x.tick, steps: x.steps, size: 32 }),
         axis(ink, { label: unit, tick: plainTick, size: 58, log }),
       ],
       hooks: {

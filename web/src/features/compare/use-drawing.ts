@@ -1,6 +1,8 @@
 import { type RefObject, useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 
+import { onThemeChange } from '@/lib/theme'
+
 /** Resolves any CSS colour, variables and `light-dark()` among them, to what a canvas understands. */
 export type Ink = (colour: string) => string
 
@@ -42,17 +44,12 @@ function inkOf(element: HTMLElement): Ink {
   }
 }
 
-/** The theme is the system's, or what the reader has chosen, which stands at the root element. */
 function follow(element: HTMLElement, onTheme: () => void, onWidth: () => void): () => void {
   const widths = new ResizeObserver(onWidth)
   widths.observe(element)
-  const chosen = new MutationObserver(onTheme)
-  chosen.observe(document.documentElement, { attributes: true })
-  const system = matchMedia('(prefers-color-scheme: dark)')
-  system.addEventListener('change', onTheme)
+  const ignoreTheme = onThemeChange(onTheme)
   return () => {
     widths.disconnect()
-    chosen.disconnect()
-    system.removeEventListener('change', onTheme)
+    ignoreTheme()
   }
 }

@@ -10,7 +10,7 @@ import {
   type Value,
   type XAxis,
 } from '@/lib/chart-data'
-import { formatBytes } from '@/lib/format'
+import { formatBytes, plainTick } from '@/lib/format'
 import { allPositive } from '@/lib/log-scale'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 import { smoothed, type Smoothing } from '@/lib/smoothing'
@@ -41,10 +41,6 @@ interface Kind {
   empty?: string
   log?: boolean
   total?: boolean
-}
-
-function plainTick(value: number): string {
-  return String(Number(value.toPrecision(4)))
 }
 
 function kind(name: MetricName, changes: Partial<Kind> = {}): Kind {

@@ -1,11 +1,11 @@
 import type uPlot from 'uplot'
 
 import type { Range, XAxis } from '@/lib/chart-data'
-import { formatBytes, formatClockTick, formatElapsedTick } from '@/lib/format'
 import { logRange, logTicks } from '@/lib/log-scale'
 
 import { drawMarks, type Mark } from './chart-marks'
 import { colour, LINE_COLOURS } from './chart-colours'
+import { X_AXIS } from './x-axis'
 
 /** What a chart shows besides its data. */
 export interface Panel {
@@ -21,20 +21,6 @@ export interface Panel {
   onCursor: (index: number | null) => void
   /** null: back to everything. */
   onZoom: (range: Range | null) => void
-}
-
-const HOUR = 3600
-
-const TIMES = [
-  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800],
-  ...[HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR, 120 * HOUR],
-]
-
-const X_AXIS: Record<XAxis, { steps?: number[]; tick: (value: number) => string }> = {
-  round: { steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5], tick: String },
-  time: { steps: TIMES, tick: formatElapsedTick },
-  clock: { steps: TIMES, tick: formatClockTick },
-  bytes: { tick: formatBytes },
 }
 
 /** A drag shorter than this is a click. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-import { nextStep } from '@/lib/next-step'
+import { WhatNext } from './what-next'
 
 interface FieldError {
   field: string
@@ -32,18 +32,7 @@ export function ProblemNotice({ problem, children }: { problem: Problem; childre
           {!!problem.errorsOmitted && <li>and {problem.errorsOmitted} more</li>}
         </ul>
       )}
-      <p>
-        <strong>What to do next:</strong> {nextStep(problem.code)}
-      </p>
-      <p className="muted small">
-        <code>{problem.code}</code>
-        {problem.requestId && (
-          <>
-            {' · request '}
-            <code>{problem.requestId}</code>
-          </>
-        )}
-      </p>
+      <WhatNext problem={problem} />
       {children}
     </section>
   )

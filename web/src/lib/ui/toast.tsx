@@ -2,8 +2,9 @@ import './toast.css'
 
 import { useSyncExternalStore } from 'react'
 
-import { nextStep } from '@/lib/next-step'
 import { dismissToast, onToasts, shownToasts, type Toast } from '@/lib/toasts'
+
+import { WhatNext } from './what-next'
 
 /** Actions that failed, above the page; always there, because screen readers announce only what a known region gets. */
 export function Toasts() {
@@ -40,18 +41,7 @@ function ToastCard({ action, problem }: Toast) {
           <code>{first.field}</code> {first.message}
         </p>
       )}
-      <p>
-        <strong>What to do next:</strong> {nextStep(problem.code)}
-      </p>
-      <p className="muted small">
-        <code>{problem.code}</code>
-        {problem.requestId && (
-          <>
-            {' · request '}
-            <code>{problem.requestId}</code>
-          </>
-        )}
-      </p>
+      <WhatNext problem={problem} />
     </section>
   )
 }
