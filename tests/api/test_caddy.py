@@ -244,6 +244,11 @@ def test_it_gives_up_an_idle_connection_before_the_api_does(caddy: str, tmp_path
     assert int(idle) / 1e9 < ApiSettings.model_fields["keep_alive_seconds"].default
 
 
+def test_it_spreads_requests_over_all_that_it_is_given(caddy: str, tmp_path: Path) -> None:
+    config = json.dumps(adapted(caddy, tmp_path, f"https://{NAME}", "api:8765 api-2:8765"))
+    assert '"upstreams": [{"dial": "api:8765"}, {"dial": "api-2:8765"}]' in config
+
+
 @pytest.mark.parametrize(("tls", "issuer"), [("internal", "internal"), ("you@example.org", "acme")])
 def test_a_certificate_comes_from_its_own_authority_or_in_somebodys_name(
     caddy: str, tmp_path: Path, tls: str, issuer: str

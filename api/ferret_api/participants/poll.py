@@ -58,7 +58,7 @@ class Poll:
         changes = self._boards.changes
         if (tag := self._asked.tag) is None:
             found = await self._ask()
-            if found.lease is None:  # it will ask again, with a tag
+            if found.lease is None and not found.state.finished:  # it will ask again, with a tag
                 board = await self._boards.of(found.participant.experiment_id)
                 self._remember(found.participant, board, changes)
             return self._found(found)
