@@ -106,7 +106,8 @@ def _origin(facts: Facts, adapters: bool) -> str:
         "digest of the base model": f"`{facts.base_digest}`" if facts.base_digest else "–",
     }
     table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
-    return f"{part} of a model tuned by Ferret over data that stayed with their owners.\n\n{table}"
+    whose = "over data that stayed with their owners" if spec.participants.edge else "with simulated participants"
+    return f"{part} of a model tuned by Ferret {whose}.\n\n{table}"
 
 
 def _results(metrics: Mapping[str, Figures]) -> str:

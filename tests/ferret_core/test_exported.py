@@ -16,7 +16,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import encode_prompts
 from ferret_core.demo import model_path
 from ferret_core.exported import complete
-from ferret_core.model_card import Facts, Figures
+from ferret_core.model_card import Facts, Figures, card
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
 from tests.ferret_core import manifest
@@ -56,6 +56,15 @@ def test_the_tokenizer_asks_in_trainings_words(exported: Callable[..., Path], te
     asked = tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
     assert [asked] == encode_prompts([EXAMPLE], tokenizer, 1000, template)  # pyright: ignore[reportArgumentType]
     manifest.checked(folder)
+
+
+def test_the_card_says_whose_the_data_were(toy_spec: SpecFactory) -> None:
+    simulated, edge = (
+        card(facts(toy_spec(participants=wanted)), "none", "", adapters=False)
+        for wanted in ({"simulated": 2}, {"simulated": 0, "edge": 2})
+    )
+    assert "tuned by Ferret with simulated participants." in simulated
+    assert "tuned by Ferret over data that stayed with their owners." in edge
 
 
 def test_the_card_says_what_the_model_is_and_not_where_things_lie(
