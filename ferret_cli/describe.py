@@ -42,7 +42,11 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
         yield "stalled", f"since {stall.since:%Y-%m-%d %H:%M} UTC: {stall.detail} ({stall.code})"
     if experiment.error:
         yield "error", f"{experiment.error.get('title')}: {experiment.error.get('detail')}"
+    if experiment.stopped:
+        yield "ended", experiment.stopped.detail
     yield "round", f"{experiment.round} of {experiment.rounds}"
+    if best := experiment.best:
+        yield "best round", f"{best.round}: {METRICS[best.metric].label} {quantity(best.metric, best.value)}"
     yield "algorithm", experiment.algorithm
     yield "dataset", experiment.dataset
     yield "participants", experiment.participants

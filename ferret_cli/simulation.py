@@ -28,7 +28,7 @@ def facts(spec: ExperimentSpec, result: SimulationResult) -> Facts:
     return Facts(
         experiment=SIMULATION,
         spec=spec,
-        round=spec.rounds,
+        round=result.rounds[-1].number,
         rounds=spec.rounds,
         participants=spec.participants.simulated,
         digest=result.digest,
@@ -48,6 +48,7 @@ def document(result: SimulationResult, out: Path | None) -> dict[str, Any]:
     return {
         "digest": result.digest,
         "checkpoint": None if out is None else str(out.resolve()),
+        "stopped": result.stopped and result.stopped.detail,
         "rounds": [
             {
                 "number": done.number,

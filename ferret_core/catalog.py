@@ -78,7 +78,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
             wrong += error.errors
             omitted += error.omitted
     if not wrong:
-        wrong += _rule_errors(spec)
+        wrong += _rule_errors(spec) + _stopping_errors(spec)
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
     quorum = federation.quorum_share(spec)
@@ -99,6 +99,15 @@ def _rule_errors(spec: ExperimentSpec) -> list[FieldError]:
         message = f"robust.rule = {rule!r} counts all participants the same: use 'equal', or robust.rule = 'clip'"
         wrong.append(FieldError(field="server.weights", value=spec.server.weights, message=message))
     return wrong
+
+
+def _stopping_errors(spec: ExperimentSpec) -> list[FieldError]:
+    """What keeps the metric that judges rounds from being measured."""
+    judged, generate = spec.stopping.metric, spec.evaluation.generate
+    if spec.stopping.patience is None or judged == "eval_loss" or generate:
+        return []
+    message = "answers are generated for it: set evaluation.generate to at least 1, or judge by eval_loss"
+    return [FieldError(field="stopping.metric", value=judged, message=message)]
 
 
 def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:

@@ -106,8 +106,10 @@ def evaluation_due(spec: ExperimentSpec, round_number: int) -> bool:
 
 
 def checkpoint_due(spec: ExperimentSpec, round_number: int) -> bool:
-    """Whether this round's model is written out: the base model, every n-th round, and the last."""
-    return round_number % spec.checkpoint.every == 0 or round_number == spec.rounds
+    """Whether this round's model is written out: the base model, every n-th round, and the last, which may be any
+    evaluated one where the experiment may stop early."""
+    may_be_last = spec.stopping.patience is not None and evaluation_due(spec, round_number)
+    return may_be_last or round_number % spec.checkpoint.every == 0 or round_number == spec.rounds
 
 
 def quorum_missed(round_number: int, attempt: int, accepted: int, needed: int, reason: str | None) -> FerretError:

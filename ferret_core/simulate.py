@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core import catalog, checkpoint, federation
+from ferret_core import catalog, checkpoint, federation, stopping
 from ferret_core.algorithms._base import Client
 from ferret_core.cost import numbers_sent, round_cost
 from ferret_core.evaluation.evaluate import evaluate
@@ -25,6 +25,7 @@ from ferret_core.robust.bounds import out_of_bounds
 from ferret_core.robust.guard import Guard
 from ferret_core.robust.noise import check_base, of_base
 from ferret_core.site import Site
+from ferret_core.stopping import Stop
 from ferret_core.training.own import Own
 
 UNDONE = frozenset({"quorum.missed", "round.exploded"})
@@ -51,11 +52,15 @@ class RoundResult(NamedTuple):
 
 
 class SimulationResult(NamedTuple):
-    """A finished simulation: its rounds (0 is the base model), its ledger, the final model's digest."""
+    """A finished simulation: its rounds (0 is the base model), its ledger, the final model's digest.
+
+    ``stopped`` says why it ended before its last round, if it did.
+    """
 
     rounds: list[RoundResult]
     ledger: list[LedgerRecord]
     digest: str
+    stopped: Stop | None = None
 
 
 def measured(replica: Replica, data: FederatedData) -> dict[str, float]:
@@ -93,6 +98,7 @@ def simulate(
     data = load(spec, replica.tokenizer, replica.context)
     rounds: list[RoundResult] = []
     ledger: list[LedgerRecord] = []
+    stopped: Stop | None = None
     with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
         simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate, measure, site)
         for number in range(spec.rounds + 1):
@@ -103,10 +109,19 @@ def simulate(
                     on_update(simulation.last)
             if on_round is not None:
                 on_round(rounds[-1])
+            if stopped := _stopped(spec, rounds):
+                break
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         checkpoint.write(replica, SIMULATION, out)
-    return SimulationResult(rounds, ledger, replica.digest)
+    return SimulationResult(rounds, ledger, replica.digest, stopped)
+
+
+def _stopped(spec: ExperimentSpec, rounds: Sequence[RoundResult]) -> Stop | None:
+    """Why no round follows although there would be one."""
+    judged = spec.stopping.metric
+    values = {done.number: done.metrics[judged] for done in rounds if judged in done.metrics}
+    return stopping.stop(spec.stopping, values) if len(rounds) <= spec.rounds else None
 
 
 class _Memories:
@@ -164,6 +179,7 @@ class _Simulation:
         noise = of_base(self.replica, self.data)
         expected = noise.metrics(by_block=True) if noise else {}
         metrics = expected | self._measure(self.replica, self.data)
+        stopping.require_measured(self.replica.spec, metrics)
         return RoundResult(0, self.replica.digest, metrics, 0, 0, [], {}, {}, {})
 
     def round(self, number: int) -> RoundResult:

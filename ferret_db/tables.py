@@ -104,7 +104,8 @@ class Membership(Base, kw_only=True):
 class Experiment(Base, kw_only=True):
     """``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is only told: the
     experiment it names may be gone. ``name`` is what people call it now; ``spec`` keeps the one it was submitted
-    under, since the ledger holds its digest."""
+    under, since the ledger holds its digest. ``stopped`` is a ``ferret_core.stopping.Stop``, of one that ended before
+    its last round; evaluations of rounds up to ``patience_since`` do not count towards the next."""
 
     __tablename__ = "experiments"
     __table_args__ = (
@@ -123,6 +124,8 @@ class Experiment(Base, kw_only=True):
     algorithm: Mapped[str]
     dataset: Mapped[str]
     error: Mapped[dict[str, Any] | None] = mapped_column(default=None)
+    stopped: Mapped[dict[str, Any] | None] = mapped_column(default=None)
+    patience_since: Mapped[int] = mapped_column(default=0)
     idempotency_key: Mapped[str | None] = mapped_column(default=None)
     idempotency_digest: Mapped[str | None] = mapped_column(default=None)
     rounds: Mapped[int]

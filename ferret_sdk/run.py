@@ -344,6 +344,14 @@ class Run:
             raise FerretError("artifact.not_found", f"{self.id} has no checkpoint of round {wanted}: {rounds}")
         return [artifact for artifact in found if artifact.round == wanted]
 
+    def best_checkpoint(self) -> list[Artifact]:
+        """The files of the best of the checkpoints that are kept; ``artifact.not_found`` while none is evaluated."""
+        found = [artifact for artifact in self.artifacts() if artifact.best]
+        if not found:
+            detail = f"{self.id} has no evaluated checkpoint yet: wait for an evaluation, or name a round"
+            raise FerretError("artifact.not_found", detail)
+        return found
+
 
 def _add(on_bytes: Callable[[int, int], None], before: int, total: int, count: int) -> None:
     on_bytes(before + count, total)

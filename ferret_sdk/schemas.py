@@ -103,6 +103,22 @@ class Stall(Document):
     since: datetime
 
 
+class Best(Document):
+    """The round with the best value of a metric; 0 is the base model."""
+
+    metric: Line
+    round: RoundNumber
+    value: float
+
+
+class Stopped(Document):
+    """An experiment ended after ``round`` although it had more; ``detail`` says why."""
+
+    round: RoundNumber
+    detail: Words
+    best: Best
+
+
 class Experiment(Document):
     """``round`` is the last committed one; ``bytes_up`` and ``bytes_down`` are sums over all participants so far."""
 
@@ -120,6 +136,8 @@ class Experiment(Document):
     participants: int = Field(ge=0, lt=2**31)
     spec: dict[str, Any]
     error: dict[str, Any] | None = None
+    stopped: Stopped | None = None
+    best: Best | None = None
     base_digest: Digest | None = None
     digest: Digest | None = None
     metrics: dict[Line, Summary] = {}
@@ -241,11 +259,12 @@ class Metrics(Document):
 
 
 class Artifact(Document):
-    """A file of a checkpoint of ``size`` bytes; ``digest`` is their BLAKE3."""
+    """A file of a checkpoint of ``size`` bytes; ``digest`` is their BLAKE3. ``best`` marks the best that is kept."""
 
     id: ArtifactId
     kind: str
     round: RoundNumber
+    best: bool = False
     name: str
     size: Bytes
     digest: Digest

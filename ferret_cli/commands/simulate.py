@@ -52,6 +52,8 @@ def simulate(
     result = simulate(spec, out, on_round=lambda done: say(str(line(done, spec.rounds))), site=own)
     if out is not None:
         complete(out, facts(spec, result))
+    if result.stopped:
+        say(result.stopped.detail)
     if json:
         emit(document(result, out))
     else:

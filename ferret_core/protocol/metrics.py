@@ -45,6 +45,10 @@ class Metric(BaseModel):
 METRICS = TypeAdapter(dict[str, Metric]).validate_json(Path(__file__).with_suffix(".json").read_bytes())
 
 
+JUDGING = tuple(name for name, entry in METRICS.items() if entry.source == "evaluation" and entry.better)
+"""Metrics by which rounds can be compared: what the service measures, where more or less of it is better."""
+
+
 def metric(name: str) -> Metric | None:
     """The entry for ``name``, also where it is of one label (``rouge_l/cooking``); None for an algorithm's own."""
     return METRICS.get(name.partition("/")[0])

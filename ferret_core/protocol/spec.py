@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from ferret_core.protocol.errors import suggestion
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import (
     MAX_EXAMPLES,
@@ -17,6 +18,7 @@ from ferret_core.protocol.limits import (
     Revision,
     Source,
 )
+from ferret_core.protocol.metrics import JUDGING
 from ferret_core.protocol.words import Line
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -234,6 +236,37 @@ class EvaluationSpec(Strict):
     )
 
 
+class StoppingSpec(Strict):
+    """By which metric rounds are compared, and when an experiment ends before its last round because of it.
+
+    Only what the service measures itself counts: what participants report of themselves ends nothing.
+    """
+
+    metric: str = Field(
+        default="eval_loss",
+        max_length=64,
+        description="Metric of the evaluation that says which round is best",
+        json_schema_extra={"enum": list(JUDGING)},
+    )
+    patience: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_ROUNDS,
+        description="Stop after so many evaluations in a row that were no improvement; unset runs all rounds. With it, "
+        "the next round waits for the evaluation, and every evaluated round is saved",
+    )
+    min_delta: float = Field(
+        default=0.0, ge=0, le=MAX_REAL, description="Smallest change of the metric that counts as an improvement"
+    )
+
+    @field_validator("metric")
+    @classmethod
+    def _is_measured_here(cls, metric: str) -> str:
+        if metric not in JUDGING:
+            raise ValueError(f"no evaluation measures it; {suggestion(metric, JUDGING)}")
+        return metric
+
+
 class CheckpointSpec(Strict):
     """How often the global model is saved; the ledger can rebuild any round in between."""
 
@@ -245,6 +278,12 @@ class CheckpointSpec(Strict):
         ge=1,
         le=MAX_ROUNDS,
         description="Number of newest checkpoints to keep (base model and best always stay); unset keeps all",
+    )
+    keep_best: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_ROUNDS,
+        description="Number of best checkpoints, by stopping.metric, that stay beside the newest",
     )
 
 
@@ -267,6 +306,7 @@ class ExperimentSpec(Strict):
     round: RoundSpec = RoundSpec()
     robust: RobustSpec = RobustSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
+    stopping: StoppingSpec = StoppingSpec()
     checkpoint: CheckpointSpec = CheckpointSpec()
 
 

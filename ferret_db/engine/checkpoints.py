@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_db.repositories import artifacts, events, experiments, metrics, rounds
+from ferret_db.engine import early
+from ferret_db.repositories import artifacts, events, experiments, rounds
 from ferret_db.repositories.events import EventType
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Artifact, Experiment
 
 CHECKPOINT = "checkpoint"
-BEST_BY = "eval_loss"
 
 
 class ArtifactFile(NamedTuple):
@@ -54,22 +54,20 @@ def rebuilt(s: Session, experiment_id: str, number: int, files: Sequence[Artifac
 def prune(s: Session, experiment: Experiment) -> None:
     """Drops the checkpoints that ``checkpoint.keep`` does not ask for; garbage collection removes their files.
 
-    The base model, the newest ``keep`` and the best are kept, and what may turn out to be the best once it is
-    evaluated. The ledger rebuilds any other round.
+    The base model, the newest ``keep`` and the best ``keep_best`` are kept, and what may turn out to be one of these
+    once it is evaluated. The ledger rebuilds any other round.
     """
     spec = spec_of(experiment)
     if spec.checkpoint.keep is not None:
         written = artifacts.rounds_of(s, experiment.id)
-        kept = {0, *written[-spec.checkpoint.keep :], *_best(s, experiment.id, written)}
+        kept = {0, *written[-spec.checkpoint.keep :], *best(s, experiment, written)[: spec.checkpoint.keep_best]}
         kept.update(round_.number for round_ in rounds.unevaluated(s, experiment))
         artifacts.drop(s, experiment.id, [number for number in written if number not in kept])
 
 
-def _best(s: Session, experiment_id: str, written: Sequence[int]) -> list[int]:
-    """The round of the least held-out loss among those, the first of equals; none before any evaluation."""
-    values = metrics.by_round(s, experiment_id, written)
-    losses = [(found[BEST_BY], number) for number, found in values.items() if BEST_BY in found]
-    return [number for _, number in sorted(losses)[:1]]
+def best(s: Session, experiment: Experiment, written: Sequence[int]) -> list[int]:
+    """Those of the rounds that were evaluated, from the best to the worst."""
+    return [found.round for found in early.ranked(s, experiment) if found.round in written]
 
 
 def _artifact(experiment_id: str, number: int, file: ArtifactFile) -> Artifact:

@@ -14,6 +14,7 @@ from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState, may_move
 from ferret_core.protocol.tasks import TaskName
+from ferret_core.stopping import Stop
 from ferret_db.clock import utcnow
 from ferret_db.engine import checkpoints
 from ferret_db.engine.checkpoints import ArtifactFile
@@ -116,7 +117,9 @@ def resume(s: Session, experiment_id: str) -> Experiment:
 
 
 def extend(s: Session, experiment_id: str, more: int) -> Experiment:
-    """Adds ``more`` rounds; a completed experiment runs again.
+    """Adds ``more`` rounds; a completed experiment runs again, and its patience with it begins anew.
+
+    One that stopped early gets as many as it is given from where it stopped; the rounds it did not take are forgotten.
 
     Raises ``extension.refused`` where with more rounds the rounds so far would have been different, and
     ``experiment.conflict`` unless the experiment is running, paused or completed.
@@ -127,16 +130,21 @@ def extend(s: Session, experiment_id: str, more: int) -> Experiment:
     total = _extended(experiment, more)
     values = {"rounds": total, "spec": {**experiment.spec, "rounds": total}}
     if experiment.state == ExperimentState.COMPLETED:
+        values |= {"stopped": None, "patience_since": experiment.round}
         _move(s, experiment, ExperimentState.RUNNING, finished_at=None, archived_at=None)
+    after = {"stopped_after": experiment.round} if experiment.stopped else {}
     extended = experiments.change(s, experiment_id, **values)
-    events.add(s, experiment_id, "experiment.extended", data={"rounds": total})
+    events.add(s, experiment_id, "experiment.extended", data={"rounds": total, **after})
     outbox.add(s, TaskName.COORDINATE, experiment_id)
     return extended
 
 
-def complete(s: Session, experiment_id: str) -> Experiment:
-    """running → completed; ``experiment.conflict`` from any other state, but completing twice is once."""
-    return _finish(s, experiment_id, ExperimentState.COMPLETED)
+def complete(s: Session, experiment_id: str, stop: Stop | None = None) -> Experiment:
+    """running → completed; ``experiment.conflict`` from any other state, but completing twice is once.
+
+    ``stop`` says why before the last round, if it is.
+    """
+    return _finish(s, experiment_id, ExperimentState.COMPLETED, stop=stop)
 
 
 def cancel(s: Session, experiment_id: str) -> Experiment:
@@ -198,15 +206,22 @@ def _repeated(s: Session, project: str, key: str, digest: str) -> Experiment:
     return first
 
 
-def _finish(s: Session, experiment_id: str, state: ExperimentState, error: dict[str, Any] | None = None) -> Experiment:
+def _finish(
+    s: Session,
+    experiment_id: str,
+    state: ExperimentState,
+    error: dict[str, Any] | None = None,
+    stop: Stop | None = None,
+) -> Experiment:
     experiment = experiments.lock(s, experiment_id)
     if experiment.state == state:
         return experiment
-    finished = _move(s, experiment, state, error=error, finished_at=utcnow())
+    stopped = stop and {"round": stop.round, "detail": stop.detail, "best": stop.best._asdict()}
+    finished = _move(s, experiment, state, error=error, stopped=stopped, finished_at=utcnow())
     for round_ in rounds.in_states(s, experiment_id, RoundState.OPENING, RoundState.OPEN, RoundState.FROZEN):
         abandon_round(s, round_, error)
     data = {} if error is None else {"code": error["code"], "detail": error["detail"]}
-    events.add(s, experiment_id, _FINAL_EVENTS[state], data=data)
+    events.add(s, experiment_id, _FINAL_EVENTS[state], data=data | ({"stopped": stopped} if stopped else {}))
     outbox.withdraw(s, experiment_id, [task for task in TaskName if task != TaskName.REPAIR])
     outbox.touch(s, experiment_id)  # its place is free
     return finished
@@ -220,9 +235,10 @@ def _extended(experiment: Experiment, more: int) -> int:
             "depends on the number of rounds, so the rounds so far would have been others: clone it with more rounds"
         )
         raise FerretError.of_field("extension.refused", "server.schedule", schedule, message)
-    total = experiment.rounds + more
+    so_far = experiment.round if experiment.stopped else experiment.rounds
+    total = so_far + more
     if more < 1 or total > MAX_ROUNDS:
-        message = f"an experiment of {experiment.rounds} rounds takes 1 to {MAX_ROUNDS - experiment.rounds} more"
+        message = f"an experiment of {so_far} rounds takes 1 to {MAX_ROUNDS - so_far} more"
         raise FerretError.of_field("extension.refused", "rounds", more, message)
     return total
 

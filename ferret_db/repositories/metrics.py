@@ -58,6 +58,12 @@ def by_round(s: Session, experiment_id: str, rounds: Sequence[int]) -> dict[int,
     return found
 
 
+def values(s: Session, experiment_id: str, name: str) -> dict[int, float]:
+    """``{round: value}`` of one curve."""
+    query = select(Metric.round, Metric.value).where(Metric.experiment_id == experiment_id, Metric.name == name)
+    return dict(s.execute(query).all())
+
+
 def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, MetricSummary]]:
     """``{experiment: {name: summary}}``, without those of single labels; without metrics an empty one."""
     ends = (

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.digest import digest_bytes
+from ferret_db.engine import rounds
 
 DATA = bytes(range(256)) * 5_000  # several chunks
 
@@ -122,3 +123,15 @@ def test_a_participant_downloads_from_its_own_experiment_only(shared_site: Any, 
     experiment_id = artifact["href"].split("/")[4]
     assert shared_site.client(shared_site.enrol(experiment_id)).get(artifact["href"]).content == DATA
     assert shared_site.client(shared_site.enrol(shared_site.submit())).get(artifact["href"]).status_code == 403
+
+
+def test_the_best_of_the_kept_checkpoints_is_marked(shared_site: Any) -> None:
+    site, experiment_id = shared_site, shared_site.submit(rounds=9)
+    site.start(experiment_id, [site.store("base", b"0")])
+    for number, loss in enumerate((2.0, 1.0, 3.0), start=1):
+        site.committed(experiment_id, number, files=[] if number == 2 else [site.store("later", b"%d" % number)])
+        with site.database.begin() as s:
+            rounds.record_evaluation(s, experiment_id, number, {"eval_loss": loss})
+    found = site.admin.get(f"/api/v1/experiments/{experiment_id}/artifacts").json()["items"]
+    assert [(file["round"], file["best"]) for file in found] == [(0, False), (1, True), (3, False)]
+    assert site.show(experiment_id)["best"] == {"metric": "eval_loss", "round": 2, "value": 1.0}

@@ -107,6 +107,33 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     assert experiment["metrics"]["parameters_up"]["last"] == sent
 
 
+def test_an_early_end_says_why_and_the_best_model_is_exported(ferret, toy_file, tmp_path):
+    hopeless = ["--set", "rounds=6", "--set", "stopping.patience=1", "--set", "stopping.min_delta=100"]
+    experiment = document(ferret("submit", toy_file, *hopeless, "--watch", "--json"))
+    id, best = experiment["id"], experiment["best"]["round"]
+    assert (experiment["state"], experiment["round"]) == ("completed", 1)
+    reason = experiment["stopped"]["detail"]
+    assert reason.startswith("stopped early: eval_loss has not improved by more than 100 for 1 ")
+    shown = ferret("experiment", "show", id).stdout
+    assert reason in shown
+    assert f"best round  {best}: Evaluation loss" in " ".join(shown.split()).replace("best round ", "best round  ")
+    exported = document(ferret("experiment", "export", id, tmp_path / "best", "--best", "--json"))
+    assert exported["round"] == best
+    assert ferret("experiment", "export", id, tmp_path / "both", "--best", "--round", "1").returncode == 2
+    simulated = ferret("simulate", toy_file, *hopeless, "--json", "--threads", "1")
+    assert document(simulated)["digest"] == experiment["digest"]
+    assert document(simulated)["stopped"] == reason
+    assert reason in simulated.stderr
+    extended = ferret("experiment", "extend", id, "--rounds", "2")
+    assert f"{id} had {reason}; its patience begins anew" in extended.stderr.replace("\n", " ")
+    assert "1 of 3 rounds" in extended.stderr
+    assert ferret("experiment", "watch", id).returncode == 0
+    assert document(ferret("experiment", "show", id, "--json"))["round"] == 2
+    wrong = ferret("submit", toy_file, "--set", "stopping.metric=eval_los", "--set", "stopping.patience=1")
+    assert wrong.returncode == 2
+    assert "did you mean eval_loss?" in wrong.stderr
+
+
 def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_path, participant_command):
     submitted = ferret("submit", toy_file, "--set", "participants={simulated=1, edge=1}", "--key", "joined")
     assert submitted.returncode == 0, submitted.stderr

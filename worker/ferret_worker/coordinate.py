@@ -15,7 +15,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
 from ferret_core.robust.noise import check_base
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle
+from ferret_db.engine import early, lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.tasks import TRANSIENT
 from ferret_db.engine.waiting import required
@@ -94,13 +94,20 @@ def _start(context: Context, experiment: Experiment) -> None:
 
 
 def advance(s: Session, experiment_id: str) -> None:
-    """Does what is due for a running experiment: closes its round, opens the next one, or completes it."""
+    """Does what is due for a running experiment: closes its round, opens the next one, or completes it.
+
+    One that may stop early waits for what its last round was worth.
+    """
     experiment = experiments.lock(s, experiment_id)
     if experiment.state != ExperimentState.RUNNING:
         return
     if under_way := rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN):
         for round_ in under_way:
             round_engine.freeze_if_due(s, round_.id)
+    elif early.judged(experiment) and not _evaluated(s, experiment):
+        return
+    elif stop := early.stop(s, experiment):
+        lifecycle.complete(s, experiment.id, stop)
     elif experiment.round < experiment.rounds:
         _open_round(s, experiment, experiment.round + 1)
     elif _evaluated(s, experiment):

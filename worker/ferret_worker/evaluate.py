@@ -6,6 +6,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
+from ferret_core import stopping
 from ferret_core.evaluation.evaluate import evaluate as measure
 from ferret_core.failpoints import failpoint
 from ferret_core.memory import memory_checked
@@ -42,8 +43,9 @@ def evaluate(context: Context, subject: str) -> None:
             measured = measure(
                 replica.model, replica.tokenizer, held_out, spec.evaluation, watch.check, prompt=spec.prompt
             )
-            if number == 0 and (noise := of_base(replica, kept.data)):
-                measured |= noise.metrics(by_block=True)
+            if number == 0:
+                stopping.require_measured(spec, measured)
+                measured |= noise.metrics(by_block=True) if (noise := of_base(replica, kept.data)) else {}
     except FerretError as error:
         if error.code in REFUSED | TRANSIENT:
             raise

@@ -12,6 +12,7 @@ from ferret_api.auth import Readable
 from ferret_api.context import WholeContext
 from ferret_api.problems import problems
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId
+from ferret_db.engine import checkpoints
 from ferret_db.repositories import artifacts, experiments
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/artifacts", tags=["artifacts"])
@@ -23,9 +24,9 @@ ArtifactId = Annotated[str, Path(max_length=64, description="Id of the artifact"
 def list_artifacts(experiment_id: ExperimentId, database: Readable) -> ArtifactList:
     """All files, by round and name."""
     with database.read() as s:
-        experiments.get(s, experiment_id)
-        found = artifacts.of_experiment(s, experiment_id)
-        return ArtifactList(items=[Artifact.of(artifact) for artifact in found])
+        experiment, found = experiments.get(s, experiment_id), artifacts.of_experiment(s, experiment_id)
+        best = next(iter(checkpoints.best(s, experiment, [artifact.round for artifact in found])), None)
+        return ArtifactList(items=[Artifact.of(artifact, best) for artifact in found])
 
 
 @router.get(

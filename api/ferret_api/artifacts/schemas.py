@@ -16,6 +16,7 @@ class Artifact(Resource):
     id: str
     kind: str = Field(description="What the file is part of: `checkpoint`")
     round: int = Field(description="Round after which it was written; 0 is the base model")
+    best: bool = Field(description="Whether its round is the best, by `stopping.metric`, of those that are kept")
     name: str = Field(description="File name within its checkpoint")
     size: int = Field(description="Bytes")
     digest: str = Field(description="BLAKE3 of the bytes; also the ETag of the download")
@@ -23,9 +24,10 @@ class Artifact(Resource):
     href: str = Field(description="Where the bytes are")
 
     @classmethod
-    def of(cls, row: tables.Artifact) -> Artifact:
-        columns = {name: getattr(row, name) for name in cls.model_fields if name != "href"}
-        return cls(href=f"{PREFIX}/experiments/{row.experiment_id}/artifacts/{row.id}", **columns)
+    def of(cls, row: tables.Artifact, best: int | None) -> Artifact:
+        columns = {name: getattr(row, name) for name in cls.model_fields.keys() - {"href", "best"}}
+        href = f"{PREFIX}/experiments/{row.experiment_id}/artifacts/{row.id}"
+        return cls(href=href, best=row.round == best, **columns)
 
 
 class ArtifactList(Resource):

@@ -28,6 +28,22 @@ class Stall(Resource):
     since: datetime
 
 
+class Best(Resource):
+    """The round with the best value of the metric that `stopping.metric` names; of equals the first."""
+
+    metric: str
+    round: int = Field(description="0 is the base model")
+    value: float
+
+
+class Stopped(Resource):
+    """The experiment ended before its last round, as `stopping` in its specification asks for."""
+
+    round: int = Field(description="Its last round")
+    detail: str = Field(description="Why, for people")
+    best: Best
+
+
 class ExperimentLinks(Resource):
     """Where the rest of the experiment is found."""
 
@@ -74,6 +90,8 @@ class Experiment(Resource):
     participants: int
     spec: ExperimentSpec = Field(description="The specification with every default filled in")
     error: Failure | None = Field(description="Why the experiment failed")
+    stopped: Stopped | None = Field(description="Why the experiment completed early, if it did")
+    best: Best | None = Field(description="Its best round so far; null until one is evaluated")
     base_digest: str | None = Field(description="Digest of the base model, once it is loaded")
     digest: str | None = Field(description="Digest of the global model after the last committed round")
     shapes: dict[str, list[int]] | None = Field(description="Shapes of the trainable parameters by name")

@@ -15,10 +15,10 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.registry import AllowedModel, require_allowed
 from ferret_db import tables
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, progress
+from ferret_db.engine import early, lifecycle, progress
 from ferret_db.repositories import audit, experiments, metrics, projects, rounds, tags
 
-_COLUMNS = Experiment.model_fields.keys() - {"tags", "stalled", "metrics", "bytes_up", "bytes_down", "links"}
+_COLUMNS = Experiment.model_fields.keys() - {"tags", "stalled", "best", "metrics", "bytes_up", "bytes_down", "links"}
 
 
 def submit(
@@ -90,6 +90,7 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
             **columns,
             "tags": tags.of(s, [row.id])[row.id],
             "stalled": progress.stall(s, row),
+            "best": best[0]._asdict() if (best := early.ranked(s, row)) else None,
             "metrics": metrics.summary(s, [row.id])[row.id],
             "bytes_up": sent.up,
             "bytes_down": sent.down,

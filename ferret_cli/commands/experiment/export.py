@@ -17,6 +17,9 @@ def export(
         int | None,
         typer.Option("--round", min=0, help="Round of the checkpoint; 0 is the base model; default: the latest."),
     ] = None,
+    best: Annotated[
+        bool, typer.Option("--best", help="The best checkpoint of those kept, by stopping.metric of the specification.")
+    ] = False,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
@@ -29,8 +32,10 @@ def export(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
+    if best and round is not None:
+        raise typer.BadParameter("give one of the two", param_hint="--round and --best")
     run = experiment(Service(url, insecure_http=insecure_http), id)
-    files = run.checkpoint(round)
+    files = run.best_checkpoint() if best else run.checkpoint(round)
     path = run.export(folder, files[0].round).resolve()
     say(f"round {files[0].round} is in {path}")
     if json:

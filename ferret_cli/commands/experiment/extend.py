@@ -21,7 +21,10 @@ def extend(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
-    run = experiment(Service(url, insecure_http=insecure_http), id).extend(rounds)
+    run = experiment(Service(url, insecure_http=insecure_http), id)
+    if run.experiment.stopped:
+        say(f"{run.id} had {run.experiment.stopped.detail}; its patience begins anew")
+    run.extend(rounds)
     say(f"{run.id} is {run.state.value} after {run.experiment.round} of {run.experiment.rounds} rounds")
     if json:
         emit(run.experiment)

@@ -110,3 +110,17 @@ def test_rebuilding_what_is_kept_no_longer_notes_nothing(lab: Lab, database: Dat
     with database.read() as s:
         assert artifacts.of_round(s, experiment.id, 7) == []
     assert lab.get(experiment).event_seq == before
+
+
+def test_so_many_of_the_best_are_kept_as_is_asked_for(lab: Lab, database: Database) -> None:
+    assert written(database, run(lab, [2.0, 3.0, 1.0, 5.0, 4.0], keep=1, keep_best=2)) == [0, 1, 3, 5]
+
+
+def test_the_best_is_by_the_metric_that_the_specification_names(lab: Lab, database: Database) -> None:
+    experiment = lab.start(rounds=9, checkpoint={"keep": 1}, stopping={"metric": "rouge_l"})
+    for number, (loss, score) in enumerate([(1.0, 5.0), (2.0, 9.0), (3.0, 7.0)], start=1):
+        commit(lab, experiment, number)
+        with database.begin() as s:
+            rounds.record_evaluation(s, experiment.id, number, {"eval_loss": loss, "rouge_l": score})
+        experiment = lab.get(experiment)
+    assert written(database, experiment) == [0, 2, 3]

@@ -1326,6 +1326,11 @@ export interface components {
          */
         Artifact: {
             /**
+             * Best
+             * @description Whether its round is the best, by `stopping.metric`, of those that are kept
+             */
+            best: boolean;
+            /**
              * Created At
              * Format: date-time
              */
@@ -1482,6 +1487,21 @@ export interface components {
          */
         Awaited: "approval" | "participants" | "round" | "contributions" | "model" | "resumption" | "end";
         /**
+         * Best
+         * @description The round with the best value of the metric that `stopping.metric` names; of equals the first.
+         */
+        Best: {
+            /** Metric */
+            metric: string;
+            /**
+             * Round
+             * @description 0 is the base model
+             */
+            round: number;
+            /** Value */
+            value: number;
+        };
+        /**
          * Callback
          * @description What the provider sent the browser back with.
          */
@@ -1547,6 +1567,12 @@ export interface components {
              * @description Number of newest checkpoints to keep (base model and best always stay); unset keeps all
              */
             keep?: number | null;
+            /**
+             * Keep Best
+             * @description Number of best checkpoints, by stopping.metric, that stay beside the newest
+             * @default 1
+             */
+            keep_best: number;
         };
         /**
          * Choice
@@ -1881,6 +1907,8 @@ export interface components {
              * @description Digest of the base model, once it is loaded
              */
             base_digest: string | null;
+            /** @description Its best round so far; null until one is evaluated */
+            best: components["schemas"]["Best"] | null;
             /**
              * Bytes Down
              * @description Bytes received by all participants so far
@@ -1965,6 +1993,8 @@ export interface components {
             /** Started At */
             started_at: string | null;
             state: components["schemas"]["ExperimentState"];
+            /** @description Why the experiment completed early, if it did */
+            stopped: components["schemas"]["Stopped"] | null;
             /** Tags */
             tags: string[];
         };
@@ -2030,7 +2060,8 @@ export interface components {
             algorithm: components["schemas"]["Choice"];
             /**
              * @default {
-             *       "every": 1
+             *       "every": 1,
+             *       "keep_best": 1
              *     }
              */
             checkpoint: components["schemas"]["CheckpointSpec"];
@@ -2107,6 +2138,13 @@ export interface components {
              *     }
              */
             server: components["schemas"]["ServerSpec"];
+            /**
+             * @default {
+             *       "metric": "eval_loss",
+             *       "min_delta": 0
+             *     }
+             */
+            stopping: components["schemas"]["StoppingSpec"];
         };
         /**
          * ExperimentState
@@ -3417,6 +3455,49 @@ export interface components {
              * Format: date-time
              */
             since: string;
+        };
+        /**
+         * Stopped
+         * @description The experiment ended before its last round, as `stopping` in its specification asks for.
+         */
+        Stopped: {
+            best: components["schemas"]["Best"];
+            /**
+             * Detail
+             * @description Why, for people
+             */
+            detail: string;
+            /**
+             * Round
+             * @description Its last round
+             */
+            round: number;
+        };
+        /**
+         * StoppingSpec
+         * @description By which metric rounds are compared, and when an experiment ends before its last round because of it.
+         *
+         *     Only what the service measures itself counts: what participants report of themselves ends nothing.
+         */
+        StoppingSpec: {
+            /**
+             * Metric
+             * @description Metric of the evaluation that says which round is best
+             * @default eval_loss
+             * @enum {string}
+             */
+            metric: "eval_loss" | "rouge_l" | "rouge_l_paper" | "exact_match";
+            /**
+             * Min Delta
+             * @description Smallest change of the metric that counts as an improvement
+             * @default 0
+             */
+            min_delta: number;
+            /**
+             * Patience
+             * @description Stop after so many evaluations in a row that were no improvement; unset runs all rounds. With it, the next round waits for the evaluation, and every evaluated round is saved
+             */
+            patience?: number | null;
         };
         /**
          * Token

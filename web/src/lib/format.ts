@@ -104,3 +104,8 @@ export function secondsBetween(from: string, to: string): number {
 export function plainTick(value: number): string {
   return String(Number(value.toPrecision(4)))
 }
+
+/** With a capital letter in front, as sentences begin. */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

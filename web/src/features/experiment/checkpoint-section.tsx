@@ -16,7 +16,12 @@ export function CheckpointSection({ id }: { id: string }) {
     <section aria-labelledby="checkpoint">
       <header className="section-header">
         <h2 id="checkpoint">Checkpoint</h2>
-        {newest && <span className="muted small">{named(newest.round)}</span>}
+        {newest && (
+          <span className="muted small">
+            {named(newest.round)}
+            {isBest(newest.files) && <span className="best">best</span>}
+          </span>
+        )}
       </header>
       {newest === undefined ? (
         !isPending && (
@@ -28,7 +33,10 @@ export function CheckpointSection({ id }: { id: string }) {
             <Files files={newest.files} testId="checkpoint-download" />
             {older.map(({ round, files }) => (
               <details key={round} className="older">
-                <summary>{named(round)}</summary>
+                <summary>
+                  {named(round)}
+                  {isBest(files) && <span className="best">best</span>}
+                </summary>
                 <Files files={files} />
               </details>
             ))}
@@ -36,6 +44,12 @@ export function CheckpointSection({ id }: { id: string }) {
           <div>
             <p className="muted small">All files of the newest into one folder, digests checked:</p>
             <Command text={exportCommand(id)} label="export command" />
+            {older.some(({ files }) => isBest(files)) && (
+              <>
+                <p className="muted small">Or of the best:</p>
+                <Command text={`${exportCommand(id)} --best`} label="export command of the best" />
+              </>
+            )}
             <p className="muted small">Then, with transformers:</p>
             <Command text={LOAD_SNIPPET} label="Python snippet" />
           </div>
@@ -43,6 +57,10 @@ export function CheckpointSection({ id }: { id: string }) {
       )}
     </section>
   )
+}
+
+function isBest(files: Artifact[]): boolean {
+  return files.some((file) => file.best)
 }
 
 function named(round: number): string {

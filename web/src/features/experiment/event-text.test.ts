@@ -20,6 +20,18 @@ test.each<[string, Record<string, unknown>, string]>([
   ['round.evaluated', { metrics: { rouge_l: 91.1, eval_loss: 0.25 } }, 'Evaluation loss 0.2500 · Rouge-L 91.1 %'],
   ['contribution.rejected', { participant: 'a', code: 'x.y', detail: 'holds NaN' }, 'From a: x.y: holds NaN'],
   ['round.abandoned', {}, 'Without a result'],
+  ['experiment.completed', {}, 'All rounds are committed'],
+  [
+    'experiment.completed',
+    { stopped: { round: 3, detail: 'stopped early: eval_loss has not improved' } },
+    'Stopped early: eval_loss has not improved',
+  ],
+  ['experiment.extended', { rounds: 9 }, 'Now 9 rounds in all'],
+  [
+    'experiment.extended',
+    { rounds: 5, stopped_after: 3 },
+    'Now 5 rounds in all, with new patience: it had stopped early after round 3',
+  ],
   ['checkpoint.written', { files: 5, bytes: 8192 }, '5 files, 8.19 kB'],
   ['moon.landed', {}, ''],
 ])('%s %j reads %s', (type, data, text) => {

@@ -1,6 +1,6 @@
 import type { EventType } from '@/api/events'
 import type { Event } from '@/api/types'
-import { formatBytes, formatCount, shortDigest } from '@/lib/format'
+import { capitalised, formatBytes, formatCount, shortDigest } from '@/lib/format'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
 export const EVENT_KINDS = ['experiment', 'round', 'contribution', 'participant', 'evaluation', 'checkpoint'] as const
@@ -28,8 +28,8 @@ const TEXTS: Record<EventType, (event: Event) => string> = {
   'experiment.running': (event) => `Base model loaded: ${shortDigest(word(event, 'base_digest'))}`,
   'experiment.paused': () => 'Paused: no work is handed out',
   'experiment.resumed': () => 'Goes on',
-  'experiment.extended': (event) => `Now ${count(event, 'rounds')} rounds in all`,
-  'experiment.completed': () => 'All rounds are committed',
+  'experiment.extended': (event) => `Now ${count(event, 'rounds')} rounds in all${patience(event)}`,
+  'experiment.completed': ending,
   'experiment.failed': failure,
   'experiment.cancelled': () => 'Cancelled by hand',
   'participant.joined': (event) => `${word(event, 'participant')} joined`,
@@ -62,6 +62,15 @@ function word({ data }: Event, name: string): string {
 function count({ data }: Event, name: string): string {
   const value = data[name]
   return typeof value === 'number' ? formatCount(value) : '?'
+}
+
+function ending({ data: { stopped } }: Event): string {
+  const detail = (stopped as { detail?: unknown } | undefined)?.detail
+  return typeof detail === 'string' ? capitalised(detail) : 'All rounds are committed'
+}
+
+function patience({ data: { stopped_after: round } }: Event): string {
+  return typeof round === 'number' ? `, with new patience: it had stopped early after round ${round}` : ''
 }
 
 function attempt({ data: { attempt: number } }: Event): string {

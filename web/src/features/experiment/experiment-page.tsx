@@ -6,8 +6,10 @@ import { Link } from '@tanstack/react-router'
 import { problemOf, toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
 import { type Experiment, shownState } from '@/api/types'
+import { capitalised } from '@/lib/format'
 import { oneOf } from '@/lib/search-params'
 import { CopyButton } from '@/lib/ui/copy-button'
+import { Notice } from '@/lib/ui/notice'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { StateChip } from '@/lib/ui/state-chip'
 import { Tabs } from '@/lib/ui/tabs'
@@ -39,7 +41,7 @@ export function ExperimentPage({ id, view, onView }: Props) {
 
 function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: Experiment }) {
   const live = useLive(experiment)
-  const { error } = experiment
+  const { error, stopped } = experiment
   const change = (changes: View) => {
     onView((before) => ({ ...before, ...changes }))
   }
@@ -47,6 +49,11 @@ function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: 
     <main className="page">
       <Header experiment={experiment} live={live} />
       {error && <ProblemNotice problem={problemOf(error, error.status)} />}
+      {stopped && (
+        <Notice title={`Ended after round ${stopped.round}`} testId="stopped">
+          <p>{capitalised(stopped.detail)}.</p>
+        </Notice>
+      )}
       <Standstill experiment={experiment} />
       <ResultStrip experiment={experiment} />
       <Tabs

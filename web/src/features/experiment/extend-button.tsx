@@ -18,7 +18,9 @@ export function ExtendButton({ experiment, primary = false }: { experiment: Expe
       onSubmit={async (form) => (await extend.run(Number(form.get('rounds')))) !== undefined}
     >
       <p>
-        It has {experiment.rounds} rounds now.
+        {experiment.stopped
+          ? `It stopped early after round ${experiment.round} of ${experiment.rounds}. It goes on from there, with new patience.`
+          : `It has ${experiment.rounds} rounds now.`}
         {experiment.state === 'completed' && ' It runs again, starting from its last model.'}
       </p>
       <Field label="Rounds to add">

@@ -36,7 +36,8 @@ export const SPEC_DEFAULTS = {
     batch_size: 32,
     by_label: false,
   },
-  checkpoint: { every: 1, keep: null },
+  stopping: { metric: 'eval_loss', patience: null, min_delta: 0 },
+  checkpoint: { every: 1, keep: null, keep_best: 1 },
 } as const
 
 /** The sections whose options the catalog of the server describes, each by the name it chooses. */

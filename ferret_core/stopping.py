@@ -1,0 +1,89 @@
+"""Which round is the best, and whether an experiment has got no better for too long: pure functions of its metrics.
+
+They are asked with what evaluations have measured so far, ``{round: value}`` with 0 for the base model, so whoever has
+the metrics finds the same end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.metrics import METRICS
+from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
+
+Values = Mapping[int, float]
+
+
+class Best(NamedTuple):
+    """The round with the best value of a metric."""
+
+    metric: str
+    round: int
+    value: float
+
+
+class Stop(NamedTuple):
+    """An experiment ends early after ``round``; ``detail`` says why, for people."""
+
+    round: int
+    best: Best
+    detail: str
+
+
+def ranked(stopping: StoppingSpec, values: Values) -> list[Best]:
+    """The rounds from the best to the worst, of equals the first in front; those without a number are left out."""
+    sign = _sign(stopping)
+    measured = [number for number in sorted(values) if math.isfinite(values[number])]
+    order = sorted(measured, key=lambda number: sign * values[number])
+    return [Best(stopping.metric, number, values[number]) for number in order]
+
+
+def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> Stop | None:
+    """Why the experiment ends after the last round of ``values``; None while it goes on.
+
+    It ends once ``patience`` evaluations in a row were no improvement. A value is one if it is better than that of the
+    last improvement by more than ``min_delta``; what is not a number never is. Rounds up to ``since`` do not count
+    towards patience: after them it was asked to go on.
+    """
+    if stopping.patience is None:
+        return None
+    sign, reference, waited = _sign(stopping), math.inf, 0
+    for number in sorted(values):
+        value = sign * values[number]
+        if math.isfinite(value) and (reference == math.inf or value < reference - stopping.min_delta):
+            reference, waited = value, 0
+        elif number > since:
+            waited += 1
+    best = ranked(stopping, values)[:1]
+    return _stop(stopping, max(values), best[0]) if best and waited >= stopping.patience else None
+
+
+def require_measured(spec: ExperimentSpec, metrics: Mapping[str, float]) -> None:
+    """Raises ``spec.invalid`` where the metric that ends the experiment is not among those of the base model."""
+    stopping = spec.stopping
+    if stopping.patience is not None and stopping.metric not in metrics:
+        message = f"was not measured of the base model, so nothing could get better; use one of {_listed(metrics)}"
+        raise FerretError.of_field("spec.invalid", "stopping.metric", stopping.metric, message)
+
+
+def _listed(metrics: Mapping[str, float]) -> str:
+    return ", ".join(name for name in metrics if name in METRICS and METRICS[name].source == "evaluation")
+
+
+def _sign(stopping: StoppingSpec) -> int:
+    return -1 if METRICS[stopping.metric].better == "high" else 1
+
+
+def _stop(stopping: StoppingSpec, number: int, best: Best) -> Stop:
+    rounds = number - best.round
+    by = f" by more than {stopping.min_delta:g}" if stopping.min_delta else ""
+    since = f"for {rounds} round{'s' if rounds > 1 else ''}" if rounds else f"for {stopping.patience} evaluations"
+    detail = f"stopped early: {stopping.metric} has not improved{by} {since}; best in {_named(best.round)}"
+    return Stop(number, best, detail)
+
+
+def _named(number: int) -> str:
+    return f"round {number}" if number else "the base model"
