@@ -69,6 +69,14 @@ SiteFile = Annotated[
     ),
 ]
 SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="Experiment specification, in TOML or JSON.")]
+SpecFileOrNone = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="Experiment specification, in TOML or JSON; not needed where --set gives all that has no default.",
+        show_default=False,
+    ),
+]
 Id = Annotated[
     str,
     typer.Argument(metavar="ID", help="Id of the experiment, the beginning of its id, its name, or `latest`."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,9 +14,6 @@ from ferret_core.plan import plan as make
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 
-EFFICIENCY = 0.4
-"""Share of a plain product's speed that training reaches: measured on CPU at 3 and 91 M parameters."""
-WIDTH = 1024
 TOKENS = 256
 
 
@@ -52,19 +48,6 @@ def summary(spec: ExperimentSpec) -> list[str]:
     sent = "" if plan.bytes_up is None else f", {size(plan.bytes_up)} up"
     head = f"{plan.d:,} weights, {plan.participants} participants in a round{sent}{noise}"
     return [head, *(f"advice: {advice}" for advice in plan.advice)]
-
-
-def measured_flops() -> float:
-    """Operations per second in training: a plain fp32 product's here, less what training loses."""
-    left = np.ones((WIDTH, WIDTH), np.float32)
-    seconds = min(_timed(left) for _ in range(4))
-    return EFFICIENCY * 2 * WIDTH**3 / seconds
-
-
-def _timed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> float:
-    begin = time.perf_counter()
-    np.matmul(matrix, matrix)
-    return time.perf_counter() - begin
 
 
 def _size(count: int | None) -> str:

@@ -30,18 +30,18 @@ _AROUND = frozenset({"tune", "choice"})
 
 
 def load(
-    file: Path, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
+    file: Path | None, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
 ) -> ExperimentSpec:
-    """The specification in ``file``, changed as :func:`document` says. Raises ``spec.invalid``."""
+    """The specification in ``file``, or an empty one, changed as :func:`document` says. Raises ``spec.invalid``."""
     tree = document(file, assignments, unset, absolute_paths=absolute_paths)
     if "tune" in tree:
         message = f"is a search space: `ferret tune {file}` searches it, --unset tune leaves it out"
         raise FerretError.of_field("spec.invalid", "tune", ", ".join(tree["tune"]), message)
-    return validated(tree, str(file))
+    return validated(tree, str(file or "the specification"))
 
 
 def document(
-    file: Path, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
+    file: Path | None, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
 ) -> Tree:
     """What stands in ``file``, changed by each ``a.b=value`` of ``assignments`` and each ``a.b`` of ``unset``.
 
@@ -51,16 +51,16 @@ def document(
     working folder is made absolute; one of ``assignments`` is sought in the working folder alone. Raises
     ``spec.invalid`` for what cannot be read.
     """
-    tree = _expand(read(file))
-    if absolute_paths:
+    tree = _expand(read(file)) if file else {}
+    if file and absolute_paths:
         tree = _absolute(tree, [file.resolve().parent, Path.cwd()])
     revised = revise(tree, changes(assignments, unset, absolute_paths=absolute_paths))
     _require_variables(revised.document)
-    say_dropped(revised.dropped)
+    _say_dropped(revised.dropped)
     return revised.document
 
 
-def say_dropped(values: Tree) -> None:
+def _say_dropped(values: Tree) -> None:
     """Tells which values had to go, by their dotted names."""
     if values:
         say("dropped by these changes:", ", ".join(f"{field} = {value!r}" for field, value in values.items()))

@@ -1,4 +1,5 @@
-"""What can be chosen: algorithms, datasets, partitions and models, with the JSON Schema of their options.
+"""What can be chosen: algorithms, datasets, partitions and models, with the JSON Schema of their options, and that of
+the specification around them.
 
 Everything here follows from discovery and from each entry's ``Config``; nothing is registered. Only :func:`algorithm`
 loads torch: options, their schemas and the check of a contribution need none of it.
@@ -7,6 +8,7 @@ loads torch: options, their schemas and the check of a contribution need none of
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from ferret_core.datasets._base import FederatedDataset
     from ferret_core.datasets.partitions._base import FederatedPartition
 
-Kind = Literal["algorithms", "datasets", "partitions", "models"]
+Kind = Literal["algorithms", "datasets", "partitions", "models", "experiments"]
 
 PACKAGES: dict[str, str] = {
     "algorithms": "ferret_core.algorithms",
@@ -30,7 +32,13 @@ PACKAGES: dict[str, str] = {
 }
 CONFIGS: dict[str, str] = {**PACKAGES, "algorithms": "ferret_core.algorithms.configs"}
 """Where the file of an entry's ``Config`` lies; an algorithm's is apart from its code, which needs torch."""
-_SECTIONS = {"algorithm": "algorithms", "dataset": "datasets", "partition": "partitions"}
+SECTIONS: dict[str, str] = {"algorithm": "algorithms", "dataset": "datasets", "partition": "partitions"}
+"""The sections of a specification that choose by name, with the kinds that they choose from."""
+_SINGLE: dict[str, tuple[str, type[BaseModel]]] = {
+    "models": ("huggingface", ModelSpec),
+    "experiments": ("specification", ExperimentSpec),
+}
+"""Kinds with one entry: what it is called, and its options."""
 
 
 class CatalogEntry(NamedTuple):
@@ -44,18 +52,18 @@ class CatalogEntry(NamedTuple):
 
 def entries(kind: Kind) -> list[CatalogEntry]:
     """All entries of a kind, by name."""
-    if kind == "models":
-        return [_entry("huggingface", ModelSpec.__doc__ or "", ModelSpec)]
+    if kind in _SINGLE:
+        return [_single(kind)]
     return [entry(kind, name) for name in discovery.names(PACKAGES[kind])]
 
 
 def entry(kind: Kind, name: str) -> CatalogEntry:
     """One entry; ``catalog.not_found`` with the names there are."""
-    known = ["huggingface"] if kind == "models" else discovery.names(PACKAGES[kind])
+    known = [_SINGLE[kind][0]] if kind in _SINGLE else discovery.names(PACKAGES[kind])
     if name not in known:
         raise FerretError.of_field("catalog.not_found", kind, name, f"choose one of {', '.join(known)}")
-    if kind == "models":
-        return entries("models")[0]
+    if kind in _SINGLE:
+        return _single(kind)
     config = discovery.load(CONFIGS[kind], name, kind).Config
     return _entry(name, discovery.documentation(PACKAGES[kind], name), config)
 
@@ -67,13 +75,10 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
     """
     wrong: list[FieldError] = []
     omitted = 0
-    filled: dict[str, Choice] = {}
-    for section, kind in _SECTIONS.items():
-        choice: Choice = getattr(spec, section)
+    choices: dict[str, Choice] = {}
+    for section in SECTIONS:
         try:
-            filled[section] = Choice.model_validate(
-                {"name": choice.name, **_config(kind, section, choice).model_dump()}
-            )
+            choices[section] = filled(section, getattr(spec, section))
         except FerretError as error:
             wrong += error.errors
             omitted += error.omitted
@@ -82,7 +87,12 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
     quorum = federation.quorum_share(spec)
-    return spec.model_copy(update={**filled, "round": spec.round.model_copy(update={"quorum": quorum})})
+    return spec.model_copy(update={**choices, "round": spec.round.model_copy(update={"quorum": quorum})})
+
+
+def filled(section: str, choice: Choice) -> Choice:
+    """``choice``, that of a ``section``, with its options filled in; ``spec.invalid`` for what is wrong with them."""
+    return Choice.model_validate({"name": choice.name, **_config(SECTIONS[section], section, choice).model_dump()})
 
 
 def _rule_errors(spec: ExperimentSpec) -> list[FieldError]:
@@ -161,6 +171,11 @@ def _config(kind: str, section: str, choice: Choice) -> BaseModel:
     except ValidationError as error:
         errors = field_errors(error, [section], module.Config)
         raise FerretError.of_fields("spec.invalid", errors) from error
+
+
+def _single(kind: Kind) -> CatalogEntry:
+    name, config = _SINGLE[kind]
+    return _entry(name, cleandoc(config.__doc__ or ""), config)
 
 
 def _entry(name: str, documentation: str, config: type[BaseModel]) -> CatalogEntry:

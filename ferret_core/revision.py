@@ -22,7 +22,8 @@ Path = tuple[str, ...]
 NORMALIZED = "normalized"
 OPTIMIZER: Path = ("local", "optimizer")
 RATE: frozenset[Path] = frozenset({("local", "learning_rate"), ("local", "schedule")})
-_KEYS = {"algorithm": "name", "dataset": "name", "partition": "name", "model": "source"}
+KEYS = {"algorithm": "name", "dataset": "name", "partition": "name", "model": "source"}
+"""What each part of a specification chooses by."""
 
 
 class Revision(NamedTuple):
@@ -36,11 +37,11 @@ def revise(document: Tree, patch: Any) -> Revision:
     """``document``, a specification, changed by ``patch`` (RFC 7396); neither is touched, and neither need be valid."""
     dropped: dict[str, Any] = {}
     kept: Any = document
-    for part in _KEYS if isinstance(patch, Mapping) else ():
+    for part in KEYS if isinstance(patch, Mapping) else ():
         before, change = document.get(part), cast(Tree, patch).get(part)
         if isinstance(before, Mapping) and isinstance(change, Mapping):
             for path, value in _losses(part, cast(Tree, before), cast(Tree, change)):
-                kept = merge_patch.apply(kept, _nested((part, *path), None))
+                kept = merge_patch.apply(kept, nested((part, *path), None))
                 if value is not None:
                     dropped[".".join((part, *path))] = value
     return Revision(merge_patch.apply(kept, patch), dropped)
@@ -48,7 +49,7 @@ def revise(document: Tree, patch: Any) -> Revision:
 
 def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]:
     """The options of ``before`` that have to go and that the change does not mention."""
-    key = _KEYS[part]
+    key = KEYS[part]
     name, chosen = before.get(key), change.get(key, before.get(key))
     old = _declared(part, name)
     new = old if chosen == name else _declared(part, chosen)
@@ -99,7 +100,8 @@ def _leaves(options: Tree) -> Iterator[tuple[Path, Any]]:
             yield (name,), value
 
 
-def _nested(path: Path, value: Any) -> Any:
+def nested(path: Path, value: Any) -> Any:
+    """``value`` at ``path`` and nothing else."""
     for name in reversed(path):
         value = {name: value}
     return value

@@ -193,8 +193,8 @@ class Run:
     ) -> Run:
         """A new experiment with this one's specification, changed by a JSON Merge Patch (RFC 7396; None removes a
         member). Another algorithm, dataset or partition drops the options of the one before;
-        ``ferret_core.revision.revise(run.experiment.spec, changes).dropped`` says which. It belongs to ``project``, or
-        to this one's."""
+        ``ferret_core.difference.differences`` of the two specifications says what became of them. It belongs to
+        ``project``, or to this one's."""
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         query = {"project": project}
         answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers, query=query)

@@ -17,6 +17,7 @@ from ferret_api.body_limit import BodyLimit
 from ferret_api.catalog.endpoints import router as catalog
 from ferret_api.context import Context
 from ferret_api.contributions.endpoints import router as contributions
+from ferret_api.drafts.endpoints import router as drafts
 from ferret_api.enrolments.endpoints import router as enrolments
 from ferret_api.events.endpoints import router as events
 from ferret_api.events.feeds import Feeds
@@ -54,6 +55,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     api_router,
     oidc,
     experiments,
+    drafts,
     lifecycle,
     rounds,
     contributions,

@@ -1,4 +1,4 @@
-"""``ferret plan FILE``"""
+"""``ferret plan [FILE]``"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferret_cli import options
 
 
 def plan(
-    file: options.SpecFile,
+    file: options.SpecFileOrNone = None,
     assignments: options.Assignments = None,
     unset: options.Unset = None,
     shape: Annotated[
@@ -36,11 +36,12 @@ def plan(
     """
     from ferret_cli import specfile
     from ferret_cli.output import emit, say
-    from ferret_cli.planning import lines, measured_flops
+    from ferret_cli.planning import lines
     from ferret_core import catalog
     from ferret_core.models import outline
     from ferret_core.plan import document
     from ferret_core.plan import plan as make
+    from ferret_core.speed import measured_flops
 
     spec = catalog.resolve(specfile.load(file, assignments or (), unset or ()))
     model = outline.of_llama(shape) if shape else outline.of_folder(spec.model.source)

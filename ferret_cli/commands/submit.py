@@ -1,4 +1,4 @@
-"""``ferret submit FILE``"""
+"""``ferret submit [FILE]``"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferret_cli import options
 
 
 def submit(
-    file: options.SpecFile,
+    file: options.SpecFileOrNone = None,
     assignments: options.Assignments = None,
     unset: options.Unset = None,
     project: options.Project = None,
@@ -20,7 +20,7 @@ def submit(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Submit the experiment in FILE.
+    """Submit the experiment in FILE, or one that --set describes.
 
     ${NAME} in a value stands for an environment variable.
     """

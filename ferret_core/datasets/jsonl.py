@@ -40,10 +40,18 @@ class Config(Strict):
         default="label", min_length=1, description="Field of the label, by which skewed partitions split"
     )
     train_limit: int | None = Field(
-        default=None, ge=1, le=limits.MAX_EXAMPLES, description="Use only the first n training examples"
+        default=None,
+        ge=1,
+        le=limits.MAX_EXAMPLES,
+        description="Use only the first n training examples",
+        json_schema_extra={"unit": "examples"},
     )
     test_limit: int | None = Field(
-        default=None, ge=1, le=limits.MAX_EXAMPLES, description="Use only the first n held-out examples"
+        default=None,
+        ge=1,
+        le=limits.MAX_EXAMPLES,
+        description="Use only the first n held-out examples",
+        json_schema_extra={"unit": "examples"},
     )
 
 

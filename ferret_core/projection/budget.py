@@ -30,7 +30,7 @@ def coordinates_within(budget: int, kind: Kind, blocks: Sequence[Block]) -> int:
     if fitting == 0:
         smallest = cost(possible[0], kind, blocks)
         reason = f"the smallest possible is {smallest} for {len(blocks)} blocks with {kind} coordinates"
-        raise FerretError.of_field("spec.invalid", "bytes_per_round", budget, reason)
+        raise FerretError.of_field("spec.invalid", "algorithm.bytes_per_round", budget, reason)
     return possible[fitting - 1]
 
 

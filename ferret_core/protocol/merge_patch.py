@@ -21,3 +21,13 @@ def apply(document: Any, patch: Any) -> Any:
         else:
             changed[name] = apply(changed.get(name), value)
     return changed
+
+
+def composed(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """The one patch that does what ``first`` does, and then ``second``."""
+    both = dict(first)
+    for name, value in second.items():
+        below = both.get(name)
+        deeper = isinstance(below, Mapping) and isinstance(value, Mapping)
+        both[name] = composed(cast(Mapping[str, Any], below), cast(Mapping[str, Any], value)) if deeper else value
+    return both

@@ -43,7 +43,7 @@ class Choice(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
 
-    name: str = Field(min_length=1, max_length=64)
+    name: str = Field(min_length=1, max_length=64, description="Which one: its own options stand in the same table")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -73,6 +73,7 @@ class PromptSpec(Strict):
         ge=1,
         le=MAX_WIDTH,
         description="Longest sequence, prompt and answer, in tokens; the model's context if unset, 1024 as published",
+        json_schema_extra={"unit": "tokens"},
     )
 
 
@@ -103,6 +104,7 @@ class RoundSpec(Strict):
         description="Seconds until an open round closes; if unset, an hour without real participants and in the first "
         "rounds, then what recent contributions took: their median and six median absolute deviations, at least twice "
         "what the quorum took, from 5 minutes to a day",
+        json_schema_extra={"unit": "seconds"},
     )
     quorum: float | None = Field(
         default=None,
@@ -147,7 +149,11 @@ class ServerSpec(Strict):
         default="constant", description="How the learning rate falls towards 0 over the rounds"
     )
     warmup_rounds: int = Field(
-        default=0, ge=0, le=MAX_ROUNDS, description="Rounds over which the learning rate first rises"
+        default=0,
+        ge=0,
+        le=MAX_ROUNDS,
+        description="Rounds over which the learning rate first rises",
+        json_schema_extra={"unit": "rounds"},
     )
     weights: Literal["equal", "examples"] = Field(
         default="equal", description="equal: all participants count the same; examples: by their number of examples"
@@ -223,14 +229,34 @@ class EvaluationSpec(Strict):
         description="Share of the training examples, or of their labels, that split = validation sets aside",
     )
     every: int = Field(
-        default=1, ge=1, le=MAX_ROUNDS, description="Evaluate after every n-th round (always after the last)"
+        default=1,
+        ge=1,
+        le=MAX_ROUNDS,
+        description="Evaluate after every n-th round (always after the last)",
+        json_schema_extra={"unit": "rounds"},
     )
     examples: int = Field(default=256, ge=1, le=MAX_EXAMPLES, description="Held-out examples for the loss")
     generate: int = Field(
-        default=64, ge=0, le=MAX_EXAMPLES, description="How many of these to answer, greedily, for Rouge-L; 0 for none"
+        default=64,
+        ge=0,
+        le=MAX_EXAMPLES,
+        description="How many of these to answer, greedily, for Rouge-L; 0 for none",
+        json_schema_extra={"unit": "examples"},
     )
-    max_new_tokens: int = Field(default=64, ge=1, le=4096, description="Longest generated answer, in tokens")
-    batch_size: int = Field(default=32, ge=1, le=MAX_SEQUENCES, description="Sequences evaluated at once")
+    max_new_tokens: int = Field(
+        default=64,
+        ge=1,
+        le=4096,
+        description="Longest generated answer, in tokens",
+        json_schema_extra={"unit": "tokens"},
+    )
+    batch_size: int = Field(
+        default=32,
+        ge=1,
+        le=MAX_SEQUENCES,
+        description="Sequences evaluated at once",
+        json_schema_extra={"unit": "sequences"},
+    )
     by_label: bool = Field(
         default=False, description="Also measure loss and Rouge-L for each label (task) of the held-out data"
     )
@@ -271,13 +297,18 @@ class CheckpointSpec(Strict):
     """How often the global model is saved; the ledger can rebuild any round in between."""
 
     every: int = Field(
-        default=1, ge=1, le=MAX_ROUNDS, description="Save after every n-th round (always after the last)"
+        default=1,
+        ge=1,
+        le=MAX_ROUNDS,
+        description="Save after every n-th round (always after the last)",
+        json_schema_extra={"unit": "rounds"},
     )
     keep: int | None = Field(
         default=None,
         ge=1,
         le=MAX_ROUNDS,
         description="Number of newest checkpoints to keep (base model and best always stay); unset keeps all",
+        json_schema_extra={"unit": "checkpoints"},
     )
     keep_best: int = Field(
         default=1,
@@ -293,21 +324,26 @@ ExperimentName = Annotated[Line, Field(min_length=1, max_length=120)]
 class ExperimentSpec(Strict):
     """One federated tuning run; together with the base model and the data it determines every bit of the result."""
 
-    name: ExperimentName
-    seed: Seed = 0
-    rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS)
-    model: ModelSpec
-    prompt: PromptSpec = PromptSpec()
-    dataset: Choice
-    partition: Choice = Choice(name="iid")
-    participants: ParticipantsSpec
-    algorithm: Choice = Choice(name="ferret")
-    server: ServerSpec = ServerSpec()
-    round: RoundSpec = RoundSpec()
-    robust: RobustSpec = RobustSpec()
-    evaluation: EvaluationSpec = EvaluationSpec()
-    stopping: StoppingSpec = StoppingSpec()
-    checkpoint: CheckpointSpec = CheckpointSpec()
+    name: ExperimentName = Field(description="What it is called in lists; it need not be the only one of its name")
+    seed: Seed = Field(
+        default=0,
+        description="What all random choices follow from: the same seed gives the same model, to the last bit",
+    )
+    rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS, description="Rounds of training")
+    model: ModelSpec = Field(description="The base model that is tuned")
+    prompt: PromptSpec = Field(default=PromptSpec(), description="How an example becomes tokens")
+    dataset: Choice = Field(description="The examples to train on and those held out")
+    partition: Choice = Field(
+        default=Choice(name="iid"), description="How the examples are split over the simulated clients"
+    )
+    participants: ParticipantsSpec = Field(description="Who takes part")
+    algorithm: Choice = Field(default=Choice(name="ferret"), description="How participants train and what they send")
+    server: ServerSpec = Field(default=ServerSpec(), description="How a round's update moves the global model")
+    round: RoundSpec = Field(default=RoundSpec(), description="When a round closes")
+    robust: RobustSpec = Field(default=RobustSpec(), description="What keeps one participant from ruining a round")
+    evaluation: EvaluationSpec = Field(default=EvaluationSpec(), description="What is measured after a round")
+    stopping: StoppingSpec = Field(default=StoppingSpec(), description="When it ends before its last round")
+    checkpoint: CheckpointSpec = Field(default=CheckpointSpec(), description="Which models are saved")
 
 
 class RoundTask(Strict):

@@ -16,6 +16,8 @@ from ferret_core.training.optimizer_options import OptimizerName, Option
 
 FINAL = 0.1
 """The share of the local rate that a schedule leaves for the last round."""
+LOCAL = "How a participant trains within a round"
+"""What the options below are about, in the schema of every algorithm that has them."""
 
 
 NORMALIZED = {"learning_rate": 0.1, "schedule": "linear"}
@@ -42,17 +44,25 @@ class LocalConfig(Strict):
         ge=1,
         le=MAX_STEPS,
         description="Local steps T per round",
-        json_schema_extra={"excludes": ["epochs"]},
+        json_schema_extra={"unit": "steps", "excludes": ["epochs"]},
     )
     epochs: float | None = Field(
         default=None,
         gt=0,
         le=MAX_EPOCHS,
         description="Passes over the participant's examples per round, instead of steps",
-        json_schema_extra={"excludes": ["steps"]},
+        json_schema_extra={"unit": "passes", "excludes": ["steps"]},
     )
-    batch_size: int = Field(default=1, ge=1, le=MAX_SEQUENCES, description="Sequences per forward pass")
-    accumulation: int = Field(default=4, ge=1, le=MAX_SEQUENCES, description="Forward passes per step")
+    batch_size: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_SEQUENCES,
+        description="Sequences per forward pass",
+        json_schema_extra={"unit": "sequences"},
+    )
+    accumulation: int = Field(
+        default=4, ge=1, le=MAX_SEQUENCES, description="Forward passes per step", json_schema_extra={"unit": "passes"}
+    )
     loss: Literal["tokens", "sequences"] = Field(
         default="tokens",
         description="A step's loss: the mean over its response tokens, or over its sequences' own means, as published",
@@ -154,16 +164,32 @@ class ZerothOrderConfig(Strict):
     learning_rate: float = Field(
         default=3e-7, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
     )
-    steps: int = Field(default=200, ge=1, le=MAX_STEPS, description="Local steps per round")
-    batch_size: int = Field(default=1, ge=1, le=MAX_SEQUENCES, description="Sequences per forward pass")
+    steps: int = Field(
+        default=200, ge=1, le=MAX_STEPS, description="Local steps per round", json_schema_extra={"unit": "steps"}
+    )
+    batch_size: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_SEQUENCES,
+        description="Sequences per forward pass",
+        json_schema_extra={"unit": "sequences"},
+    )
     accumulation: int = Field(
-        default=1, ge=1, le=MAX_SEQUENCES, description="Forward passes for each of a step's losses"
+        default=1,
+        ge=1,
+        le=MAX_SEQUENCES,
+        description="Forward passes for each of a step's losses",
+        json_schema_extra={"unit": "passes"},
     )
     epsilon: float = Field(
         default=5e-4, gt=0, le=MAX_REAL, description="Distance ε that each weight is moved to measure the loss"
     )
     perturbations: int = Field(
-        default=1, ge=1, le=MAX_SEQUENCES, description="Directions per step, two losses each; their mean is taken"
+        default=1,
+        ge=1,
+        le=MAX_SEQUENCES,
+        description="Directions per step, two losses each; their mean is taken",
+        json_schema_extra={"unit": "directions"},
     )
 
     def steps_for(self, examples: int | None) -> int:

@@ -13,6 +13,7 @@ import pytest
         ("datasets", {"gsm8k", "jsonl"}),
         ("partitions", {"iid", "dirichlet"}),
         ("models", {"huggingface"}),
+        ("experiments", {"specification"}),
     ],
 )
 def test_a_section_lists_its_entries_with_valid_schemas(site: Any, kind: str, some: set[str]) -> None:
@@ -37,3 +38,11 @@ def test_an_unknown_entry_names_those_there_are(site: Any) -> None:
     assert answer.status_code == 404
     assert answer.json()["code"] == "catalog.not_found"
     assert "fedavg" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", ["algorithms", "datasets", "partitions", "models", "experiments"])
+def test_every_option_is_described(site: Any, kind: str) -> None:
+    for item in site.admin.get(f"/api/v1/catalog/{kind}").json()["items"]:
+        for table in (item["schema"], *item["schema"].get("$defs", {}).values()):
+            unsaid = [name for name, option in table.get("properties", {}).items() if not option.get("description")]
+            assert unsaid == [], (item["name"], table["title"])

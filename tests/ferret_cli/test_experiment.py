@@ -333,7 +333,9 @@ def test_extending_cloning_archiving_and_deleting(ferret, toy_file):
     assert "2/2" in watched.stderr
 
     changes = ["--set", "name=again", "--set", "algorithm={name='fedavg', local={steps=1}}", "--unset", "seed"]
-    made = document(ferret("experiment", "clone", id, *changes, "--key", "again", "--json"))
+    cloned = ferret("experiment", "clone", id, *changes, "--key", "again", "--json")
+    assert "algorithm.name: 'ferret' → 'fedavg'" in cloned.stderr
+    made = document(cloned)
     assert (made["name"], made["cloned_from"], made["algorithm"]) == ("again", id, "fedavg")
     assert (made["spec"]["seed"], made["spec"]["rounds"]) == (0, 2)
     assert ferret("experiment", "clone", id, *changes, "--key", "again").stdout.strip() == made["id"]

@@ -71,3 +71,14 @@ def test_the_examples_are_let_pass_for_a_3b_model(name: str, monkeypatch: pytest
     ended = CliRunner().invoke(app, ["plan", str(QUICKSTART.parent / f"{name}.toml"), "--shape", "llama-3b", "--json"])
     assert ended.exit_code == 0, ended.output
     assert json.loads(ended.stdout)["noise"]["percent"] < 25
+
+
+def test_without_a_file_set_gives_everything() -> None:
+    model = QUICKSTART.parents[1] / "ferret_core/demo/model"
+    values = ["name=bare", f"model.source={model}", "dataset.name=jsonl", "dataset.train=/x.jsonl"]
+    options = [option for value in [*values, "participants.simulated=4"] for option in ("--set", value)]
+    ended = CliRunner().invoke(app, ["plan", "--json", "--teraflops", "1", *options])
+    assert ended.exit_code == 0, ended.output
+    assert json.loads(ended.stdout)["participants"] == 4
+    incomplete = CliRunner().invoke(app, ["plan", "--set", "name=bare"])
+    assert str(incomplete.exception) == "the specification: 3 values are missing or wrong"

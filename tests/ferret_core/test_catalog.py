@@ -13,7 +13,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 SpecFactory = Callable[..., ExperimentSpec]
 
 
-@pytest.mark.parametrize("kind", ["algorithms", "datasets", "partitions", "models"])
+@pytest.mark.parametrize("kind", ["algorithms", "datasets", "partitions", "models", "experiments"])
 def test_every_entry_says_what_it_is_and_what_it_takes(kind: catalog.Kind) -> None:
     found = catalog.entries(kind)
     assert found

@@ -64,6 +64,8 @@ OUTSIDERS = ("member of no project", "member of another project")
 BODIES = {
     "edit_experiment": {"notes": "seen"},
     "extend_experiment": {"rounds": 1},
+    "plan_draft": {"spec": {}},
+    "revise_draft": {"spec": {}},
     "revoke_group_of_enrolments": {"group": "north"},
     "revoke_group_of_participants": {"group": "north"},
 }

@@ -19,6 +19,7 @@ class CatalogKind(StrEnum):
 
     ALGORITHMS = "algorithms"
     DATASETS = "datasets"
+    EXPERIMENTS = "experiments"
     MODELS = "models"
     PARTITIONS = "partitions"
 

@@ -42,7 +42,7 @@ def submit(
         row, made = lifecycle.submit(
             s,
             resolved,
-            project=_chosen(s, project, resolved),
+            project=chosen_project(s, project, resolved),
             idempotency_key=idempotency_key,
             cloned_from=original.id if original else None,
         )
@@ -53,8 +53,9 @@ def submit(
         return shown(s, row)
 
 
-def _chosen(s: Session, wanted: str | None, spec: ExperimentSpec) -> str:
-    """Name of the project; raises ``project.refused`` where it does not allow what ``spec`` uses."""
+def chosen_project(s: Session, wanted: str | None, spec: ExperimentSpec) -> str:
+    """Name of the ``wanted`` project, or of the only one; raises ``project.refused`` where it does not allow what
+    ``spec`` uses."""
     chosen = projects.get(s, wanted or _only(s))
     models = None if chosen.models is None else [AllowedModel.model_validate(model) for model in chosen.models]
     require_allowed(spec, models, chosen.data, chosen.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +25,7 @@ def clone(
     from ferret_cli import specfile
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_core.revision import revise
+    from ferret_core.difference import differences
     from ferret_sdk.service import Service
     from ferret_sdk.transport import is_loopback
 
@@ -33,9 +33,14 @@ def clone(
     changes = specfile.changes(assignments or (), unset or (), absolute_paths=is_loopback(service.url))
     original = experiment(service, id)
     run = original.clone(changes, key, project=project)
-    specfile.say_dropped(revise(original.experiment.spec, changes).dropped)
+    for field, before, after in differences(original.experiment.spec, run.experiment.spec):
+        say(f"{field}: {_told(before)} → {_told(after)}")
     say(f"{run.id} is {run.state.value}, like {original.id}; follow it: ferret experiment watch {run.id}")
     if json:
         emit(run.experiment)
     else:
         print(run.id)
+
+
+def _told(value: Any) -> str:
+    return "unset" if value is None else repr(value)

@@ -15,7 +15,7 @@ from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 CHUNK = 4096
 """Entries that are rotated together, the last ones with zeros behind them."""
@@ -31,7 +31,7 @@ class Config(Strict):
     error_feedback: bool = Field(
         default=False, description="Keep what signs and scales leave of the update; needs scale = 'biased'"
     )
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

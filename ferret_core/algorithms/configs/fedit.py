@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ferret_core.algorithms.configs._base import LowRank
 from ferret_core.protocol.limits import MAX_REAL
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Adam(LocalConfig):
@@ -20,4 +20,4 @@ class Adam(LocalConfig):
 class Config(LowRank):
     """FedIT's options: rank 8 on queries and values; the authors' own code has rank 16, on queries alone."""
 
-    local: Adam = Adam()
+    local: Adam = Field(default=Adam(), description=LOCAL)

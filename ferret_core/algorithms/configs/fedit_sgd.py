@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ferret_core.algorithms.configs._base import LowRank
 from ferret_core.protocol.limits import MAX_REAL
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 from ferret_core.training.optimizer_options import OptimizerName
 
 
@@ -22,4 +22,4 @@ class Sgd(LocalConfig):
 class Config(LowRank):
     """FedIT-SGD's options."""
 
-    local: Sgd = Sgd()
+    local: Sgd = Field(default=Sgd(), description=LOCAL)

@@ -9,14 +9,14 @@ from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
-from ferret_core.training.config import ZerothOrderConfig
+from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 
 class Config(Strict):
     """FedKSeed's options; the rate, ε, T and K are the paper's."""
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
-    local: ZerothOrderConfig = ZerothOrderConfig()
+    local: ZerothOrderConfig = Field(default=ZerothOrderConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_slopes(contribution, task, self.local.directions)

@@ -10,7 +10,7 @@ from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
-from ferret_core.training.config import ZerothOrderConfig
+from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 
 class Config(Strict):
@@ -18,7 +18,7 @@ class Config(Strict):
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
     clip: float = Field(default=1000.0, gt=0, le=MAX_REAL, description="Largest |ĝ| that counts in the probabilities")
-    local: ZerothOrderConfig = ZerothOrderConfig()
+    local: ZerothOrderConfig = Field(default=ZerothOrderConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_slopes(contribution, task, self.local.directions)

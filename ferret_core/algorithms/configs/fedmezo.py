@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
 from ferret_core.protocol.limits import MAX_REAL
-from ferret_core.training.config import ZerothOrderConfig
+from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 
 class MezoConfig(ZerothOrderConfig):
@@ -23,4 +23,4 @@ class MezoConfig(ZerothOrderConfig):
 class Config(SendsUpdate):
     """FedMeZO's options."""
 
-    local: MezoConfig = MezoConfig()
+    local: MezoConfig = Field(default=MezoConfig(), description=LOCAL)

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import SendsUpdate
 from ferret_core.protocol.limits import MAX_REAL
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Config(SendsUpdate):
@@ -22,7 +22,7 @@ class Config(SendsUpdate):
         le=MAX_REAL,
         description="Weight μ of the proximal term μ/2 ‖w − w₀‖²; at 0 it is FedAvg",
     )
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     @model_validator(mode="after")
     def _whole_gradients(self) -> Self:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Adam(LocalConfig):
@@ -24,8 +24,14 @@ class Config(SendsUpdate):
 
     adapts: ClassVar[bool] = True
 
-    virtual_tokens: int = Field(default=20, ge=1, le=MAX_WIDTH, description="Length of the soft prompt m, in tokens")
+    virtual_tokens: int = Field(
+        default=20,
+        ge=1,
+        le=MAX_WIDTH,
+        description="Length of the soft prompt m, in tokens",
+        json_schema_extra={"unit": "tokens"},
+    )
     hidden_size: Annotated[int, Field(ge=1, le=MAX_WIDTH)] | Literal["model"] = Field(
         default=128, description="Width of the prompt encoder e; model: that of the model, as published"
     )
-    local: Adam = Adam()
+    local: Adam = Field(default=Adam(), description=LOCAL)

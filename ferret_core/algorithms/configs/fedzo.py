@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from ferret_core.algorithms.configs._base import SendsUpdate
-from ferret_core.training.config import ZerothOrderConfig
+from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 
 class Config(SendsUpdate):
     """FedZO's options: b₁ is ``local.steps``, b₂ is ``local.perturbations``."""
 
-    local: ZerothOrderConfig = ZerothOrderConfig()
+    local: ZerothOrderConfig = Field(default=ZerothOrderConfig(), description=LOCAL)

@@ -50,14 +50,14 @@ class Config(Strict):
         ge=1,
         le=MAX_BYTES,
         description="Bytes per participant and round, filled with coordinates; 8192 without K",
-        json_schema_extra={"excludes": ["K"]},
+        json_schema_extra={"unit": "bytes", "excludes": ["K"]},
     )
     K: int | None = Field(
         default=None,
         ge=1,
         le=MAX_ELEMENTS,
         description="Coordinates over all blocks, instead of bytes_per_round",
-        json_schema_extra={"excludes": ["bytes_per_round"]},
+        json_schema_extra={"unit": "coordinates", "excludes": ["bytes_per_round"]},
     )
     basis: Literal["G", "H", "R", "T"] = Field(
         default="G",
@@ -67,7 +67,11 @@ class Config(Strict):
         default="tensor", description="One per tensor, grouped as the authors do, or a number of equal ones"
     )
     whole_up_to: int = Field(
-        default=0, ge=0, le=MAX_ELEMENTS, description="Blocks of at most this many elements are sent whole"
+        default=0,
+        ge=0,
+        le=MAX_ELEMENTS,
+        description="Blocks of at most this many elements are sent whole",
+        json_schema_extra={"unit": "elements"},
     )
     allocation: AllocationRule = Field(
         default="norm", description="How K is split over the blocks; uniform and fixed do not look at the update"

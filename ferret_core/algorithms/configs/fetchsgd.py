@@ -15,7 +15,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Config(Strict):
@@ -43,7 +43,7 @@ class Config(Strict):
         description="Entries of the model that a round moves; a tenth of the columns by default",
     )
     momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum ρ over the rounds, in the sketch")
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

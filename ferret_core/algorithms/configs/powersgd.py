@@ -17,7 +17,7 @@ from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_WIDTH
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 Side = Literal["P", "Q"]
 """A matrix's factor: P has a row for each of its rows, Q one for each of its columns."""
@@ -33,7 +33,7 @@ class Config(Strict):
     """PowerSGD's options."""
 
     rank: int = Field(default=4, ge=1, le=MAX_WIDTH, description="Columns r of the two factors that stand for a matrix")
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, self.layouts(shapes, sent_in(task.round)))

@@ -15,7 +15,7 @@ from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Config(Strict):
@@ -31,7 +31,7 @@ class Config(Strict):
     norm: Literal["max", "l2"] = Field(
         default="max", description="max: the largest |entry|, as the paper's experiments; l2: as its theory"
     )
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         d, arrays = count(shapes), contribution.arrays

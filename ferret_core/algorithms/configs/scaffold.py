@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from ferret_core.algorithms.configs._base import Size, check_layouts, dense, size_of
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 SENT = ("update", "control")
 
@@ -19,7 +21,7 @@ class Config(Strict):
 
     corrects_steps: ClassVar[Literal[True]] = True
 
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, dict.fromkeys(SENT, dense(shapes)))

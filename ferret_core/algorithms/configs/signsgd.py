@@ -15,7 +15,7 @@ from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Config(Strict):
@@ -35,7 +35,7 @@ class Config(Strict):
         description="EF-signSGD: keep what a sign and its scale leave of the update; needs aggregation = 'mean'",
         json_schema_extra={"excludes": ["aggregation"]},
     )
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     @model_validator(mode="before")
     @classmethod

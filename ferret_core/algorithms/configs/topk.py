@@ -18,7 +18,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution
-from ferret_core.training.config import LocalConfig
+from ferret_core.training.config import LOCAL, LocalConfig
 
 DEFAULT_FRACTION = 0.01
 
@@ -48,7 +48,7 @@ class Config(Strict):
         json_schema_extra={"excludes": ["fraction", "K"]},
     )
     coordinates: Kind = Field(default="float16", description="How a value travels")
-    local: LocalConfig = LocalConfig()
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     @model_validator(mode="before")
     @classmethod

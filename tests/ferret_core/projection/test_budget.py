@@ -21,7 +21,7 @@ def test_the_budget_is_used_up_and_never_exceeded(kind: Kind, sizes: dict[str, i
     if cost(least, kind, blocks) > budget:
         with pytest.raises(FerretError, match=f"the smallest possible is {cost(least, kind, blocks)} ") as caught:
             coordinates_within(budget, kind, blocks)
-        assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "bytes_per_round")
+        assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
         return
     K = coordinates_within(budget, kind, blocks)
     assert least <= K <= sum(sizes.values())

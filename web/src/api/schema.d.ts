@@ -698,6 +698,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments:plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Plan Draft
+         * @description All that is wrong with a specification, or what it would send, need and risk.
+         */
+        post: operations["plan_draft"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments:revise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revise Draft
+         * @description A specification with a preset or a change, by the rules that cloning follows.
+         */
+        post: operations["revise_draft"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/info": {
         parameters: {
             query?: never;
@@ -874,6 +914,26 @@ export interface paths {
          *     than its specification says.
          */
         post: operations["enrol"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/presets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Presets
+         * @description Named beginnings of a specification, each right for a model of any size.
+         */
+        get: operations["list_presets"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1550,7 +1610,40 @@ export interface components {
          * @description The sections of the catalog.
          * @enum {string}
          */
-        CatalogKind: "algorithms" | "datasets" | "models" | "partitions";
+        CatalogKind: "algorithms" | "datasets" | "experiments" | "models" | "partitions";
+        /**
+         * Change
+         * @description A specification, as it is, as TOML or an experiment's, and what is to be different.
+         */
+        Change: {
+            /**
+             * Change
+             * @description JSON Merge Patch (RFC 7396). Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in common; an option replaces those it excludes
+             * @default {}
+             */
+            change: {
+                [key: string]: unknown;
+            };
+            /**
+             * Original
+             * @description Id of an experiment: what its specification has to say, instead
+             */
+            original?: string | null;
+            /**
+             * Preset
+             * @description Name of a preset, chosen first
+             */
+            preset?: string | null;
+            /** Spec */
+            spec?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Toml
+             * @description The same as text, instead
+             */
+            toml?: string | null;
+        };
         /**
          * CheckpointSpec
          * @description How often the global model is saved; the ledger can rebuild any round in between.
@@ -1581,7 +1674,10 @@ export interface components {
          *     The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
          */
         Choice: {
-            /** Name */
+            /**
+             * Name
+             * @description Which one: its own options stand in the same table
+             */
             name: string;
         } & {
             [key: string]: unknown;
@@ -1686,6 +1782,40 @@ export interface components {
              * @description When it was last used, within a minute; null: never
              */
             used_at: string | null;
+        };
+        /**
+         * Draft
+         * @description A specification to plan for, and what the plan assumes.
+         */
+        Draft: {
+            /**
+             * Examples
+             * @description Examples of a participant, of which epochs are counted
+             */
+            examples?: number | null;
+            /**
+             * Original
+             * @description Id of the experiment that it is to be a changed copy of
+             */
+            original?: string | null;
+            /**
+             * Shape
+             * @description Plan for a model of these sizes, in place of the one in the specification
+             */
+            shape?: ("llama-1b" | "llama-3b" | "llama2-7b" | "llama2-13b" | "llama3-8b" | "qwen2.5-7b") | null;
+            /**
+             * Spec
+             * @description A specification, which need be neither complete nor right
+             */
+            spec: {
+                [key: string]: unknown;
+            };
+            /**
+             * Tokens
+             * @description Tokens of a sequence, prompt and answer together
+             * @default 256
+             */
+            tokens: number;
         };
         /**
          * Enrolled
@@ -2053,20 +2183,24 @@ export interface components {
          */
         ExperimentSpec: {
             /**
+             * @description How participants train and what they send
              * @default {
              *       "name": "ferret"
              *     }
              */
             algorithm: components["schemas"]["Choice"];
             /**
+             * @description Which models are saved
              * @default {
              *       "every": 1,
              *       "keep_best": 1
              *     }
              */
             checkpoint: components["schemas"]["CheckpointSpec"];
+            /** @description The examples to train on and those held out */
             dataset: components["schemas"]["Choice"];
             /**
+             * @description What is measured after a round
              * @default {
              *       "batch_size": 32,
              *       "by_label": false,
@@ -2079,23 +2213,31 @@ export interface components {
              *     }
              */
             evaluation: components["schemas"]["EvaluationSpec"];
+            /** @description The base model that is tuned */
             model: components["schemas"]["ModelSpec"];
-            /** Name */
+            /**
+             * Name
+             * @description What it is called in lists; it need not be the only one of its name
+             */
             name: string;
+            /** @description Who takes part */
             participants: components["schemas"]["ParticipantsSpec"];
             /**
+             * @description How the examples are split over the simulated clients
              * @default {
              *       "name": "iid"
              *     }
              */
             partition: components["schemas"]["Choice"];
             /**
+             * @description How an example becomes tokens
              * @default {
              *       "template": "paper"
              *     }
              */
             prompt: components["schemas"]["PromptSpec"];
             /**
+             * @description What keeps one participant from ruining a round
              * @default {
              *       "agree": 0.1,
              *       "examples": 3,
@@ -2108,6 +2250,7 @@ export interface components {
              */
             robust: components["schemas"]["RobustSpec"];
             /**
+             * @description When a round closes
              * @default {
              *       "attempts": 3,
              *       "over_selection": 0
@@ -2116,15 +2259,18 @@ export interface components {
             round: components["schemas"]["RoundSpec"];
             /**
              * Rounds
+             * @description Rounds of training
              * @default 12
              */
             rounds: number;
             /**
              * Seed
+             * @description What all random choices follow from: the same seed gives the same model, to the last bit
              * @default 0
              */
             seed: number;
             /**
+             * @description How a round's update moves the global model
              * @default {
              *       "beta1": 0.9,
              *       "beta2": 0.99,
@@ -2139,6 +2285,7 @@ export interface components {
              */
             server: components["schemas"]["ServerSpec"];
             /**
+             * @description When it ends before its last round
              * @default {
              *       "metric": "eval_loss",
              *       "min_delta": 0
@@ -2353,6 +2500,16 @@ export interface components {
             storage: string;
             /** Version */
             version: string;
+        };
+        /**
+         * LargestNoise
+         * @description The block that the noise is largest in.
+         */
+        LargestNoise: {
+            /** Block */
+            block: string;
+            /** Percent */
+            percent: number;
         };
         /**
          * Lease
@@ -2885,6 +3042,122 @@ export interface components {
             simulated: number;
         };
         /**
+         * Plan
+         * @description What the experiment will send and need. Sizes are exact; noise, memory and time are expected.
+         */
+        Plan: {
+            /**
+             * K
+             * @description Coordinates of a contribution, if the algorithm sends coordinates
+             */
+            K: number | null;
+            /** Advice */
+            advice: string[];
+            /**
+             * Aggregate Seconds
+             * @description The server's work in a round
+             */
+            aggregate_seconds: number;
+            /**
+             * Bytes Down
+             * @description To each participant in a round
+             */
+            bytes_down: number | null;
+            /**
+             * Bytes Up
+             * @description From each participant in a round; null where it is known only once the model is loaded
+             */
+            bytes_up: number | null;
+            /**
+             * D
+             * @description Weights that are tuned
+             */
+            d: number;
+            /**
+             * Local Seconds
+             * @description A participant's training in a round, if it is as fast as the server; null without its `examples` where epochs are trained
+             */
+            local_seconds: number | null;
+            /**
+             * Memory Bytes
+             * @description A participant's peak
+             */
+            memory_bytes: number | null;
+            /** @description Null where nothing is projected */
+            noise: components["schemas"]["PlannedNoise"] | null;
+            /**
+             * Participants
+             * @description Of a round
+             */
+            participants: number;
+            /** Rounds */
+            rounds: number;
+            /**
+             * Total Bytes
+             * @description Of all participants in all rounds, up and down
+             */
+            total_bytes: number | null;
+        };
+        /**
+         * Planned
+         * @description What would come of submitting the specification now.
+         */
+        Planned: {
+            /**
+             * Change
+             * @description With `original`, and without a problem: the JSON Merge Patch that clones it into this
+             */
+            change: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Filled
+             * @description With every default filled in; a section with a wrong value is left out
+             */
+            filled: {
+                [key: string]: unknown;
+            };
+            plan: components["schemas"]["Plan"] | null;
+            /** @description What submitting it would be answered with; null: it would be accepted */
+            problem: components["schemas"]["Failure"] | null;
+            /** @description Why there is no plan of a specification without a problem */
+            unplanned: components["schemas"]["Failure"] | null;
+        };
+        /**
+         * PlannedNoise
+         * @description What random directions add to every weight in round 1, in percent of the weights' own size.
+         */
+        PlannedNoise: {
+            largest: components["schemas"]["LargestNoise"];
+            /** Percent */
+            percent: number;
+        };
+        /**
+         * Preset
+         * @description A named beginning of a specification.
+         */
+        Preset: {
+            /**
+             * Change
+             * @description The values that it sets
+             */
+            change: {
+                [key: string]: unknown;
+            };
+            /** Description */
+            description: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * PresetList
+         * @description All presets.
+         */
+        PresetList: {
+            /** Items */
+            items: components["schemas"]["Preset"][];
+        };
+        /**
          * Problem
          * @description A problem document (RFC 9457), media type ``application/problem+json``.
          */
@@ -3106,6 +3379,23 @@ export interface components {
             items: components["schemas"]["Rejection"][];
             /** Next Cursor */
             next_cursor: string | null;
+        };
+        /**
+         * Revised
+         * @description The specification after a change.
+         */
+        Revised: {
+            /**
+             * Dropped
+             * @description By dotted names, the values that had to go without being mentioned
+             */
+            dropped: {
+                [key: string]: unknown;
+            };
+            /** Spec */
+            spec: {
+                [key: string]: unknown;
+            };
         };
         /**
          * Revocation
@@ -7740,6 +8030,237 @@ export interface operations {
             };
         };
     };
+    plan_draft: {
+        parameters: {
+            query?: {
+                /** @description Project that it is to belong to; may be left out by who sees only one */
+                project?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Draft"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Planned"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revise_draft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Change"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revised"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `catalog.not_found`: No such entry in the catalog.
+             *     `experiment.not_found`: No such experiment.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `spec.invalid`: The experiment specification is not valid.
+             *     `request.invalid`: The request is not valid.
+             */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_info: {
         parameters: {
             query?: never;
@@ -8923,6 +9444,95 @@ export interface operations {
             };
             /** @description `internal`: Something went wrong inside Ferret. */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_presets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PresetList"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,35 @@
+"""Outlines of models, each read once: a plan is asked for with every change to a form."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from ferret_core.models import outline
+from ferret_core.models.outline import Outline
+
+MOST = 8
+
+Stamp = tuple[tuple[str, int, int], ...]
+"""Name, size and time of change of every file of a folder."""
+
+
+def of(source: str, shape: str | None) -> Outline:
+    """That of the folder ``source`` as it is now, or of a model of ``shape``.
+
+    Raises ``model.invalid`` for what is no model's folder here, and ``request.invalid`` for an unknown shape.
+    """
+    return outline.of_llama(shape) if shape else _of_folder(source, _stamp(Path(source).expanduser()))
+
+
+@lru_cache(MOST)
+def _of_folder(source: str, _stamp: Stamp) -> Outline:
+    return outline.of_folder(source)
+
+
+def _stamp(folder: Path) -> Stamp:
+    try:
+        found = [(path.name, path.stat()) for path in sorted(folder.iterdir())]
+    except OSError:
+        return ()  # the outline says what is wrong
+    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)

@@ -1,0 +1,105 @@
+"""A specification while it is written: how far it is right, and everything that is wrong with it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticUndefined
+
+from ferret_core import catalog
+from ferret_core.protocol import merge_patch
+from ferret_core.protocol.errors import FerretError, FieldErrors, field_errors
+from ferret_core.protocol.spec import Choice, ExperimentSpec
+from ferret_core.revision import nested
+
+
+class Draft(NamedTuple):
+    """``spec`` is resolved, and None while ``problem`` says what is wrong.
+
+    ``filled`` is the document with every default filled in, as far as it can be: a section with a wrong value is not in
+    it.
+    """
+
+    spec: ExperimentSpec | None
+    filled: dict[str, Any]
+    problem: FerretError | None
+
+
+def examine(document: Mapping[str, Any]) -> Draft:
+    """What there is to say of ``document``; its ``problem`` is what submitting it would be answered with, and more:
+    options are told of though the specification around them is incomplete."""
+    try:
+        resolved = catalog.resolve(ExperimentSpec.model_validate(document))
+    except ValidationError as error:
+        found = field_errors(error, model=ExperimentSpec)
+        more = [each for section in catalog.SECTIONS for each in _option_errors(section, document)]
+        problem = FerretError.of_fields("spec.invalid", FieldErrors([*found.told, *more], found.omitted))
+        return Draft(None, _filled(document), problem)
+    except FerretError as error:
+        return Draft(None, _filled(document), error)
+    return Draft(resolved, resolved.model_dump(mode="json"), None)
+
+
+def essential(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """What has to be said of a ``resolved`` specification: without what follows from the rest, names apart."""
+    return _without_what_follows(dict(resolved), resolved, ())
+
+
+def _without_what_follows(
+    document: dict[str, Any], resolved: Mapping[str, Any], path: tuple[str, ...]
+) -> dict[str, Any]:
+    for name, value in _at(resolved, path).items():
+        shorter = merge_patch.apply(document, nested((*path, name), None))
+        if name != "name" and _resolves_to(shorter, resolved):
+            document = shorter
+        elif isinstance(value, Mapping) and value:
+            document = _without_what_follows(document, resolved, (*path, name))
+    return document
+
+
+def _at(tree: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    for name in path:
+        tree = tree[name]
+    return tree
+
+
+def _resolves_to(document: Mapping[str, Any], resolved: Mapping[str, Any]) -> bool:
+    try:
+        found = catalog.resolve(ExperimentSpec.model_validate(document))
+    except (ValidationError, FerretError):
+        return False
+    return found.model_dump(mode="json") == resolved
+
+
+def _option_errors(section: str, document: Mapping[str, Any]) -> list[Any]:
+    """What is wrong with the options of a choice that names something."""
+    try:
+        catalog.filled(section, Choice.model_validate(_given(section, document)))
+    except ValidationError:
+        return []  # said by the specification itself
+    except FerretError as error:
+        return list(error.errors)
+    return []
+
+
+def _filled(document: Mapping[str, Any]) -> dict[str, Any]:
+    filled: dict[str, Any] = {}
+    for name, field in ExperimentSpec.model_fields.items():
+        value, kind = _given(name, document), field.annotation
+        with suppress(ValidationError, FerretError):
+            if name in catalog.SECTIONS:
+                filled[name] = catalog.filled(name, Choice.model_validate(value)).model_dump(mode="json")
+            elif isinstance(kind, type) and issubclass(kind, BaseModel):
+                filled[name] = kind.model_validate(value).model_dump(mode="json")
+            elif value != {}:
+                filled[name] = value
+    return filled
+
+
+def _given(name: str, document: Mapping[str, Any]) -> Any:
+    """A part of the document, its default where it is left out, or else nothing."""
+    default = ExperimentSpec.model_fields[name].default
+    return document.get(name, {} if default is PydanticUndefined else default)

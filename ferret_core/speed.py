@@ -1,0 +1,24 @@
+"""How fast this machine trains, measured in a moment and without torch."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+EFFICIENCY = 0.4
+"""Share of a plain product's speed that training reaches: measured on CPU at 3 and 91 M parameters."""
+WIDTH = 1024
+
+
+def measured_flops() -> float:
+    """Operations per second in training: a plain fp32 product's here, less what training loses."""
+    left = np.ones((WIDTH, WIDTH), np.float32)
+    seconds = min(_timed(left) for _ in range(4))
+    return EFFICIENCY * 2 * WIDTH**3 / seconds
+
+
+def _timed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> float:
+    begin = time.perf_counter()
+    np.matmul(matrix, matrix)
+    return time.perf_counter() - begin

@@ -1,0 +1,66 @@
+"""A specification while it is written: everything that is wrong with it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ferret_core import catalog
+from ferret_core.draft import essential, examine
+from ferret_core.protocol.spec import ExperimentSpec
+
+
+def wrong(document: dict[str, Any]) -> dict[str, str]:
+    problem = examine(document).problem
+    assert problem is not None
+    assert problem.code == "spec.invalid"
+    return {error.field: error.message for error in problem.errors}
+
+
+def test_an_empty_one_lacks_what_has_no_default() -> None:
+    assert wrong({}) == dict.fromkeys(["name", "model", "dataset", "participants"], "is required")
+
+
+def test_options_are_told_of_before_the_rest_is_complete() -> None:
+    told = wrong({"rouns": 3, "algorithm": {"name": "ferret", "Kk": 5}, "partition": {"name": "id"}})
+    assert told["rouns"] == "is unknown; did you mean rounds?"
+    assert told["algorithm.Kk"] == "is unknown; did you mean K?"
+    assert "choose one of dirichlet, iid" in told["partition.name"]
+    assert told["name"] == "is required"
+
+
+def test_sections_that_are_right_are_filled_in() -> None:
+    local = {"optimizer": "adam", "epochs": 2}
+    draft = examine({"rounds": 0, "algorithm": {"name": "fedavg", "local": local}, "server": {"momentum": 2}})
+    assert draft.spec is None
+    assert draft.filled["algorithm"]["local"]["steps"] is None
+    assert draft.filled["evaluation"]["examples"] == 256
+    assert not {"server", "model", "name"} & draft.filled.keys()
+
+
+def test_a_right_one_is_resolved(toy_spec: Callable[..., ExperimentSpec]) -> None:
+    spec = toy_spec()
+    draft = examine(spec.model_dump(mode="json"))
+    assert draft.problem is None
+    assert draft.spec == catalog.resolve(spec)
+    assert draft.filled == draft.spec.model_dump(mode="json")
+
+
+def test_rules_over_several_sections_are_told(toy_spec: Callable[..., ExperimentSpec]) -> None:
+    assert set(wrong(toy_spec(robust={"rule": "median"}).model_dump(mode="json"))) == {"robust.rule"}
+
+
+def test_what_has_to_be_said_is_what_was_said(toy_spec: Callable[..., ExperimentSpec]) -> None:
+    plain = {**toy_spec().model_dump(mode="json", include={"name", "model", "dataset"}), "participants": {"edge": 2}}
+    for algorithm in (
+        {"name": "ferret"},
+        {"name": "ferret", "preset": "paper", "basis": "G", "local": {"learning_rate": 0.5}},
+        {"name": "ferret", "local": {"optimizer": "adam", "learning_rate": 0.1, "epochs": 2}},
+        {"name": "fedavg", "local": {"optimizer": "normalized", "learning_rate": 0.1}},
+    ):
+        whole = examine({**plain, "algorithm": algorithm, "rounds": 12, "round": {"quorum": 0.5}}).filled
+        said = essential(whole)
+        assert examine(said).filled == whole
+        assert said["participants"] == {"edge": 2}
+        assert not {"server", "round", "robust", "rounds"} & said.keys()
+    assert essential(whole)["algorithm"] == {"name": "fedavg", "local": {"optimizer": "normalized"}}

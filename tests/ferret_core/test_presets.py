@@ -1,0 +1,70 @@
+"""Named beginnings of a specification: right for a model of any size, and one takes back what another has set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ferret_core import catalog
+from ferret_core.models import outline
+from ferret_core.plan import plan
+from ferret_core.presets import PRESETS, chosen
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.robust.noise import ADVISED
+
+NAMES = [preset.name for preset in PRESETS]
+SHAPES = ["llama-1b", "llama-3b", "llama2-7b", "llama2-13b"]
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {
+        "name": "begun",
+        "model": {"source": "demo"},
+        "dataset": {"name": "jsonl", "train": "train.jsonl"},
+        "participants": {"simulated": 3},
+        **changes,
+    }
+
+
+def resolved(tree: dict[str, Any]) -> ExperimentSpec:
+    return catalog.resolve(ExperimentSpec.model_validate(tree))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", ["demo", *SHAPES])
+def test_a_preset_drowns_no_model(name: str, shape: str) -> None:
+    spec = resolved(chosen(document(), name).document)
+    model = outline.of_folder("ferret_core/demo/model") if shape == "demo" else outline.of_llama(shape)
+    told = plan(spec, model, None, 256, 1e12)
+    assert told.noise is not None
+    assert told.noise.total < ADVISED
+    assert spec.algorithm.options["guard"]
+
+
+@pytest.mark.parametrize("first", NAMES)
+@pytest.mark.parametrize("second", NAMES)
+def test_of_two_presets_only_the_last_is_left(first: str, second: str) -> None:
+    both = chosen(chosen(document(seed=7), first).document, second).document
+    alone = chosen(document(seed=7), second).document
+    # What "private" says of participants is in place of what was there.
+    both["participants"] = alone["participants"]
+    assert resolved(both) == resolved(alone)
+
+
+def test_what_somebody_chose_stays() -> None:
+    began = document(algorithm={"name": "ferret", "basis": "H", "local": {"batch_size": 2}})
+    algorithm = chosen(began, "fast").document["algorithm"]
+    assert algorithm == {"name": "ferret", "basis": "H", "local": {"batch_size": 2, "steps": 5}}
+
+
+def test_another_algorithm_gives_way() -> None:
+    revised = chosen(document(algorithm={"name": "fedprox", "mu": 0.5, "local": {"learning_rate": 1e-3}}), "private")
+    assert revised.document["algorithm"]["name"] == "ferret"
+    assert revised.dropped == {"algorithm.mu": 0.5}
+
+
+def test_an_unknown_preset_is_refused_with_those_there_are() -> None:
+    with pytest.raises(FerretError, match="choose one of paper, fast, private"):
+        chosen(document(), "quick")
