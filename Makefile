@@ -13,6 +13,11 @@ ARGS ?=
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
+# Installed when the lock has changed; tests in a browser read from it what they put into pages.
+NODE_MODULES := web/node_modules/.package-lock.json
+$(NODE_MODULES): web/package-lock.json
+	@if command -v npm >/dev/null; then cd web && npm ci --silent && touch ../$@; fi
+
 .PHONY: setup
 setup: ## create .venv and install everything; TORCH=cpu or TORCH=cuda chooses the build of torch
 	@$(PYTHON) -m scripts.setup --torch "$(TORCH)"
@@ -62,7 +67,7 @@ test-all: checked-tests ## the same with every kill, race and storm
 checked-tests: setup
 	@exec 3>&1; \
 	$(MAKE) --no-print-directory --jobs --keep-going --output-sync=target check web-check tests TIER=$(TIER)
-tests:
+tests: $(NODE_MODULES)
 	@$(PYTEST) --tier $(TIER) $(ARGS) >&3 2>&3
 
 .PHONY: chaos
@@ -100,17 +105,17 @@ format: setup ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .
 
 .PHONY: openapi
-openapi: setup ## write openapi.json and the dashboard's types from the API
+openapi: setup $(NODE_MODULES) ## write openapi.json and the dashboard's types from the API
 	$(BIN)/python -m ferret_api.openapi
-	@if command -v npm >/dev/null; then cd web && npm ci --silent && npm run types; fi
+	@if command -v npm >/dev/null; then cd web && npm run types; fi
 
 .PHONY: web
-web: setup ## build the dashboard into api/ferret_api/static (needs Node 20)
-	cd web && npm ci --silent && npm run build
+web: setup $(NODE_MODULES) ## build the dashboard into api/ferret_api/static (needs Node 20)
+	cd web && npm run build
 
 .PHONY: web-check
-web-check: setup ## lint and test the dashboard, and see that its committed build is fresh
-	@if command -v npm >/dev/null; then cd web && npm ci --silent && npm run check && npm run stale; \
+web-check: setup $(NODE_MODULES) ## lint and test the dashboard, and see that its committed build is fresh
+	@if command -v npm >/dev/null; then cd web && npm run check && npm run stale; \
 	elif [ "$${CI:-}" = true ]; then echo 'CI needs Node 20 with npm' >&2; exit 1; \
 	else echo 'skipped the dashboard checks: no npm on PATH'; fi
 

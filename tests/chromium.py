@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -17,13 +17,23 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 
+# Several test processes share the cores with the services that they start.
+expect.set_options(timeout=20_000)
+
 
 @contextmanager
-def opened(need: Callable[[bool, str], None], *more: str) -> Iterator[Page]:
-    """An empty page, in a browser started with ``more`` arguments; ``need`` is the fixture of that name."""
+def started(need: Callable[[bool, str], None], *more: str) -> Iterator[Browser]:
+    """A browser started with ``more`` arguments; ``need`` is the fixture of that name."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     need(program is not None, "no Chromium on PATH: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=[*ARGUMENTS, *more])
-        yield browser.new_page()
+        yield browser
         browser.close()
+
+
+@contextmanager
+def opened(need: Callable[[bool, str], None], *more: str) -> Iterator[Page]:
+    """An empty page, in a browser of its own."""
+    with started(need, *more) as browser:
+        yield browser.new_page()

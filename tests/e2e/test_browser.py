@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from ferret_core.protocol.spec import ExperimentSpec
-from tests import chromium
 
 pytestmark = pytest.mark.browser
 Served = Any  # tests/served.py
-
-
-@pytest.fixture
-def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
-    with chromium.opened(need) as page:
-        problems: list[str] = []
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        yield page
-        assert [text for text in problems if "401" not in text] == []  # 401 is how one learns that a token is needed
 
 
 def points(page: Page, chart: str) -> int:
@@ -168,7 +157,7 @@ def test_two_runs_are_compared(page: Page, served: Served, toy_spec: Callable[..
     expect(page.get_by_test_id("compare-frontier")).to_have_attribute("data-points", "2")
     expect(page.get_by_test_id("compare-field")).to_have_text(["seed56"])
 
-    page.get_by_role("button", name="Compare with seed 5").click()
+    page.get_by_role("button", name="pin seed 5 as the baseline").click()
     expect(page.locator("[data-differs=true]")).to_have_text("6")
     page.get_by_label("mean ± sd over seeds").check()
     expect(page.get_by_test_id("compare-run")).to_contain_text("(2 seeds)")

@@ -35,6 +35,11 @@ export function toProblem(error: unknown): ApiProblem {
   return new ApiProblem({ code: 'server.unreachable', title: 'The server cannot be reached', detail }, 0)
 }
 
+/** Whether no answer came, so that the same question may be answered later. */
+export function isAway(error: unknown): boolean {
+  return error !== null && toProblem(error).status === 0
+}
+
 /** The body of a failed answer as a problem; a proxy in between may have sent anything. */
 export function problemOf(body: unknown, status: number): ApiProblem {
   return new ApiProblem(isRecord(body) ? body : {}, status)

@@ -3,6 +3,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { politeInterval } from '@/lib/back-off'
 
 import { type Answer, answer, client } from './client'
+import { isAway } from './problem'
 import { type CatalogKind, type Event, type ExperimentState, isFinished, type Rejection, type Round } from './types'
 
 export interface ExperimentFilters {
@@ -58,6 +59,7 @@ export const infoQuery = queryOptions({
   queryKey: ['info'],
   queryFn: ({ signal }) => answer(client.GET('/api/v1/info', { signal })),
   staleTime: Infinity,
+  refetchInterval: ({ state }) => isAway(state.error) && politeInterval(state, REFETCH_MILLISECONDS),
 })
 
 export function experimentsQuery({ state, name, project, archived }: ExperimentFilters) {
@@ -84,8 +86,10 @@ export function experimentQuery(id: string) {
     queryKey: partKey(id, 'show'),
     queryFn: ({ signal }) =>
       answer(client.GET('/api/v1/experiments/{experiment_id}', { params: { path: { experiment_id: id } }, signal })),
-    refetchInterval: ({ state }) =>
-      state.data !== undefined && !isFinished(state.data.state) && politeInterval(state, REFETCH_MILLISECONDS),
+    refetchInterval: ({ state }) => {
+      const moves = state.data === undefined ? isAway(state.error) : !isFinished(state.data.state)
+      return moves && politeInterval(state, REFETCH_MILLISECONDS)
+    },
   })
 }
 
@@ -187,7 +191,7 @@ export function eventsQuery(id: string, after: number, live: boolean) {
         if (found.items.length < EVENTS_PAGE) return items
       }
     },
-    refetchInterval: live && REFETCH_MILLISECONDS,
+    refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
   })
 }
 

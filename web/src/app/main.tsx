@@ -1,35 +1,19 @@
 import './styles/index.css'
 
-import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
-import { ApiProblem, toProblem } from '@/api/problem'
-import { infoQuery } from '@/api/queries'
+import { toProblem } from '@/api/problem'
 import { signIn, signInFromProvider } from '@/api/sign-in'
 import { SessionGate } from '@/features/session/session-gate'
 import { signsIn, takeToken } from '@/lib/login-hash'
 import { takeCallback } from '@/lib/provider-callback'
 import { followTheme } from '@/lib/theme'
 
+import { dashboardQueries } from './query-client'
 import { dashboardRouter } from './router'
-
-const queryClient = new QueryClient({
-  queryCache: new QueryCache({
-    onError: (error, query) => {
-      const signedOut = error instanceof ApiProblem && error.status === 401
-      if (signedOut && query.queryKey[0] !== 'info') void queryClient.invalidateQueries(infoQuery)
-    },
-  }),
-  defaultOptions: {
-    queries: {
-      // What the server refused it refuses again; only silence and overload are worth another try.
-      retry: (failures, error) =>
-        failures < 2 && (!(error instanceof ApiProblem) || error.status === 0 || error.status >= 500),
-    },
-  },
-})
 
 const container = document.getElementById('root')
 if (container === null) throw new Error('index.html has no #root')
@@ -49,6 +33,7 @@ window.addEventListener('hashchange', () => {
 followTheme()
 
 const router = dashboardRouter()
+const queryClient = dashboardQueries()
 page.render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>

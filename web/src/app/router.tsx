@@ -16,6 +16,7 @@ import { ExperimentsPage } from '@/features/experiments/experiments-page'
 import { parseFilters } from '@/features/experiments/filters'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
+import { BrokenPage } from './broken-page'
 import { Shell } from './shell'
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
@@ -87,7 +88,14 @@ const routeTree = root.addChildren([experiments, experiment, compare, account])
 
 /** Routes by the browser's own history, or by the one that a test hands in. */
 export function dashboardRouter(history: RouterHistory = createBrowserHistory()) {
-  return createRouter({ routeTree, history, parseSearch, stringifySearch, scrollRestoration: true })
+  return createRouter({
+    routeTree,
+    history,
+    parseSearch,
+    stringifySearch,
+    scrollRestoration: true,
+    defaultErrorComponent: BrokenPage,
+  })
 }
 
 declare module '@tanstack/react-router' {

@@ -11,9 +11,16 @@ test('browsers come back at different instants, none later than its wait', () =>
 })
 
 test('a query that answers is asked at its pace, one that fails more and more seldom', () => {
-  const lost = { status: 'error', dataUpdatedAt: 100_000 }
+  const lost = { status: 'error', dataUpdatedAt: 100_000, errorUpdateCount: 9 }
   expect(politeInterval({ ...lost, status: 'success' }, 5000, 900_000)).toBe(5000)
   expect([101_000, 105_000, 112_000, 900_000].map((now) => politeInterval(lost, 5000, now))).toEqual([
     5000, 5000, 12_000, 30_000,
   ])
+})
+
+test('a query that was never answered is asked more and more seldom from its first failure on', () => {
+  const waits = [1, 2, 3, 4].map((errorUpdateCount) =>
+    politeInterval({ status: 'error', dataUpdatedAt: 0, errorUpdateCount }, 5000),
+  )
+  expect(waits.map((wait) => Math.ceil(wait / 5000))).toEqual([1, 2, 4, 6])
 })

@@ -12,10 +12,16 @@ interface Asked {
   status: string
   /** When the last good answer came; 0 when none has come yet. */
   dataUpdatedAt: number
+  errorUpdateCount: number
 }
 
 /** How long until a query that is asked again and again is asked next: the longer it failed, the more seldom. */
-export function politeInterval({ status, dataUpdatedAt }: Asked, every: number, now = Date.now()): number {
+export function politeInterval(
+  { status, dataUpdatedAt, errorUpdateCount }: Asked,
+  every: number,
+  now = Date.now(),
+): number {
   if (status !== 'error') return every
+  if (dataUpdatedAt === 0) return backOff(errorUpdateCount - 1)
   return Math.min(Math.max(now - dataUpdatedAt, every), LONGEST_MILLISECONDS)
 }

@@ -20,6 +20,8 @@ const NEXT_STEPS: Record<string, string> = {
   'oidc.unexpected': 'Tell an administrator of the server: FERRET_OIDC_ISSUER may be wrong.',
   'oidc.unreachable': 'Try again in a minute. An account with a password can sign in meanwhile.',
   'password.invalid': 'Type your password of now again; if it is forgotten, an administrator can give you another.',
+  'page.broken':
+    'Reload it: the server may have another release than this page. If it stays so, report it with the text above.',
   'participant.conflict': 'Reload the page: somebody else may have decided in the meantime.',
   'quorum.missed':
     'If updates were refused, fix the cause named above. If participants were missing or slow, lower round.quorum or set a longer round.deadline_seconds. Then clone the experiment.',

@@ -121,7 +121,7 @@ test('two runs: last and best, a point each, and only what differs', async () =>
 test('a pinned baseline turns figures into differences, and the address holds it', async () => {
   serve({ a: { loss: [3, 1] }, b: { loss: [3, 2.5] } })
   const address = visit('/compare?ids=a,b')
-  fireEvent.click(await screen.findByRole('button', { name: 'Compare with a' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'pin a as the baseline' }))
   await waitFor(() => {
     expect(address()).toBe('?ids=a,b&baseline=a')
   })

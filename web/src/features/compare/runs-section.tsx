@@ -102,7 +102,7 @@ function Pin({ entry, pinned, onView }: { entry: Entry; pinned: boolean } & Pick
       type="button"
       className="button small"
       aria-pressed={pinned}
-      aria-label={pinned ? `${entry.label} is the baseline` : `Compare with ${entry.label}`}
+      aria-label={pinned ? `pinned: ${entry.label} is the baseline` : `pin ${entry.label} as the baseline`}
       onClick={() => {
         onView((before) => ({ ...before, baseline: pinned ? undefined : entry.key }))
       }}

@@ -34,7 +34,17 @@ export function ExperimentPage({ id, view, onView }: Props) {
   useTitle(query.data?.name ?? id)
 
   if (query.data === undefined) {
-    return <main className="page">{query.error && <ProblemNotice problem={toProblem(query.error)} />}</main>
+    return (
+      <main className="page">
+        {query.error && (
+          <ProblemNotice problem={toProblem(query.error)}>
+            <p>
+              <Link to="/">See all experiments</Link>
+            </p>
+          </ProblemNotice>
+        )}
+      </main>
+    )
   }
   return <Loaded experiment={query.data} view={view} onView={onView} />
 }

@@ -1,0 +1,23 @@
+import type { ErrorComponentProps } from '@tanstack/react-router'
+
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+
+/** In place of a page that cannot be drawn, say of an answer that has another shape: the rest of the dashboard stays. */
+export function BrokenPage({ error }: ErrorComponentProps) {
+  const detail = error instanceof Error ? error.message : String(error)
+  return (
+    <main className="page narrow">
+      <ProblemNotice problem={{ code: 'page.broken', title: 'This page cannot be shown', detail, errors: [] }}>
+        <button
+          type="button"
+          className="button"
+          onClick={() => {
+            window.location.reload()
+          }}
+        >
+          Reload
+        </button>
+      </ProblemNotice>
+    </main>
+  )
+}
