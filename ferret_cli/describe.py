@@ -11,9 +11,22 @@ from ferret_cli.output import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
-    from ferret_sdk.schemas import CodeInfo, Experiment, ListedExperiment, ParticipantInfo, Rejection, Round, Summary
+    from ferret_sdk.schemas import (
+        CodeInfo,
+        Experiment,
+        ExperimentGroup,
+        ListedExperiment,
+        ParticipantInfo,
+        Rejection,
+        Round,
+        Spread,
+        Summary,
+    )
 
 Row = tuple[Any, ...]
+
+LIST_COLUMNS = ("id", "name", "state", "round", "algorithm", "eval loss", "Rouge-L", "created", "project", "tags")
+GROUP_COLUMNS = ("newest", "name", "runs", "states", "algorithm", "eval loss", "Rouge-L", "created", "project")
 
 
 def list_row(experiment: ListedExperiment) -> Row:
@@ -28,6 +41,21 @@ def list_row(experiment: ListedExperiment) -> Row:
         f"{experiment.created_at:%Y-%m-%d %H:%M}",
         experiment.project,
         ", ".join(experiment.tags),
+    )
+
+
+def group_row(group: ExperimentGroup) -> Row:
+    newest = group.newest
+    return (
+        newest.id,
+        newest.name,
+        group.count,
+        ", ".join(f"{count} {state.value}" for state, count in group.states.items()),
+        newest.algorithm,
+        _mean(group, "eval_loss"),
+        _mean(group, "rouge_l"),
+        f"{newest.created_at:%Y-%m-%d %H:%M}",
+        newest.project,
     )
 
 
@@ -141,6 +169,17 @@ def _cost(done: Round, name: str) -> float | None:
     if value is None or name not in {"bytes_up", "bytes_down"}:
         return value
     return value / max(1, done.accepted if name == "bytes_up" else done.participants)
+
+
+def _mean(group: ExperimentGroup, name: str) -> str | None:
+    """``1.9000 ± 0.1200`` over the group's last values."""
+    found = group.metrics.get(name)
+    return None if found is None else _spread(name, found.last)
+
+
+def _spread(name: str, spread: Spread) -> str | None:
+    mean = quantity(name, spread.mean)
+    return mean if spread.sd is None else f"{mean} ± {quantity(name, spread.sd)}"
 
 
 def _last(metrics: Mapping[str, Summary], name: str) -> str | None:

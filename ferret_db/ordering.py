@@ -6,26 +6,20 @@ no other row onto two pages or onto none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Row, Select, and_, or_
 from sqlalchemy.orm import InstrumentedAttribute
 
 from ferret_db.pagination import Page, decoded, encoded, part, unissued
 
-T = TypeVar("T", bound="HasId")
+T = TypeVar("T")
 Value = ColumnElement[Any] | InstrumentedAttribute[Any]
 
 VALUE = "value"
 """What the column that a list is sorted by is called in its rows."""
-
-
-class HasId(Protocol):
-    """A row of a table with ids."""
-
-    @property
-    def id(self) -> Any: ...
 
 
 class Order(NamedTuple):
@@ -41,9 +35,7 @@ class Order(NamedTuple):
     descending: bool
 
 
-def seek_in(
-    query: Select[T], order: Order, id: InstrumentedAttribute[str], cursor: str | None, limit: int
-) -> Select[T, Any]:
+def seek_in(query: Select[T], order: Order, id: Value, cursor: str | None, limit: int) -> Select[T, Any]:
     """``query`` in the ``order`` from behind ``cursor``, with the value beside what it selects; one row more than
     ``limit``, which tells :func:`page_in` that more follow. Raises ``request.invalid`` for a cursor of another list."""
     value = order.value.label(VALUE)
@@ -54,13 +46,16 @@ def seek_in(
     return ordered.limit(limit + 1)
 
 
-def page_in(rows: Sequence[Row[T, Any]], order: Order, limit: int) -> Page[T]:
-    """The first ``limit`` of the rows that :func:`seek_in` found, and the cursor behind them if there are more."""
+def page_in(
+    rows: Sequence[Row[T, Any]], order: Order, limit: int, id: Callable[[T], str] = attrgetter("id")
+) -> Page[T]:
+    """The first ``limit`` of the rows that :func:`seek_in` found, and the cursor behind them if there are more; ``id``
+    is an item's."""
     kept = rows[:limit]
     items = [row[0] for row in kept]
     if len(rows) <= limit:
         return Page(items, None)
-    return Page(items, encoded((order.name, kept[-1][1], items[-1].id)))
+    return Page(items, encoded((order.name, kept[-1][1], id(items[-1]))))
 
 
 def _position(order: Order, cursor: str) -> tuple[Any, str]:
@@ -75,7 +70,7 @@ def _position(order: Order, cursor: str) -> tuple[Any, str]:
         raise unissued(cursor, f"is no cursor of a list sorted by {order.name}") from error
 
 
-def _behind(order: Order, id: InstrumentedAttribute[str], value: Any, last: str) -> ColumnElement[bool]:
+def _behind(order: Order, id: Value, value: Any, last: str) -> ColumnElement[bool]:
     next_id = id < last if order.descending else id > last
     if value is None:
         return and_(order.value.is_(None), next_id)

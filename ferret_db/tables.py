@@ -104,13 +104,15 @@ class Membership(Base, kw_only=True):
 class Experiment(Base, kw_only=True):
     """``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is only told: the
     experiment it names may be gone. ``name`` is what people call it now; ``spec`` keeps the one it was submitted
-    under, since the ledger holds its digest. ``stopped`` is a ``ferret_core.stopping.Stop``, of one that ended before
-    its last round; evaluations of rounds up to ``patience_since`` do not count towards the next."""
+    under, since the ledger holds its digest. Experiments of one ``seed_group`` differ in the seed only. ``stopped`` is
+    a ``ferret_core.stopping.Stop``, of one that ended before its last round; evaluations of rounds up to
+    ``patience_since`` do not count towards the next."""
 
     __tablename__ = "experiments"
     __table_args__ = (
         Index(None, "created_at", "id"),
         Index(None, "state", "real_participants", "created_at"),
+        Index(None, "seed_group"),
         UniqueConstraint("project", "idempotency_key"),
     )
 
@@ -121,6 +123,7 @@ class Experiment(Base, kw_only=True):
     state: Mapped[ExperimentState] = mapped_column(default=ExperimentState.QUEUED)
     version: Mapped[int] = mapped_column(default=1)
     spec: Mapped[dict[str, Any]]
+    seed_group: Mapped[str]
     algorithm: Mapped[str]
     dataset: Mapped[str]
     error: Mapped[dict[str, Any] | None] = mapped_column(default=None)

@@ -175,12 +175,14 @@ class ListedExperiment(Document):
     round: RoundNumber
     participants: int = Field(ge=0, lt=2**31)
     seed: int | None = None
+    seed_group: Line = ""
     K: int | None = None
     bytes_per_round: int | None = None
     learning_rate: float | None = None
     metrics: dict[Line, Summary] = {}
     bytes_up: int = 0
     bytes_down: int = 0
+    bytes_per_upload: float | None = None
     error: dict[str, Any] | None = None
     created_at: datetime
     started_at: datetime | None = None
@@ -192,6 +194,33 @@ class ListedExperiment(Document):
     def shown_state(self) -> str:
         """The state as people read it: ``stalled`` where the experiment cannot make progress."""
         return "stalled" if self.stalled else self.state.value
+
+
+class Spread(Document):
+    """Of ``count`` values; ``sd`` is that of a sample (n - 1), None for a single value."""
+
+    mean: float
+    sd: float | None = None
+    count: int
+
+
+class MetricSpread(Document):
+    """A metric over the experiments of a group; ``best`` is None where no round is better than another."""
+
+    last: Spread
+    best: Spread | None = None
+
+
+class ExperimentGroup(Document):
+    """Experiments that differ in name and seed only; ``newest`` was submitted last, bytes are sums over them."""
+
+    key: Line
+    count: int
+    states: dict[ExperimentState, int]
+    metrics: dict[Line, MetricSpread] = {}
+    bytes_up: int = 0
+    bytes_down: int = 0
+    newest: ListedExperiment
 
 
 class Round(Document):

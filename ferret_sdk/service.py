@@ -21,6 +21,7 @@ from ferret_sdk.schemas import (
     Ended,
     EnrolmentCode,
     Experiment,
+    ExperimentGroup,
     Info,
     ListedExperiment,
     Page,
@@ -129,16 +130,46 @@ class Service:
         with a minus before it the greatest comes first. :meth:`experiment` gives what there is to do with one.
         """
         query = {
+            "state": list(state),
             "algorithm": algorithm,
             "dataset": dataset,
             "name": name,
             "archived": archived or None,
             "project": project,
+            "tag": list(tags),
             "created_after": created_after and created_after.isoformat(),
             "created_before": created_before and created_before.isoformat(),
             "sort": sort,
         }
-        return items(self.transport, "/experiments", ListedExperiment, state=list(state), tag=list(tags), **query)
+        return items(self.transport, "/experiments", ListedExperiment, **query)
+
+    def experiment_groups(
+        self,
+        *,
+        state: Sequence[str] = (),
+        algorithm: str | None = None,
+        dataset: str | None = None,
+        name: str | None = None,
+        archived: bool = False,
+        project: str | None = None,
+        tags: Sequence[str] = (),
+        sort: str | None = None,
+    ) -> Iterator[ExperimentGroup]:
+        """The same experiments, where those that differ in name and seed only are one: means and deviations over them.
+
+        By ``sort`` a group stands by the mean of a metric, the sum of bytes, the last of times.
+        """
+        query = {
+            "state": list(state),
+            "algorithm": algorithm,
+            "dataset": dataset,
+            "name": name,
+            "archived": archived or None,
+            "project": project,
+            "tag": list(tags),
+            "sort": sort,
+        }
+        return items(self.transport, "/experiments/groups", ExperimentGroup, **query)
 
     def catalog(self, kind: Kind) -> list[CatalogEntry]:
         """What this server can run: each entry with the JSON Schema of its options."""

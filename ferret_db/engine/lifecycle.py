@@ -128,7 +128,8 @@ def extend(s: Session, experiment_id: str, more: int) -> Experiment:
     if experiment.state not in _EXTENSIBLE:
         raise _conflict(experiment, "clone it with more rounds")
     total = _extended(experiment, more)
-    values = {"rounds": total, "spec": {**experiment.spec, "rounds": total}}
+    spec = {**experiment.spec, "rounds": total}
+    values = {"rounds": total, "spec": spec, "seed_group": experiments.seed_group(experiment.project, spec)}
     if experiment.state == ExperimentState.COMPLETED:
         values |= {"stopped": None, "patience_since": experiment.round}
         _move(s, experiment, ExperimentState.RUNNING, finished_at=None, archived_at=None)

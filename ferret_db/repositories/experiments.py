@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session, defer
 
+from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
@@ -15,6 +16,9 @@ from ferret_db.tables import FIRST_PROJECT, Assignment, Base, Experiment
 
 _FRESH = {"populate_existing": True}
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
+_FREE = {"name", "seed"}
+"""What may differ between the experiments of one seed group."""
+_GROUP_LENGTH = 32
 
 LARGE = (defer(Experiment.spec), defer(Experiment.shapes), defer(Experiment.notes))
 """Leaves out what is large in an experiment; it is read when it is asked for."""
@@ -30,10 +34,12 @@ def add(
     idempotency_digest: str | None = None,
 ) -> Experiment:
     """A queued experiment."""
+    document = spec.model_dump(mode="json")
     experiment = Experiment(
         project=project,
         name=spec.name,
-        spec=spec.model_dump(mode="json"),
+        spec=document,
+        seed_group=seed_group(project, document),
         algorithm=spec.algorithm.name,
         dataset=spec.dataset.name,
         rounds=spec.rounds,
@@ -59,6 +65,12 @@ def get(s: Session, experiment_id: str) -> Experiment:
 def spec_of(experiment: Experiment) -> ExperimentSpec:
     """The resolved specification."""
     return ExperimentSpec.model_validate(experiment.spec)
+
+
+def seed_group(project: str, spec: Mapping[str, Any]) -> str:
+    """The same for all experiments of the project whose resolved specifications differ in name and seed only."""
+    rest = {name: value for name, value in spec.items() if name not in _FREE}
+    return digest_json([project, rest])[:_GROUP_LENGTH]
 
 
 def current_round(experiment: Experiment) -> int | None:

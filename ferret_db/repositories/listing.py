@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, case, cast, func, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session, defer
 
-from ferret_core.protocol.errors import FerretError, suggestion
-from ferret_core.protocol.metrics import METRICS
 from ferret_core.protocol.states import ExperimentState
-from ferret_db.ordering import Order, Value, page_in, seek_in
+from ferret_db.ordering import page_in, seek_in
 from ferret_db.pagination import Page
-from ferret_db.repositories import tags
-from ferret_db.tables import Experiment, Metric, Round
+from ferret_db.repositories import columns, tags
+from ferret_db.tables import Experiment
 
 NEWEST_FIRST = "-created"
 
@@ -24,7 +22,8 @@ class ExperimentFilter(NamedTuple):
     """What to list; ``name`` is any part of the name, in any case. No states means all, several tags mean each.
 
     ``archived`` asks for archived experiments instead of all others. Times are from ``created_after`` on and before
-    ``created_before``, so that spans that touch share no experiment.
+    ``created_before``, so that spans that touch share no experiment. Those of one ``seed_group`` differ in the seed
+    only.
     """
 
     states: Sequence[ExperimentState] = ()
@@ -36,14 +35,7 @@ class ExperimentFilter(NamedTuple):
     tags: Sequence[str] = ()
     created_after: datetime | None = None
     created_before: datetime | None = None
-
-
-class _Column(NamedTuple):
-    """What a list can be sorted by."""
-
-    value: Value
-    kind: type[Any]
-    nullable: bool = False
+    seed_group: str | None = None
 
 
 def list_page(
@@ -53,60 +45,19 @@ def list_page(
 
     Raises ``request.invalid`` for a column that is none, and for a cursor of another order.
     """
-    order = _order(sort)
-    query = select(Experiment).where(*_conditions(wanted)).options(defer(Experiment.shapes), defer(Experiment.notes))
+    order = columns.order(sort)
+    query = select(Experiment).where(*conditions(wanted)).options(defer(Experiment.shapes), defer(Experiment.notes))
     return page_in(s.execute(seek_in(query, order, Experiment.id, cursor, limit)).all(), order, limit)
 
 
-def sorts() -> list[str]:
-    """All that ``sort`` may be."""
-    return [sign + name for name in _columns() for sign in ("", "-")]
+def bytes_per_upload(s: Session, experiment_ids: Sequence[str]) -> dict[str, float]:
+    """The mean size of an upload of the last committed round, in bytes, of the experiments that have one."""
+    query = select(Experiment.id, columns.bytes_per_upload()).where(Experiment.id.in_(experiment_ids))
+    return {experiment_id: each for experiment_id, each in s.execute(query) if each is not None}
 
 
-def _order(sort: str) -> Order:
-    columns, name = _columns(), sort.removeprefix("-")
-    if name not in columns:
-        reason = f"is no column of the list; {suggestion(name, list(columns))}"
-        raise FerretError.of_field("request.invalid", "sort", sort, reason)
-    return Order(sort, *columns[name], descending=sort != name)
-
-
-def _columns() -> dict[str, _Column]:
-    """By their names: the experiments' own, what they have cost, and the last value of each metric."""
-    return {
-        "created": _Column(Experiment.created_at, datetime),
-        "name": _Column(func.lower(Experiment.name), str),
-        "state": _Column(case(_PLACES, value=Experiment.state), int),
-        "project": _Column(Experiment.project, str),
-        "algorithm": _Column(Experiment.algorithm, str),
-        "dataset": _Column(Experiment.dataset, str),
-        "round": _Column(Experiment.round, int),
-        "rounds": _Column(Experiment.rounds, int),
-        "participants": _Column(Experiment.participants, int),
-        "started": _Column(Experiment.started_at, datetime, nullable=True),
-        "finished": _Column(Experiment.finished_at, datetime, nullable=True),
-        **{name: _Column(_last(name), float, nullable=True) for name in METRICS},
-        # The metrics of these names are one round's.
-        "bytes_up": _Column(_sum(Round.bytes_up), int),
-        "bytes_down": _Column(_sum(Round.bytes_down), int),
-    }
-
-
-_PLACES = {state: place for place, state in enumerate(ExperimentState)}
-"""States sort in the order in which an experiment comes to them."""
-
-
-def _last(name: str) -> ColumnElement[Any]:
-    values = select(Metric.value).where(Metric.experiment_id == Experiment.id, Metric.name == name)
-    return values.order_by(Metric.round.desc()).limit(1).correlate(Experiment).scalar_subquery()
-
-
-def _sum(column: Any) -> ColumnElement[Any]:
-    total = select(cast(func.coalesce(func.sum(column), 0), BigInteger))
-    return total.where(Round.experiment_id == Experiment.id).correlate(Experiment).scalar_subquery()
-
-
-def _conditions(wanted: ExperimentFilter) -> Iterator[ColumnElement[bool]]:
+def conditions(wanted: ExperimentFilter) -> Iterator[ColumnElement[bool]]:
+    """Of the experiments that are listed."""
     archived = Experiment.archived_at
     yield archived.is_not(None) if wanted.archived else archived.is_(None)
     if wanted.states:
@@ -118,6 +69,6 @@ def _conditions(wanted: ExperimentFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.created_before is not None:
         yield Experiment.created_at < wanted.created_before
     yield from map(tags.tagged, wanted.tags)
-    for column in ("algorithm", "dataset", "project"):
+    for column in ("algorithm", "dataset", "project", "seed_group"):
         if value := getattr(wanted, column):
             yield getattr(Experiment, column) == value

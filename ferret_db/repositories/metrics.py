@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
 from ferret_core.protocol.errors import FerretError
@@ -66,6 +66,14 @@ def values(s: Session, experiment_id: str, name: str) -> dict[int, float]:
 
 def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, MetricSummary]]:
     """``{experiment: {name: summary}}``, without those of single labels; without metrics an empty one."""
+    found: dict[str, dict[str, MetricSummary]] = {experiment_id: {} for experiment_id in experiment_ids}
+    for experiment_id, name, summed in summaries(s, experiment_ids):
+        found[experiment_id][name] = summed
+    return found
+
+
+def summaries(s: Session, among: Sequence[str] | Select[str]) -> Iterator[tuple[str, str, MetricSummary]]:
+    """Experiment, name and summary of what was measured of the experiments, by name, without single labels."""
     ends = (
         select(
             Metric.experiment_id,
@@ -75,7 +83,7 @@ def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, Me
             func.min(Metric.value).label("least"),
             func.max(Metric.value).label("greatest"),
         )
-        .where(Metric.experiment_id.in_(experiment_ids), ~Metric.name.contains("/"))
+        .where(Metric.experiment_id.in_(among), ~Metric.name.contains("/"))
         .group_by(Metric.experiment_id, Metric.name)
         .subquery()
     )
@@ -87,11 +95,9 @@ def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, Me
         .join(last, and_(same[1], last.round == ends.c.last))
         .order_by(ends.c.name)
     )
-    found: dict[str, dict[str, MetricSummary]] = {experiment_id: {} for experiment_id in experiment_ids}
     for experiment_id, name, start, end, least, greatest in rows:
         best = METRICS[name].best(least, greatest) if name in METRICS else None
-        found[experiment_id][name] = MetricSummary(start, end, best)
-    return found
+        yield experiment_id, name, MetricSummary(start, end, best)
 
 
 def series(s: Session, experiment_id: str, name: str | None = None) -> list[Series]:

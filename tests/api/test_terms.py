@@ -12,7 +12,7 @@ from ferret_db.tables import Experiment
 def test_a_version_is_parsed_once_and_the_next_one_anew(toy_spec: Callable[..., ExperimentSpec]) -> None:
     spec = toy_spec(algorithm={"name": "fedavg"})
     chosen = {"name": "terms", "algorithm": "fedavg", "dataset": "jsonl", "rounds": 1, "participants": 1}
-    row = Experiment(**chosen, spec=spec.model_dump())
+    row = Experiment(**chosen, spec=spec.model_dump(), seed_group="")
     row.id, row.version, row.shapes = "exp_terms", 1, {"b": [2], "a": [3, 4]}
     first = terms.of(row)
     assert first.spec == spec

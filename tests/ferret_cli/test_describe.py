@@ -1,7 +1,16 @@
 from __future__ import annotations
 
-from ferret_cli.describe import cost_rows, label_rows, list_row, metrics_rows, overview_rows, rejection_rows, round_rows
-from ferret_sdk.schemas import Experiment, ListedExperiment, Rejection, Round
+from ferret_cli.describe import (
+    cost_rows,
+    group_row,
+    label_rows,
+    list_row,
+    metrics_rows,
+    overview_rows,
+    rejection_rows,
+    round_rows,
+)
+from ferret_sdk.schemas import Experiment, ExperimentGroup, ListedExperiment, Rejection, Round
 
 
 def a_round(number: int, **metrics: float) -> Round:
@@ -54,6 +63,16 @@ def test_tags_and_notes_are_shown_where_there_are_any() -> None:
     rows = dict(overview_rows(an_experiment(tags=["hearts"], notes="as *before*")))
     assert (rows["tags"], rows["notes"]) == ("hearts", "as *before*")
     assert {"tags", "notes"}.isdisjoint(dict(overview_rows(an_experiment())))
+
+
+def test_a_group_is_told_by_mean_and_deviation() -> None:
+    newest = a_listed_one(name="seed 3").model_dump()
+    loss, rouge = {"mean": 1.9, "sd": 0.12, "count": 3}, {"mean": 35.24, "sd": None, "count": 1}
+    group = {"key": "ab", "count": 3, "states": {"completed": 2, "running": 1}, "newest": newest}
+    row = group_row(
+        ExperimentGroup.model_validate({**group, "metrics": {"eval_loss": {"last": loss}, "rouge_l": {"last": rouge}}})
+    )
+    assert row[1:7] == ("seed 3", 3, "2 completed, 1 running", "ferret", "1.9000 ± 0.1200", "35.2 %")
 
 
 def test_what_stalls_is_listed_as_stalled_and_shown_with_what_to_do() -> None:

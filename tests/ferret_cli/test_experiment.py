@@ -65,6 +65,11 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     assert "Hearts, toys" in ferret("experiment", "list", "--tag", "hearts", "--sort=-eval_loss").stdout
     assert ferret("experiment", "edit", id).returncode == 2
     assert "did you mean eval_loss" in ferret("experiment", "list", "--sort", "eval_los").stderr
+    group = document(ferret("experiment", "list", "--group", "--json"))["items"][0]
+    assert group["newest"]["id"] == id
+    assert re.search(
+        rf"{id} .* {group['states']['completed']} completed", ferret("experiment", "list", "--group").stdout
+    )
     failed = document(ferret("experiment", "list", "--state", "failed", "--json"))["items"]
     assert id not in [run["id"] for run in failed]
     shown = ferret("experiment", "show", id)

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import FerretError
 from ferret_db import migrate
 from ferret_db.database import new_engine
+from ferret_db.repositories.experiments import seed_group
 from ferret_db.tables import Base, Experiment
 
 
@@ -141,3 +142,30 @@ def test_check_says_that_a_database_cannot_be_reached(tmp_path: Path) -> None:
             migrate.check(url)
         assert caught.value.code == "server.not_ready"
         assert "secret" not in caught.value.detail
+
+
+def test_experiments_from_before_are_grouped(empty_url: str) -> None:
+    """Those that differ in name and seed only come into one group, which is also that of new ones."""
+    with migrate.migrating(empty_url) as config:
+        command.upgrade(config, "0017")
+    engine = new_engine(empty_url)
+    specs = {"a": {"name": "a", "seed": 1, "K": 8}, "b": {"name": "b", "seed": 2, "K": 8}, "c": {"seed": 1, "K": 9}}
+    for name, spec in specs.items():
+        row = {
+            **dict.fromkeys(("id", "name", "algorithm", "dataset"), name),
+            **dict.fromkeys(("version", "rounds", "round", "participants", "real_participants", "event_seq"), 0),
+            "project": "default",
+            "notes": "",
+            "state": "queued",
+            "spec": json.dumps(spec),
+            "created_at": "2026-01-01 00:00:00.000000",
+        }
+        with engine.begin() as connection:
+            values = ", ".join(f":{column}" for column in row)
+            connection.execute(text(f"INSERT INTO experiments ({', '.join(row)}) VALUES ({values})"), row)
+    migrate.upgrade(empty_url)
+    with Session(engine) as s:
+        groups = {row.id: row.seed_group for row in s.scalars(select(Experiment))}
+    assert groups["a"] == groups["b"] == seed_group("default", {"K": 8})
+    assert groups["c"] == seed_group("default", {"K": 9})
+    engine.dispose()

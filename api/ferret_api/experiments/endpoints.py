@@ -11,14 +11,15 @@ from ferret_api.auth import Readable, Researcher, Viewer
 from ferret_api.context import ContextDep
 from ferret_api.errors import SUBMIT
 from ferret_api.experiments import edit, listing, service
-from ferret_api.experiments.schemas import Experiment, ExperimentChange, ExperimentPage
+from ferret_api.experiments.schemas import Experiment, ExperimentChange, ExperimentGroupPage, ExperimentPage
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
 from ferret_core.protocol.remarks import MOST_TAGS, Tag
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_db.repositories.listing import NEWEST_FIRST, ExperimentFilter, sorts
+from ferret_db.repositories.columns import sorts
+from ferret_db.repositories.listing import NEWEST_FIRST, ExperimentFilter
 
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
 
@@ -30,8 +31,8 @@ Sort = Annotated[
     str,
     Query(
         max_length=64,
-        description="A column: the experiments' own, their bytes, or the last value of a metric. With a minus before "
-        "it the greatest comes first; experiments without a value always come last",
+        description="A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus "
+        "before it the greatest comes first; experiments without a value always come last",
         json_schema_extra={"enum": sorts()},
     ),
 ]
@@ -61,8 +62,11 @@ def _filter(
     project: Annotated[str | None, Query(max_length=64, description="Name of the project")] = None,
     created_after: Annotated[AwareDatetime | None, Query(description="Submitted then or later")] = None,
     created_before: Annotated[AwareDatetime | None, Query(description="Submitted earlier")] = None,
+    seed_group: Annotated[str | None, Query(max_length=64, description="Of this group, by its key")] = None,
 ) -> ExperimentFilter:
-    return ExperimentFilter(state, algorithm, dataset, name, archived, project, tag, created_after, created_before)
+    return ExperimentFilter(
+        state, algorithm, dataset, name, archived, project, tag, created_after, created_before, seed_group
+    )
 
 
 @router.post(
@@ -110,6 +114,21 @@ def list_experiments(
     A page begins behind the last item of the one before, whatever has changed since: no experiment that stays where it
     is in the order is left out or shown twice."""
     return listing.list_page(caller.database, wanted, sort, limit, cursor)
+
+
+@router.get("/groups", operation_id="list_experiment_groups")
+def list_experiment_groups(
+    caller: Viewer,
+    wanted: Annotated[ExperimentFilter, Depends(_filter)],
+    sort: Sort = NEWEST_FIRST,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+) -> ExperimentGroupPage:
+    """The same experiments as `list_experiments` gives, where those that differ in name and seed only are one item.
+
+    A group is sorted by the mean of a metric, the sum of bytes, the last of times, and else by the least of its
+    experiments' values. `list_experiments` with its key as `seed_group` and the same filters lists what is in it."""
+    return listing.group_page(caller.database, wanted, sort, limit, cursor)
 
 
 @router.get(

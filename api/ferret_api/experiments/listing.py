@@ -1,17 +1,24 @@
-"""The list of experiments: what it tells of each."""
+"""The lists of experiments and of groups of them: what they tell of each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
-from ferret_api.experiments.schemas import ExperimentPage, ListedExperiment
+from ferret_api.experiments.schemas import (
+    ExperimentGroup,
+    ExperimentGroupPage,
+    ExperimentPage,
+    ListedExperiment,
+    MetricSpread,
+)
 from ferret_core.protocol.states import ExperimentState
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import progress
-from ferret_db.repositories import listing, metrics, rounds, tags
+from ferret_db.repositories import groups, listing, metrics, rounds, tags
 from ferret_db.repositories.listing import ExperimentFilter
 
 _COLUMNS = ListedExperiment.model_fields.keys() & set(tables.Experiment.__table__.columns.keys())
@@ -24,6 +31,7 @@ class _Beside(NamedTuple):
     metrics: dict[str, dict[str, metrics.MetricSummary]]
     sent: dict[str, rounds.Bytes]
     seconds: dict[str, float]
+    uploads: dict[str, float]
 
 
 def list_page(
@@ -32,10 +40,37 @@ def list_page(
     """One page; ``request.invalid`` for a column that there is none of, and for another list's cursor."""
     with database.read() as s:
         page = listing.list_page(s, wanted, limit, cursor, sort)
-        ids = [row.id for row in page.items]
-        sent, seconds = rounds.bytes_by_experiment(s, ids), rounds.seconds_of_recent(s, ids)
-        beside = _Beside(tags.of(s, ids), metrics.summary(s, ids), sent, seconds)
-        return ExperimentPage(items=[_item(s, row, beside) for row in page.items], next_cursor=page.next_cursor)
+        return ExperimentPage(items=_items(s, page.items), next_cursor=page.next_cursor)
+
+
+def group_page(
+    database: Database, wanted: ExperimentFilter, sort: str, limit: int, cursor: str | None
+) -> ExperimentGroupPage:
+    """One page; ``request.invalid`` for a column that there is none of, and for another list's cursor."""
+    with database.read() as s:
+        page = groups.list_page(s, wanted, limit, cursor, sort)
+        newest = _items(s, [group.newest for group in page.items])
+        items = [_group(group, item) for group, item in zip(page.items, newest, strict=True)]
+        return ExperimentGroupPage(items=items, next_cursor=page.next_cursor)
+
+
+def _group(group: groups.Group, newest: ListedExperiment) -> ExperimentGroup:
+    return ExperimentGroup(
+        key=group.key,
+        count=sum(group.states.values()),
+        states=group.states,
+        metrics={name: MetricSpread.model_validate(found) for name, found in group.metrics.items()},
+        bytes_up=group.sent.up,
+        bytes_down=group.sent.down,
+        newest=newest,
+    )
+
+
+def _items(s: Session, rows: Sequence[tables.Experiment]) -> list[ListedExperiment]:
+    ids = [row.id for row in rows]
+    sent, seconds = rounds.bytes_by_experiment(s, ids), rounds.seconds_of_recent(s, ids)
+    beside = _Beside(tags.of(s, ids), metrics.summary(s, ids), sent, seconds, listing.bytes_per_upload(s, ids))
+    return [_item(s, row, beside) for row in rows]
 
 
 def _item(s: Session, row: tables.Experiment, beside: _Beside) -> ListedExperiment:
@@ -49,6 +84,7 @@ def _item(s: Session, row: tables.Experiment, beside: _Beside) -> ListedExperime
             "metrics": beside.metrics[row.id],
             "bytes_up": sent.up,
             "bytes_down": sent.down,
+            "bytes_per_upload": beside.uploads.get(row.id),
             "estimated_seconds_left": None if stall else _seconds_left(row, beside.seconds.get(row.id)),
         }
     )

@@ -131,12 +131,18 @@ class ListedExperiment(Resource):
     round: int = Field(description="Last committed round; 0 before the first")
     participants: int
     seed: int
+    seed_group: str = Field(
+        description="The same for all experiments of the project whose specifications differ in name and seed only"
+    )
     K: int | None = Field(description="The algorithm's option `K`, if it has one that is given")
     bytes_per_round: int | None = Field(description="The algorithm's option, if it has one that is given")
     learning_rate: float | None = Field(description="The local one, if the algorithm trains with one")
     metrics: dict[str, MetricSummary]
     bytes_up: int = Field(description="Bytes sent by all participants so far")
     bytes_down: int = Field(description="Bytes received by all participants so far")
+    bytes_per_upload: float | None = Field(
+        description="The mean size of what was accepted in the last committed round; null before the first"
+    )
     error: FailureTitle | None = Field(description="Why the experiment failed")
     created_at: datetime
     started_at: datetime | None
@@ -150,6 +156,37 @@ class ListedExperiment(Resource):
 
 class ExperimentPage(Page[ListedExperiment]):
     """Experiments in the order that was asked for."""
+
+
+class Spread(Resource):
+    """Of `count` values, one of each experiment that has the metric."""
+
+    mean: float
+    sd: float | None = Field(description="Standard deviation of the sample (n - 1); null for a single value")
+    count: int
+
+
+class MetricSpread(Resource):
+    """A metric over the experiments of a group; ``best`` is null where no round is better than another."""
+
+    last: Spread
+    best: Spread | None
+
+
+class ExperimentGroup(Resource):
+    """Experiments of one project whose specifications differ in name and seed only."""
+
+    key: str = Field(description="`seed_group` of its experiments, by which they are listed")
+    count: int = Field(description="Experiments that match the filters")
+    states: dict[ExperimentState, int] = Field(description="How many of them are in each state")
+    metrics: dict[str, MetricSpread]
+    bytes_up: int = Field(description="Bytes sent by all participants of all of them so far")
+    bytes_down: int = Field(description="Bytes received by all participants of all of them so far")
+    newest: ListedExperiment = Field(description="The one that was submitted last")
+
+
+class ExperimentGroupPage(Page[ExperimentGroup]):
+    """Groups in the order that was asked for."""
 
 
 class ExperimentChange(Command):

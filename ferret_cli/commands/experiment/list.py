@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,30 +32,32 @@ def list_experiments(
             help="Such as name, rounds, bytes_up, eval_loss or rouge_l; with a minus the greatest first.",
         ),
     ] = None,
+    group: Annotated[
+        bool,
+        typer.Option(
+            "--group", help="One row for experiments that differ in name and seed only, with mean ± deviation."
+        ),
+    ] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")] = 50,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """List the experiments, newest first unless --sort says otherwise."""
-    from ferret_cli.describe import list_row
+    from ferret_cli.describe import GROUP_COLUMNS, LIST_COLUMNS, group_row, list_row
     from ferret_cli.output import emit, table
     from ferret_sdk.service import Service
 
-    states = [wanted.value for wanted in state or ()]
-    found = Service(url, insecure_http=insecure_http).experiments(
-        state=states,
-        algorithm=algorithm,
-        dataset=dataset,
-        name=name,
-        archived=archived,
-        project=project,
-        tags=tag or (),
-        sort=sort,
-    )
-    listed = list(islice(found, limit))
+    service = Service(url, insecure_http=insecure_http)
+    wanted: dict[str, Any] = {"state": [each.value for each in state or ()], "tags": tag or (), "archived": archived}
+    wanted |= {"algorithm": algorithm, "dataset": dataset, "name": name, "project": project, "sort": sort}
+    if group:
+        groups = list(islice(service.experiment_groups(**wanted), limit))
+        listed, columns, rows = groups, GROUP_COLUMNS, map(group_row, groups)
+    else:
+        experiments = list(islice(service.experiments(**wanted), limit))
+        listed, columns, rows = experiments, LIST_COLUMNS, map(list_row, experiments)
     if json:
         emit({"items": [each.model_dump(mode="json") for each in listed]})
         return
-    columns = ["id", "name", "state", "round", "algorithm", "eval loss", "Rouge-L", "created", "project", "tags"]
-    table(columns, [list_row(each) for each in listed])
+    table(columns, rows)

@@ -13,7 +13,7 @@ from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
 from ferret_db.reach import Reach
-from ferret_db.repositories import experiments, listing, metrics, projects, tags, users
+from ferret_db.repositories import columns, experiments, listing, metrics, projects, tags, users
 from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import FIRST_PROJECT, Experiment
 
@@ -106,7 +106,7 @@ def test_each_order_is_walked_without_gaps(
     assert walk(database, sort, limit=1) == walk(database, sort, limit=10) == found
 
 
-@pytest.mark.parametrize("sort", listing.sorts())
+@pytest.mark.parametrize("sort", columns.sorts())
 def test_every_column_can_be_sorted_by(database: Database, five: dict[str, Experiment], sort: str) -> None:
     assert sorted(walk(database, sort)) == sorted(five)
 

@@ -111,6 +111,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Experiment Groups
+         * @description The same experiments as `list_experiments` gives, where those that differ in name and seed only are one item.
+         *
+         *     A group is sorted by the mean of a metric, the sum of bytes, the last of times, and else by the least of its
+         *     experiments' values. `list_experiments` with its key as `seed_group` and the same filters lists what is in it.
+         */
+        get: operations["list_experiment_groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}": {
         parameters: {
             query?: never;
@@ -2144,6 +2167,55 @@ export interface components {
             tags?: string[] | null;
         };
         /**
+         * ExperimentGroup
+         * @description Experiments of one project whose specifications differ in name and seed only.
+         */
+        ExperimentGroup: {
+            /**
+             * Bytes Down
+             * @description Bytes received by all participants of all of them so far
+             */
+            bytes_down: number;
+            /**
+             * Bytes Up
+             * @description Bytes sent by all participants of all of them so far
+             */
+            bytes_up: number;
+            /**
+             * Count
+             * @description Experiments that match the filters
+             */
+            count: number;
+            /**
+             * Key
+             * @description `seed_group` of its experiments, by which they are listed
+             */
+            key: string;
+            /** Metrics */
+            metrics: {
+                [key: string]: components["schemas"]["MetricSpread"];
+            };
+            /** @description The one that was submitted last */
+            newest: components["schemas"]["ListedExperiment"];
+            /**
+             * States
+             * @description How many of them are in each state
+             */
+            states: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * ExperimentGroupPage
+         * @description Groups in the order that was asked for.
+         */
+        ExperimentGroupPage: {
+            /** Items */
+            items: components["schemas"]["ExperimentGroup"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
          * ExperimentLinks
          * @description Where the rest of the experiment is found.
          */
@@ -2590,6 +2662,11 @@ export interface components {
              */
             bytes_per_round: number | null;
             /**
+             * Bytes Per Upload
+             * @description The mean size of what was accepted in the last committed round; null before the first
+             */
+            bytes_per_upload: number | null;
+            /**
              * Bytes Up
              * @description Bytes sent by all participants so far
              */
@@ -2642,6 +2719,11 @@ export interface components {
             rounds: number;
             /** Seed */
             seed: number;
+            /**
+             * Seed Group
+             * @description The same for all experiments of the project whose specifications differ in name and seed only
+             */
+            seed_group: string;
             /**
              * Stalled
              * @description Code of why a queued or running experiment cannot make progress
@@ -2754,6 +2836,14 @@ export interface components {
         MetricSeriesList: {
             /** Series */
             series: components["schemas"]["MetricSeries"][];
+        };
+        /**
+         * MetricSpread
+         * @description A metric over the experiments of a group; ``best`` is null where no round is better than another.
+         */
+        MetricSpread: {
+            best: components["schemas"]["Spread"] | null;
+            last: components["schemas"]["Spread"];
         };
         /**
          * MetricSummary
@@ -3726,6 +3816,21 @@ export interface components {
             provider: string | null;
         };
         /**
+         * Spread
+         * @description Of `count` values, one of each experiment that has the metric.
+         */
+        Spread: {
+            /** Count */
+            count: number;
+            /** Mean */
+            mean: number;
+            /**
+             * Sd
+             * @description Standard deviation of the sample (n - 1); null for a single value
+             */
+            sd: number | null;
+        };
+        /**
          * Stall
          * @description Why the experiment cannot make progress. It continues by itself once this is fixed.
          */
@@ -4279,8 +4384,8 @@ export interface operations {
     list_experiments: {
         parameters: {
             query?: {
-                /** @description A column: the experiments' own, their bytes, or the last value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes";
+                /** @description A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
@@ -4301,6 +4406,8 @@ export interface operations {
                 created_after?: string | null;
                 /** @description Submitted earlier */
                 created_before?: string | null;
+                /** @description Of this group, by its key */
+                seed_group?: string | null;
             };
             header?: never;
             path?: never;
@@ -4477,6 +4584,120 @@ export interface operations {
              *     `idempotency.conflict`: The idempotency key was used with another request.
              *     `request.invalid`: The request is not valid.
              */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_experiment_groups: {
+        parameters: {
+            query?: {
+                /** @description A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "bytes_per_upload" | "-bytes_per_upload";
+                /** @description Items per page */
+                limit?: number;
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
+                cursor?: string | null;
+                /** @description Any of these states */
+                state?: components["schemas"]["ExperimentState"][];
+                /** @description Each of these tags */
+                tag?: string[];
+                algorithm?: string | null;
+                dataset?: string | null;
+                /** @description Part of the name, upper or lower case */
+                name?: string | null;
+                /** @description True: archived experiments only. False: all others */
+                archived?: boolean;
+                /** @description Name of the project */
+                project?: string | null;
+                /** @description Submitted then or later */
+                created_after?: string | null;
+                /** @description Submitted earlier */
+                created_before?: string | null;
+                /** @description Of this group, by its key */
+                seed_group?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExperimentGroupPage"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
             422: {
                 headers: {
                     [name: string]: unknown;
