@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import typer
 
-from ferret_cli.output import emit, say, size, stderr
+from ferret_cli.output import emit, say, stderr
 from ferret_core.heartbeat import Heartbeat
 from ferret_core.private import keep_private
 from ferret_core.protocol.errors import Exit
+from ferret_core.protocol.quantities import size
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.protocol.words import shown, shown_lines
 from ferret_core.site import Site

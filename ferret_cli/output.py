@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ferret_core.protocol.metrics import Unit, metric
 from ferret_core.protocol.words import shown, shown_json, shown_lines
 
 if TYPE_CHECKING:
@@ -50,30 +49,3 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for row in rows:
         grid.add_row(*(Text("–" if cell is None else shown(str(cell))) for cell in row))
     Console(width=None if sys.stdout.isatty() else 10_000).print(grid)
-
-
-def size(count: float) -> str:
-    """Bytes for people, in powers of 1,000: ``1.2 kB``."""
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
-
-
-_FORMATS: dict[Unit, Callable[[float], str]] = {
-    "nats per token": lambda value: f"{value:.4f}",
-    "percent": lambda value: f"{value:.1f} %",
-    "count": lambda value: f"{value:,.0f}",
-    "s": lambda value: f"{value:.3g} s",
-    "1/s": lambda value: f"{value:.3g}",
-    "B": size,
-}
-
-
-def quantity(name: str, value: float | None) -> str | None:
-    """A value of the metric ``name`` in its unit; four digits where the catalog does not know it."""
-    if value is None:
-        return None
-    entry = metric(name)
-    return _FORMATS[entry.unit](value) if entry else f"{value:.4g}"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ferret_cli.output import size
 from ferret_core import catalog
 from ferret_core.models import outline
 from ferret_core.plan import Plan
 from ferret_core.plan import plan as make
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.quantities import size
 from ferret_core.protocol.spec import ExperimentSpec
 
 TOKENS = 256

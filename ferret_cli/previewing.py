@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ferret_cli.joining import watching
-from ferret_cli.output import emit, say, size, table
+from ferret_cli.output import emit, say, table
+from ferret_core.protocol.quantities import size
 from ferret_core.site import Site
 from ferret_sdk.participant import Participant
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ferret_cli.output import quantity, say, size
+from ferret_cli.output import say
+from ferret_core.protocol.quantities import quantity, size
+from ferret_sdk.measured import measured, metrics_of
 
 if TYPE_CHECKING:
     from ferret_sdk.run import Run
@@ -48,22 +50,10 @@ def round_lines(run: Run, events: Iterable[Event]) -> Iterator[RoundLine]:
             yield line_of(run, number)
 
 
-def measured(run: Run, event: Event) -> int | None:
-    """The round of which ``event`` says that nothing more will be measured."""
-    from ferret_core.federation import evaluation_due
-
-    if event.type == "round.evaluated":
-        return event.round
-    if event.type != "round.committed" or event.round is None:
-        return None
-    return None if evaluation_due(run.experiment.specification(), event.round) else event.round
-
-
 def line_of(run: Run, number: int) -> RoundLine:
     rounds = run.experiment.rounds
     if number == 0:
-        points = {name: series[0] for name, series in run.metrics().items() if series and series[0].round == 0}
-        return RoundLine(0, rounds, {name: point.value for name, point in points.items()}, 0, 0)
+        return RoundLine(0, rounds, metrics_of(run, 0), 0, 0)
     found = run.round(number)
     share = max(found.accepted, 1)
     return RoundLine(

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import ValidationError
-
 from ferret_cli.output import say
-from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
+from ferret_core.protocol import spec_file
+from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec_file import Tree
 from ferret_core.revision import revise
-
-Tree = dict[str, Any]
-
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
-# What cannot be a hub name or a field's name. A server may have folders that are not here, so that absolute ones pass.
-_RELATIVE_PATH = re.compile(r"^\.{1,2}/|^[^/~$].*\.(jsonl?|txt|gz)$")
-# The parts of a specification whose texts may be paths; names never are.
-_WITH_PATHS = frozenset({"model", "dataset", "partition"})
-_NAMES = frozenset({"name", "revision"})
-# What a search space writes around a field.
-_AROUND = frozenset({"tune", "choice"})
 
 
 def load(
@@ -37,7 +23,7 @@ def load(
     if "tune" in tree:
         message = f"is a search space: `ferret tune {file}` searches it, --unset tune leaves it out"
         raise FerretError.of_field("spec.invalid", "tune", ", ".join(tree["tune"]), message)
-    return validated(tree, str(file or "the specification"))
+    return ExperimentSpec.read(tree, str(file or "the specification"))
 
 
 def document(
@@ -51,9 +37,9 @@ def document(
     working folder is made absolute; one of ``assignments`` is sought in the working folder alone. Raises
     ``spec.invalid`` for what cannot be read.
     """
-    tree = _expand(read(file)) if file else {}
+    tree = spec_file.expand(spec_file.read(file)) if file else {}
     if file and absolute_paths:
-        tree = _absolute(tree, [file.resolve().parent, Path.cwd()])
+        tree = spec_file.absolute(tree, [file.resolve().parent, Path.cwd()])
     revised = revise(tree, changes(assignments, unset, absolute_paths=absolute_paths))
     _require_variables(revised.document)
     _say_dropped(revised.dropped)
@@ -78,9 +64,9 @@ def assigned(assignments: Sequence[str], *, absolute_paths: bool = True) -> Tree
     over: Tree = {}
     for assignment in assignments:
         merge(over, _assignment(assignment))
-    over = _expand(over)
+    over = spec_file.expand(over)
     _require_variables(over)
-    return _absolute(over, [Path.cwd()]) if absolute_paths else over
+    return spec_file.absolute(over, [Path.cwd()]) if absolute_paths else over
 
 
 def removed(paths: Sequence[str]) -> Tree:
@@ -91,32 +77,18 @@ def removed(paths: Sequence[str]) -> Tree:
     return tree
 
 
-def validated(tree: Tree, source: str) -> ExperimentSpec:
-    """The specification that ``tree`` is; ``spec.invalid`` says what is wrong with it, and that it is ``source``."""
-    try:
-        return ExperimentSpec.model_validate(tree)
-    except ValidationError as error:
-        raise _invalid(field_errors(error, model=ExperimentSpec), source) from error
-
-
-def _invalid(errors: FieldErrors, source: str) -> FerretError:
-    count = len(errors.told) + errors.omitted
-    if count == 1:
-        return FerretError("spec.invalid", f"{source}: {errors.told[0]}", errors)
-    return FerretError("spec.invalid", f"{source}: {count} values are missing or wrong", errors)
-
-
-def read(file: Path) -> Tree:
-    """The TOML or JSON of ``file`` as it stands; ``spec.invalid`` if it cannot be read."""
-    try:
-        text = file.read_text(encoding="utf-8")
-        return json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except OSError as error:
-        reason = f"cannot be read ({error.strerror}); give the path of a TOML file such as examples/quickstart.toml"
-        raise FerretError.of_field("spec.invalid", "FILE", str(file), reason) from error
-    except ValueError as error:  # TOML's, JSON's and UTF-8's errors alike
-        form = "JSON" if file.suffix == ".json" else "TOML"
-        raise FerretError.of_field("spec.invalid", "FILE", str(file), f"is not {form}: {error}") from error
+def _require_variables(tree: Tree) -> None:
+    """``spec.invalid`` with every text that still has a variable in it."""
+    missing = [
+        FieldError(
+            field=field,
+            value=text,
+            message=f"set the environment variable {' and '.join(names)}, or replace the value with --set {field}=…",
+        )
+        for field, text, names in spec_file.missing_variables(tree)
+    ]
+    if missing:
+        raise spec_file.invalid(FieldErrors(missing), "the specification")
 
 
 def _assignment(text: str) -> Tree:
@@ -150,52 +122,3 @@ def merge(tree: Tree, over: Tree) -> None:
             merge(tree[name], cast(Tree, value))
         else:
             tree[name] = value
-
-
-def _expand(tree: Tree) -> Tree:
-    """``tree`` with the environment variables put in; those that are not set stay as they are written."""
-    return _map_texts(tree, lambda _, text: _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text))
-
-
-def _require_variables(tree: Tree) -> None:
-    """``spec.invalid`` with every text that still has a variable in it."""
-    missing: list[FieldError] = []
-
-    def note(field: str, text: str) -> str:
-        if names := [name for name in _VARIABLE.findall(text) if name not in os.environ]:
-            message = f"set the environment variable {' and '.join(names)}, or replace the value with --set {field}=…"
-            missing.append(FieldError(field=field, value=text, message=message))
-        return text
-
-    _map_texts(tree, note)
-    if missing:
-        raise _invalid(FieldErrors(missing), "the specification")
-
-
-def _absolute(tree: Tree, folders: Sequence[Path]) -> Tree:
-    """``tree`` with relative paths made absolute; ``spec.invalid`` for what is plainly one and in none of them."""
-
-    def resolved(field: str, text: str) -> str:
-        names = [name for name in field.split(".") if name not in _AROUND]
-        if names[0] not in _WITH_PATHS or names[-1] in _NAMES:
-            return text
-        if found := next((folder / text for folder in folders if (folder / text).exists()), None):
-            return str(found)
-        if _RELATIVE_PATH.search(text):
-            places = " or ".join(str(folder) for folder in dict.fromkeys(folders))
-            raise FerretError.of_field("spec.invalid", field, text, f"no such file in {places}")
-        return text
-
-    return _map_texts(tree, resolved)
-
-
-def _map_texts(value: Any, change: Callable[[str, str], str], field: str = "") -> Any:
-    """The same tree with every text ``t`` at dotted ``field`` replaced by ``change(field, t)``."""
-    if isinstance(value, str):
-        return change(field, value)
-    if isinstance(value, list):
-        return [_map_texts(item, change, field) for item in cast(list[Any], value)]
-    if isinstance(value, dict):
-        prefix = f"{field}." if field else ""
-        return {name: _map_texts(item, change, f"{prefix}{name}") for name, item in cast(Tree, value).items()}
-    return value

@@ -51,7 +51,7 @@ class Participant:
     """A participant of one experiment::
 
         participant = Participant.enrol("https://ferret.example.org", code, "clinic-7")
-        participant.run(Path("records.jsonl"))
+        participant.run("records.jsonl")
 
     It asks for work, follows the global model by the ledger, and runs the same code as a simulated client. The server
     is not trusted: nothing it says leads to a file outside ``home``, and an answer that is not as it must be ends the
@@ -62,20 +62,20 @@ class Participant:
     def __init__(
         self,
         member: Membership,
-        home: Path,
+        home: str | Path,
         *,
         insecure_http: bool = False,
-        ca: Path | None = None,
+        ca: str | Path | None = None,
         terms: Terms | None = None,
         base: Path | str | None = None,
     ) -> None:
         self.member = member
-        settings = ClientSettings()
+        home, settings = Path(home).expanduser(), ClientSettings()
         self._transport = Transport(
             member.url,
             member.token,
             insecure_http=insecure_http or settings.insecure_http,
-            ca=ca or settings.ca,
+            ca=Path(ca) if ca else settings.ca,
             on_request=SentLog(home).noting(member.experiment, member.name),
         )
         places = Places(home, member.experiment, member.participant)
@@ -102,10 +102,10 @@ class Participant:
         url: str,
         code: str,
         name: str,
-        home: Path | None = None,
+        home: str | Path | None = None,
         *,
         insecure_http: bool = False,
-        ca: Path | None = None,
+        ca: str | Path | None = None,
         terms: Terms | None = None,
         base: Path | str | None = None,
     ) -> Participant:
@@ -121,8 +121,8 @@ class Participant:
         they are downloaded from the server.
         """
         settings = ClientSettings()
-        home = (home or settings.home).expanduser()
-        insecure_http, ca = insecure_http or settings.insecure_http, ca or settings.ca
+        home = Path(home or settings.home).expanduser()
+        insecure_http, ca = insecure_http or settings.insecure_http, Path(ca) if ca else settings.ca
         display_name = names.checked("name", name)
         terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be kept
         if terms.privacy is not None:
@@ -259,7 +259,7 @@ class Participant:
         with sole(self._lock, self.member.shown_name):
             return previewing.make(mine, on_progress)
 
-    def keep_model(self, folder: Path) -> Manifest:
+    def keep_model(self, folder: str | Path) -> Manifest:
         """Writes the tuned model as a checkpoint into the new or empty ``folder``, which appears when it is complete.
 
         It is rebuilt from the base model and the ledger, every record and the digest at the end checked: the server's
@@ -267,6 +267,7 @@ class Participant:
         """
         from ferret_core.checkpoint import write_folder
 
+        folder = Path(folder).expanduser()
         require_empty(folder, "folder")
         with self._follower.at_the_end() as replica:
             return write_folder(replica, self.member.experiment, folder)

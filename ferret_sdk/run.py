@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from ferret_core.exported import complete
@@ -17,6 +17,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.remarks import retagged
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.receipt import Receipt
+from ferret_sdk import display, html, tables
 from ferret_sdk.download import download, require_empty
 from ferret_sdk.events import follow
 from ferret_sdk.pages import items
@@ -43,6 +44,9 @@ from ferret_sdk.schemas import (
 from ferret_sdk.transport import MAX_ANSWER_BYTES, Transport
 from ferret_sdk.weights import MANIFEST
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 POLL_SECONDS = 1.0
 EDITS = 5
 """Tries at changing tags that others change too."""
@@ -61,7 +65,11 @@ class Run:
         self._path = f"/experiments/{experiment.id}"
 
     def __repr__(self) -> str:
-        return f"Run({self.id!r}, {self.state.value})"
+        told = self.experiment
+        return f"Run({self.id!r}, {told.name!r}, {told.shown_state}, round {told.round} of {told.rounds})"
+
+    def _repr_html_(self) -> str:
+        return html.of_experiment(self.experiment, self._transport.url)
 
     @property
     def id(self) -> str:
@@ -76,14 +84,17 @@ class Run:
         self.experiment = Experiment.read(self._transport.get(self._path, PATIENT))
         return self
 
-    def wait(self, timeout: float | None = None) -> Run:
+    def wait(self, timeout: float | None = None, *, progress: bool = True) -> Run:
         """Returns when the experiment has completed.
 
+        ``progress``: each change is a line on stderr, or in a notebook a table that is kept up to date.
         Raises its own error when it failed, ``experiment.conflict`` when it was cancelled, and
         ``experiment.timeout`` after ``timeout`` seconds; the experiment itself keeps running.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
+        show = display.here() if progress else display.silent
         while not self.refresh().state.finished:
+            show(self)
             left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 detail = f"{self.id} is {self.state.value} in round {self.experiment.round} after {timeout} seconds"
@@ -91,6 +102,7 @@ class Run:
                     "experiment.timeout", f"{detail}; it is still running: ferret experiment watch {self.id}"
                 )
             time.sleep(min(POLL_SECONDS, left))
+        show(self)
         self.require_completed()
         return self
 
@@ -122,6 +134,13 @@ class Run:
         """The points of every metric by its name, in the order of rounds."""
         answer = Metrics.read(self._transport.get(f"{self._path}/metrics"))
         return {series.name: series.points for series in answer.series}
+
+    def to_pandas(self, what: Literal["metrics", "rounds"] = "metrics") -> DataFrame:
+        """The metrics, or the rounds with their states and bytes, as a table with one row for each round.
+
+        Raises ``setup.missing`` where pandas is not installed.
+        """
+        return tables.of_metrics(self.metrics()) if what == "metrics" else tables.of_rounds(self.rounds())
 
     def artifacts(self) -> list[Artifact]:
         return self._list(f"{self._path}/artifacts", Artifact)
@@ -282,13 +301,14 @@ class Run:
         path = f"{self._path}/updates/{round}"
         return self._transport.request("GET", path, attempts=PATIENT, at_most=size).body
 
-    def export(self, folder: Path, round: int | None = None) -> Path:
+    def export(self, folder: str | Path, round: int | None = None) -> Path:
         """Downloads the checkpoint of ``round`` (the latest by default) into the new or empty ``folder``.
 
         The folder appears only when every file is there and has its digest; transformers loads it from there. Beside
         the checkpoint's files it has a model card, ``README.md``, and a chat template that asks in training's words.
         Raises ``artifact.not_found`` when no such checkpoint was written.
         """
+        folder = Path(folder).expanduser()
         files = self.checkpoint(round)
         require_empty(folder, "folder")
         part = folder.with_name(f".{folder.name}.part")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ferret_core.protocol.audit import AuditEntry, Head
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.address import ClientSettings, resolve
+from ferret_sdk.listing import Experiments
 from ferret_sdk.pages import items
 from ferret_sdk.people import People
 from ferret_sdk.projects import Projects
@@ -23,7 +24,6 @@ from ferret_sdk.schemas import (
     Experiment,
     ExperimentGroup,
     Info,
-    ListedExperiment,
     Page,
     SignInLink,
 )
@@ -35,8 +35,8 @@ Kind = Literal["algorithms", "datasets", "models"]
 class Service:
     """A Ferret server::
 
-        run = Service("http://127.0.0.1:8765", token).submit(spec).wait()
-        run.export(Path("tuned"))
+        run = Service("http://127.0.0.1:8765", token).submit(ExperimentSpec.from_toml("mine.toml")).wait()
+        run.export("tuned")
 
     Without arguments: ``FERRET_URL`` and ``FERRET_TOKEN`` (or ``FERRET_TOKEN_FILE``), else the server that
     ``ferret serve`` runs in this machine's ``FERRET_HOME``. All methods raise :class:`FerretError` with the
@@ -46,7 +46,12 @@ class Service:
     """
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, insecure_http: bool = False, ca: Path | None = None
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        insecure_http: bool = False,
+        ca: str | Path | None = None,
     ) -> None:
         address, settings = resolve(url, token), ClientSettings()
         self.url = address.url
@@ -54,7 +59,7 @@ class Service:
             address.url,
             address.token,
             insecure_http=insecure_http or settings.insecure_http,
-            ca=ca or settings.ca,
+            ca=Path(ca) if ca else settings.ca,
             certificate=address.certificate,
         )
 
@@ -64,7 +69,8 @@ class Service:
     def submit(
         self, spec: ExperimentSpec | dict[str, Any], key: str | None = None, *, project: str | None = None
     ) -> Run:
-        """Queues an experiment of ``project``, or of the only one that the caller sees.
+        """Queues an experiment of ``project``, or of the only one that the caller sees. ``spec`` is what a TOML file
+        says (:meth:`ExperimentSpec.from_toml`), or the same as a dict, whose paths are the server's own.
 
         Repeating the call with the same ``key`` creates no second experiment; without a key, a fresh one protects
         against a request that the network repeats.
@@ -123,13 +129,13 @@ class Service:
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         sort: str | None = None,
-    ) -> Iterator[ListedExperiment]:
+    ) -> Experiments:
         """Experiments, newest first, fetched page by page as they are asked for; only archived ones, or all others.
 
         They have each of the ``tags``. ``sort`` is a column such as ``name``, ``rounds``, ``bytes_up`` or a metric;
         with a minus before it the greatest comes first. :meth:`experiment` gives what there is to do with one.
         """
-        query = {
+        query: dict[str, Any] = {
             "state": list(state),
             "algorithm": algorithm,
             "dataset": dataset,
@@ -141,7 +147,7 @@ class Service:
             "created_before": created_before and created_before.isoformat(),
             "sort": sort,
         }
-        return items(self.transport, "/experiments", ListedExperiment, **query)
+        return Experiments(self.transport, query)
 
     def experiment_groups(
         self,

@@ -106,8 +106,9 @@ class Terms(Strict):
     privacy: Privacy | None = None
 
 
-def read(path: Path) -> Terms:
+def read(path: str | Path) -> Terms:
     """The terms in ``path``; ``terms.invalid`` names the file and what is wrong with it."""
+    path = Path(path)
     try:
         if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
             message = "can be changed by everybody on this machine: chmod o-w it"

@@ -16,8 +16,9 @@ def backup(
     json: options.Json = False,
 ) -> None:
     """Save this machine's service in one file, even while it runs: experiments, models, contributions, token."""
-    from ferret_cli.output import emit, say, size
+    from ferret_cli.output import emit, say
     from ferret_cli.setup import require_server
+    from ferret_core.protocol.quantities import size
 
     require_server()
 

@@ -16,8 +16,9 @@ def restore(
     json: options.Json = False,
 ) -> None:
     """Restore a backup into a new or empty folder, all or nothing; every file is checked against its digest."""
-    from ferret_cli.output import emit, say, size
+    from ferret_cli.output import emit, say
     from ferret_cli.setup import require_server
+    from ferret_core.protocol.quantities import size
 
     require_server()
 

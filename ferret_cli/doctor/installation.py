@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from ferret_cli.doctor.check import Check
-from ferret_cli.output import size
 from ferret_cli.stack import broker, ports
 from ferret_core.certificate import valid_until
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.quantities import size
 from ferret_db import migrate
 from ferret_db.settings import ServiceSettings
 from ferret_sdk.address import TOKEN_FILE, Address, running_server

@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ferret_cli.specfile import Tree
 from ferret_cli.tune.settings import MOST_TRIALS
 from ferret_cli.tune.space import Choice, Range
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec_file import Tree
 
 RANGES = {"log": (True, False), "uniform": (False, False), "int": (False, True), "log_int": (True, True)}
 """By kind: whether it spans factors rather than steps, and whether its values are whole."""

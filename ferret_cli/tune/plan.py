@@ -11,7 +11,6 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from ferret_cli import specfile
-from ferret_cli.specfile import Tree
 from ferret_cli.tune.parse import parsed
 from ferret_cli.tune.settings import MOST_TRIALS, USUAL_TRIALS, Settings
 from ferret_cli.tune.space import Draw, Range, Values, corners, dimensions, drawn, size
@@ -19,6 +18,7 @@ from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec_file import Tree
 from ferret_core.revision import revise
 
 TABLE = "tune"
@@ -62,7 +62,7 @@ class Plan:
         """The specification of a trial, with ``fixed`` values; ``spec.invalid`` where they do not go together."""
         tree = deepcopy(OF_TRIALS)
         specfile.merge(tree, self.experiment)
-        return catalog.resolve(specfile.validated(revise(tree, part).document | fixed, "the trial"))
+        return catalog.resolve(ExperimentSpec.read(revise(tree, part).document | fixed, "the trial"))
 
     def draw(self, draw: Draw) -> Tree:
         """The part of a specification in which each dimension is what ``draw`` makes of it."""
@@ -74,7 +74,7 @@ class Plan:
 
     def final(self, values: Values, **fixed: Any) -> ExperimentSpec:
         """The specification of a run that is reported, with these values and ``fixed`` ones."""
-        return catalog.resolve(specfile.validated(self.document(values) | fixed, "the best trial"))
+        return catalog.resolve(ExperimentSpec.read(self.document(values) | fixed, "the best trial"))
 
     def document(self, values: Values) -> Tree:
         """The experiment with these values, evaluated on the test split."""

@@ -11,13 +11,13 @@ import tomli_w
 
 from ferret_cli import drawing
 from ferret_cli.files import Row, to_csv, write
-from ferret_cli.output import quantity
-from ferret_cli.specfile import Tree
 from ferret_cli.tune.perform import shown_value
 from ferret_cli.tune.picture import draw
 from ferret_cli.tune.plan import Plan
 from ferret_cli.tune.space import dimensions, field_of, short_names
 from ferret_cli.tune.trial import Trial, best, ranked, standard_error
+from ferret_core.protocol.quantities import quantity
+from ferret_core.protocol.spec_file import Tree
 
 
 def written(plan: Plan, trials: Sequence[Trial], folder: Path) -> dict[str, Path]:

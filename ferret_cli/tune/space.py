@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, cast
 
-from ferret_cli.specfile import Tree
+from ferret_core.protocol.spec_file import Tree
 
 BETWEEN = 0.618
 """A place inside a range that is no round number: fields that take only whole ones refuse it."""

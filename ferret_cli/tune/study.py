@@ -22,12 +22,12 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from ferret_cli.lock import Held, take
-from ferret_cli.specfile import Tree
 from ferret_cli.tune.plan import TABLE, Plan
 from ferret_cli.tune.space import Dimension, Range, Values, grid
 from ferret_cli.tune.trial import Trial
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError, FieldError
+from ferret_core.protocol.spec_file import Tree
 
 FILE = "study.db"
 LOCK = "study.lock"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import IntEnum
 from reprlib import Repr
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
+from ferret_core.protocol.next_steps import NEXT_STEPS
 from ferret_core.protocol.words import Line, shown_lines
 
 MOST_ERRORS = 20
@@ -224,6 +225,21 @@ class FerretError(Exception):
         self.omitted = omitted + len(told) - len(self.errors)
         self.members = dict(members or {})
         self.problem = PROBLEMS[code]
+        self.add_note("\n".join(self._told()))
+
+    def _told(self) -> Iterator[str]:
+        """What a traceback says below the detail."""
+        yield f"code: {self.code}"
+        yield from (f"  {error}" for error in self.errors if str(error) not in self.detail)
+        if self.omitted:
+            yield f"  and {self.omitted} more"
+        if step := NEXT_STEPS.get(self.code):
+            yield f"next: {step}"
+
+    def __repr__(self) -> str:
+        fields = [f"fields={[error.field for error in self.errors]}"] if self.errors else []
+        step = [f"next={NEXT_STEPS[self.code]!r}"] if self.code in NEXT_STEPS else []
+        return f"FerretError({', '.join([repr(self.code), repr(self.detail), *fields, *step])})"
 
     @classmethod
     def of_field(cls, code: str, field: str, value: Any, message: str) -> FerretError:

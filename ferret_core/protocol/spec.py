@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from ferret_core.protocol.errors import suggestion
+from ferret_core.protocol import spec_file
+from ferret_core.protocol.errors import field_errors, suggestion
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import (
     MAX_EXAMPLES,
@@ -344,6 +346,24 @@ class ExperimentSpec(Strict):
     evaluation: EvaluationSpec = Field(default=EvaluationSpec(), description="What is measured after a round")
     stopping: StoppingSpec = Field(default=StoppingSpec(), description="When it ends before its last round")
     checkpoint: CheckpointSpec = Field(default=CheckpointSpec(), description="Which models are saved")
+
+    @classmethod
+    def from_toml(cls, source: str | Path, *, absolute_paths: bool = True) -> Self:
+        """The specification in a TOML file, or in a text of several lines, which is the TOML itself.
+
+        ``${NAME}`` stands for an environment variable. A relative path that exists beside the file or in the working
+        folder is made absolute; for a server on another machine, which has its own files, set ``absolute_paths`` to
+        False. Raises ``spec.invalid`` with every value that is missing or wrong.
+        """
+        return cls.read(*spec_file.of_toml(source, absolute_paths=absolute_paths))
+
+    @classmethod
+    def read(cls, tree: dict[str, Any], source: str) -> Self:
+        """The specification that ``tree`` is; ``spec.invalid`` says what is wrong in what is called ``source``."""
+        try:
+            return cls.model_validate(tree)
+        except ValidationError as error:
+            raise spec_file.invalid(field_errors(error, model=cls), source) from error
 
 
 class RoundTask(Strict):

@@ -29,8 +29,9 @@ def clean(
     """
     from ferret_cli.failure import advising
     from ferret_cli.joining import NEXT_STEPS
-    from ferret_cli.output import emit, say, size, table
+    from ferret_cli.output import emit, say, table
     from ferret_core.protocol.errors import FerretError
+    from ferret_core.protocol.quantities import size
     from ferret_sdk import kept
     from ferret_sdk.address import ClientSettings
 

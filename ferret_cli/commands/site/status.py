@@ -69,7 +69,8 @@ def _document(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget 
 
 def _show(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | None) -> None:
     from ferret_cli.joining import budget_in_words
-    from ferret_cli.output import say, size, table
+    from ferret_cli.output import say, table
+    from ferret_core.protocol.quantities import size
 
     table(
         ("experiment", "name", "server", "state", "rounds sent", "last round", "trained", "sent"),
@@ -96,6 +97,6 @@ def _show(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | No
 
 
 def _row(piece: Piece) -> tuple[object, ...]:
-    from ferret_cli.output import size
+    from ferret_core.protocol.quantities import size
 
     return piece.what, piece.experiment, piece.participant or None, size(piece.size)

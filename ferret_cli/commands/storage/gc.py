@@ -22,9 +22,10 @@ def gc(
 
     The aggregation worker does this every day. A --grace shorter than the longest task is safe only without a server.
     """
-    from ferret_cli.output import emit, say, size
+    from ferret_cli.output import emit, say
     from ferret_cli.setup import require_server
     from ferret_core.protocol.errors import FerretError
+    from ferret_core.protocol.quantities import size
 
     require_server()
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.protocol.errors import PROBLEMS, Exit, FerretError
+from ferret_core.protocol.errors import PROBLEMS, Exit, FerretError, FieldError
+from ferret_core.protocol.next_steps import NEXT_STEPS
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,3 +31,15 @@ def test_every_problem_is_raised_somewhere_and_every_raised_code_is_known() -> N
     assert [code for code in PROBLEMS if f'"{code}"' not in text] == []
     raised = set(re.findall(r'FerretError(?:\.of_field)?\(\s*"([a-z._]+)"', text))
     assert raised <= set(PROBLEMS)
+
+
+def test_a_traceback_says_code_fields_and_what_to_do_next() -> None:
+    error = FerretError(
+        "experiment.not_found", "no such one", [FieldError(field="ID", value="exp", message="is short")]
+    )
+    assert error.__notes__ == ["code: experiment.not_found\n  ID = 'exp': is short\nnext: " + NEXT_STEPS[error.code]]
+    assert repr(error) == (
+        "FerretError('experiment.not_found', 'no such one', fields=['ID'], "
+        "next='list the experiments: ferret experiment list')"
+    )
+    assert repr(FerretError("quorum.missed", "1 of 3")) == "FerretError('quorum.missed', '1 of 3')"

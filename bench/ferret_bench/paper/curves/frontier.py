@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferret_bench.paper.reruns.quantity import BYTES_BOTH, BYTES_UP, EVAL_LOSS, PASSES, ROUGE_L
 from ferret_bench.paper.reruns.study import AT_THE_END, Panel, Study, Variant
-from ferret_cli.output import size
+from ferret_core.protocol.quantities import size
 
 BUDGETS = (1000, 7400, 64_000, 250_000)
 

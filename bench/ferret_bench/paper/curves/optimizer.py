@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferret_bench.paper.reruns.quantity import EVAL_LOSS, ROUGE_L, TRAIN_LOSS
 from ferret_bench.paper.reruns.study import Panel, Study, Variant
-from ferret_cli.specfile import Tree
+from ferret_core.protocol.spec_file import Tree
 
 
 def _variant(label: str, local: Tree) -> Variant:

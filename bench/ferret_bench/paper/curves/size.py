@@ -10,7 +10,7 @@ from ferret_bench.paper.reruns.quantity import (
     MEASURED_NOISE,
 )
 from ferret_bench.paper.reruns.study import Panel, Study, Variant
-from ferret_cli.specfile import Tree
+from ferret_core.protocol.spec_file import Tree
 
 
 def _unguarded(label: str, local: Tree) -> Variant:

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 from ferret_bench.paper.reruns.record import Record
 from ferret_bench.paper.reruns.settings import Row, Settings, variants_of
 from ferret_bench.paper.reruns.study import Study
-from ferret_cli import specfile
-from ferret_cli.specfile import Tree
 from ferret_core import catalog, discovery
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec_file import Tree
 
 PLUG_INS = {"algorithm": "algorithms", "dataset": "datasets", "partition": "partitions"}
 ONLY_THE_LAST = 1_000_000
@@ -147,7 +146,7 @@ def _tree(study: Study, settings: Settings, asked: Asked, row: Row, column: Colu
 
 def _cell(row: Row, column: Column, seed: int, tree: Tree) -> Cell:
     name = f"{row.name} on {column.dataset} with {column.model}, seed {seed}"
-    spec = catalog.resolve(specfile.validated({**tree, "name": name, "seed": seed}, name))
+    spec = catalog.resolve(ExperimentSpec.read({**tree, "name": name, "seed": seed}, name))
     return Cell(row, column, seed, spec, digest_json(spec.model_dump(mode="json")))
 
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from ferret_bench.paper.reruns.study import Study, Variant
 from ferret_cli import specfile
-from ferret_cli.specfile import Tree
+from ferret_core.protocol import spec_file
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec_file import Tree
 
 DASH = "-"
 """Between a row's name and its variant's."""
@@ -88,7 +89,7 @@ def read(file: Path | None, assignments: Sequence[str], study: Study, *, absolut
     """What ships, ``file`` laid over it, and the ``--set`` values; ``spec.invalid`` for names there are not."""
     rows, datasets = shipped("rows.toml"), shipped("datasets.toml")
     known = {*rows, *datasets, *(f"{row}{DASH}{variant}" for row in rows for variant in _variants(rows, row, study))}
-    for name, entry in (specfile.read(file) if file else {}).items():
+    for name, entry in (spec_file.read(file) if file else {}).items():
         if name not in known:
             message = f"is neither a row nor a dataset: use one of {', '.join(sorted(known))}"
             raise FerretError.of_field("spec.invalid", str(file), name, message)

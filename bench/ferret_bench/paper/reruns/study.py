@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ferret_bench.paper.reruns.quantity import Quantity
-from ferret_cli.specfile import Tree
+from ferret_core.protocol.spec_file import Tree
 
 AT_THE_END: Tree = {"every": 1_000_000}
 """Evaluates the base model and the last round alone, which are always evaluated."""

@@ -17,8 +17,8 @@ from ferret_bench.paper.reruns.settings import Row, Settings, layered, shipped
 from ferret_bench.paper.reruns.store import Store
 from ferret_bench.paper.reruns.study import Study
 from ferret_bench.paper.reruns.trials import validation_loss
-from ferret_cli.specfile import Tree
 from ferret_core import catalog
+from ferret_core.protocol.spec_file import Tree
 from ferret_core.training.config import LocalConfig
 
 FIRST_SEED = 1001

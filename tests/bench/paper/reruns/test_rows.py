@@ -16,8 +16,8 @@ import pytest
 from ferret_bench.paper.reruns import settings, studies
 from ferret_bench.paper.reruns.grid import Asked, grid
 from ferret_bench.paper.reruns.settings import layered, shipped
-from ferret_cli.specfile import Tree
 from ferret_core import demo
+from ferret_core.protocol.spec_file import Tree
 from ferret_core.simulate import simulate
 
 DATA = Path(__file__).parents[4] / "examples/quickstart.jsonl"

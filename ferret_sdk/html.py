@@ -1,0 +1,87 @@
+"""Experiments as a notebook shows them: tables without colours of their own, so that light and dark ones can be read.
+
+Names, tags and errors are other people's words: they are escaped, and there are neither scripts nor styles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from ferret_core.protocol.metrics import METRICS, metric
+from ferret_core.protocol.quantities import quantity, size
+from ferret_core.protocol.words import shown
+from ferret_sdk.schemas import Experiment, ListedExperiment, Summary
+
+COLUMNS = ("", "name", "state", "round", "algorithm", "evaluation loss", "Rouge-L", "sent", "created")
+
+
+def of_experiment(experiment: Experiment, url: str) -> str:
+    """One experiment: what became of its metrics, and a link to the dashboard at ``url``."""
+    facts = [
+        ("state", experiment.shown_state),
+        ("round", f"{experiment.round} of {experiment.rounds}"),
+        ("algorithm", experiment.algorithm),
+        ("dataset", experiment.dataset),
+        ("participants", str(experiment.participants)),
+        ("sent", size(experiment.bytes_up)),
+    ]
+    if experiment.stalled:
+        facts.append(("stalled", experiment.stalled.detail))
+    if experiment.error:
+        facts.append(("error", str(experiment.error.get("detail"))))
+    head = f"<p><strong>{_text(experiment.name)}</strong> {_link(url, experiment.id)}</p>"
+    parts = [head, _table((), facts)]
+    if rows := list(_metrics(experiment.metrics)):
+        parts.append(_table(("metric", "first", "last", "best"), rows))
+    return "\n".join(parts)
+
+
+def of_list(experiments: Iterable[ListedExperiment], url: str, *, more: bool) -> str:
+    """A table of experiments; ``more``: there are others."""
+    rows = [
+        (
+            each.name,
+            each.shown_state,
+            f"{each.round}/{each.rounds}",
+            each.algorithm,
+            *(_last(each.metrics, name) for name in ("eval_loss", "rouge_l")),
+            size(each.bytes_up),
+            f"{each.created_at:%Y-%m-%d %H:%M}",
+        )
+        for each in experiments
+    ]
+    ids = [_link(url, each.id) for each in experiments]
+    table = _table(COLUMNS, rows, ids) if rows else "<p>No experiments.</p>"
+    return f"{table}\n<p>and more</p>" if more else table
+
+
+def _metrics(summaries: Mapping[str, Summary]) -> Iterable[tuple[str, str, str, str]]:
+    """Known metrics in the catalog's order, costs left out; of labels there may be hundreds."""
+    for name in METRICS:
+        if name in summaries and METRICS[name].source != "cost":
+            entry, found = metric(name), summaries[name]
+            first, last, best = (quantity(name, value) or "–" for value in (found.first, found.last, found.best))
+            yield (entry.label if entry else name), first, last, best
+
+
+def _last(metrics: Mapping[str, Summary], name: str) -> str:
+    return (quantity(name, metrics[name].last) if name in metrics else None) or "–"
+
+
+def _link(url: str, id: str) -> str:
+    return f'<a href="{escape(f"{url}/experiments/{id}")}" target="_blank" rel="noopener">{_text(id)}</a>'
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[str]], first: list[str] | None = None) -> str:
+    """Rows of texts; ``first`` is markup for the first cell of each."""
+    head = "".join(f"<th>{_text(column)}</th>" for column in columns)
+    body = [
+        "<tr>" + (f"<td>{first[index]}</td>" if first else "") + "".join(f"<td>{_text(cell)}</td>" for cell in row)
+        for index, row in enumerate(rows)
+    ]
+    return "\n".join(["<table>", *([f"<tr>{head}</tr>"] if head else []), *(f"{row}</tr>" for row in body), "</table>"])
+
+
+def _text(words: str) -> str:
+    return escape(shown(words))

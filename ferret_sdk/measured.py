@@ -1,0 +1,55 @@
+"""The rounds of an experiment, each told when nothing more will be measured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ferret_sdk.run import Run
+    from ferret_sdk.schemas import Event
+
+
+class MeasuredRound(NamedTuple):
+    """All that was measured of a round, 0 for the base model, and when the last of it came."""
+
+    round: int
+    time: datetime
+    metrics: dict[str, float]
+
+
+def measured(run: Run, event: Event) -> int | None:
+    """The round of which ``event`` says that nothing more will be measured."""
+    from ferret_core.federation import evaluation_due
+
+    if event.type == "round.evaluated":
+        return event.round
+    if event.type != "round.committed" or event.round is None:
+        return None
+    return None if evaluation_due(run.experiment.specification(), event.round) else event.round
+
+
+def metrics_of(run: Run, number: int) -> dict[str, float]:
+    """Every metric of the round by its name."""
+    if number:
+        return run.round(number).metrics
+    return {name: points[0].value for name, points in run.metrics().items() if points and points[0].round == 0}
+
+
+def measured_rounds(run: Run, events: Iterable[Event], there: frozenset[int] = frozenset()) -> Iterator[MeasuredRound]:
+    """Each round that is not ``there`` already, as soon as all of it is measured: not always in order. A round whose
+    evaluation never came is told at the end of the events."""
+    waiting: dict[int, datetime] = {}
+    for event in events:
+        if event.type == "experiment.extended":
+            run.refresh()
+        if event.round is None or event.round in there:
+            continue
+        if event.type == "round.committed":
+            waiting[event.round] = event.time
+        if (number := measured(run, event)) is not None:
+            waiting.pop(number, None)
+            yield MeasuredRound(number, event.time, metrics_of(run, number))
+    for number, time in waiting.items():
+        yield MeasuredRound(number, time, metrics_of(run, number))
