@@ -135,6 +135,11 @@ class Run:
         answer = Metrics.read(self._transport.get(f"{self._path}/metrics"))
         return {series.name: series.points for series in answer.series}
 
+    def to_csv(self) -> str:
+        """The metrics as CSV: one row for each round, one column for each metric."""
+        answer = self._transport.request("GET", f"{self._path}/metrics", headers={"Accept": "text/csv"})
+        return answer.body.decode()
+
     def to_pandas(self, what: Literal["metrics", "rounds"] = "metrics") -> DataFrame:
         """The metrics, or the rounds with their states and bytes, as a table with one row for each round.
 

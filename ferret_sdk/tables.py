@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 def of_metrics(metrics: Mapping[str, Sequence[Point]]) -> DataFrame:
     """One row for each round, one column for each metric, NaN where a round has none. ``time`` is when the last value
-    of the round came, ``total_bytes_up`` what all participants had sent until then."""
+    of the round came, ``bytes_up_so_far`` what all participants had sent until then."""
     rows: dict[int, dict[str, Any]] = {}
     for name, points in metrics.items():
         for point in points:
-            row = rows.setdefault(point.round, {"time": point.time, "total_bytes_up": point.bytes_up})
+            row = rows.setdefault(point.round, {"time": point.time, "bytes_up_so_far": point.bytes_up})
             row["time"] = max(row["time"], point.time)
-            row["total_bytes_up"] = max(row["total_bytes_up"], point.bytes_up)
+            row["bytes_up_so_far"] = max(row["bytes_up_so_far"], point.bytes_up)
             row[name] = point.value
     return _frame({"round": number, **rows[number]} for number in sorted(rows))
 

@@ -156,6 +156,7 @@ PROBLEMS: dict[str, Problem] = {
     "server.unexpected": Problem("The server sent a response that Ferret does not understand", 502, Exit.UNREACHABLE),
     "certificate.invalid": Problem("The server's certificate is not valid", 502, Exit.UNREACHABLE),
     "proxy.refused": Problem("A proxy refuses to connect to the server", 502, Exit.UNREACHABLE),
+    "export.failed": Problem("The results could not be brought to where they were to go", 502, Exit.FAILURE),
     "experiment.timeout": Problem("The experiment did not finish in the time given", 504, Exit.FAILURE),
     "internal": Problem("Something went wrong inside Ferret", 500, Exit.FAILURE),
 }

@@ -136,7 +136,7 @@ def test_metrics_become_a_table_with_a_row_for_each_round(server: Any, experimen
     assert list(table.index) == [0, 1, 2]
     assert list(table["eval_loss"].dropna()) == [3.0, 1.0]
     assert pandas.isna(table.loc[1, "eval_loss"])
-    assert table.loc[2, "total_bytes_up"] == 200
+    assert table.loc[2, "bytes_up_so_far"] == 200
     assert isinstance(table["time"].dtype, pandas.DatetimeTZDtype)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
+import tomli_w
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ferret_core.models.digest import model_digest
@@ -11,6 +15,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
 from ferret_sdk import Service
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(90)
 
 
@@ -123,3 +128,16 @@ def test_the_life_of_an_experiment(service, worker, toy_spec):
     run.delete()
     run.delete()
     assert [found.id for found in service.experiments()] == [clone.id]
+
+
+def test_the_readmes_program_runs_as_it_stands(service, worker, toy_spec, tmp_path, monkeypatch):
+    (block,) = re.findall(r"```python\n(from ferret_sdk import .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples/quickstart.toml").write_text(tomli_w.dumps(toy_spec(rounds=1).model_dump(exclude_none=True)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FERRET_URL", service.url)
+    monkeypatch.setenv("FERRET_TOKEN", "an-admin-token-for-the-tests")
+    names = {}
+    exec(block, names)
+    assert list(names["curves"].index) == [0, 1]
+    assert (tmp_path / "tuned-model/README.md").is_file()

@@ -14,6 +14,7 @@ from ferret_cli.commands.experiment import (
     edit,
     enrol,
     export,
+    export_metrics,
     extend,
     list,
     participants,
@@ -41,6 +42,7 @@ experiment.command("archive")(archive.archive)
 experiment.command("unarchive")(archive.unarchive)
 experiment.command("delete")(delete.delete)
 experiment.command("export")(export.export)
+experiment.command("export-metrics")(export_metrics.export_metrics)
 experiment.command("verify")(verify.verify)
 experiment.command("replay")(replay.replay)
 experiment.command("receipt")(receipt.receipt)

@@ -1,0 +1,34 @@
+"""Curves as CSV (RFC 4180): one row for each round, one column for each metric."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+from ferret_db.repositories.metrics import Series
+
+MEDIA_TYPE = "text/csv"
+
+
+def wanted(accept: str) -> bool:
+    """Whether an Accept header names CSV."""
+    return any(part.partition(";")[0].strip().lower() == MEDIA_TYPE for part in accept.split(","))
+
+
+def table(found: Sequence[Series]) -> str:
+    """``time`` is when the last value of the round came, ``bytes_up_so_far`` what all participants had sent until then;
+    a metric that a round does not have is an empty cell."""
+    rows: dict[int, dict[str, Any]] = {}
+    for series in found:
+        for point in series.points:
+            row = rows.setdefault(point.round, {"round": point.round, "time": point.time, "bytes_up_so_far": 0})
+            row["time"] = max(row["time"], point.time)
+            row["bytes_up_so_far"] = max(row["bytes_up_so_far"], point.bytes_up)
+            row[series.name] = point.value
+    text = StringIO()
+    writer = csv.DictWriter(text, ["round", "time", "bytes_up_so_far", *(series.name for series in found)])
+    writer.writeheader()
+    writer.writerows({**rows[number], "time": rows[number]["time"].isoformat()} for number in sorted(rows))
+    return text.getvalue()

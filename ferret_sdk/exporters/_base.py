@@ -1,0 +1,70 @@
+"""What all tools are given, and what is asked of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.states import ExperimentState
+from ferret_sdk.measured import MeasuredRound
+
+Scalar = str | int | float | bool
+
+
+class Destination(Protocol):
+    """An experiment in a tool."""
+
+    def rounds(self) -> frozenset[int]:
+        """Those that are there already, whole."""
+        ...
+
+    def write(self, row: MeasuredRound) -> None:
+        """Adds a round; what of it is there already stays as it is."""
+        ...
+
+    def close(self, state: ExperimentState) -> None:
+        """Everything written has arrived; the experiment is in this ``state``."""
+        ...
+
+
+def required(module: str, tool: str) -> Any:
+    """The tool's ``module``; ``setup.missing`` where it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        message = f"{error.name or module} is not installed: pip install 'ferret-participant[{tool}]'"
+        raise FerretError("setup.missing", message) from error
+
+
+@contextmanager
+def reported(tool: str) -> Generator[None]:
+    """What a tool raises in the ``with`` block, as ``export.failed``."""
+    try:
+        yield
+    except FerretError:
+        raise
+    except Exception as error:
+        why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        detail = f"{tool} says: {why}; what was written stays: run the same command again"
+        raise FerretError("export.failed", detail) from error
+
+
+def finite(row: MeasuredRound) -> dict[str, float]:
+    """The round's metrics; what is no number is a gap."""
+    return {name: value for name, value in row.metrics.items() if math.isfinite(value)}
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Scalar]:
+    """The specification by dotted names, without what is not set; lists as JSON."""
+    found: dict[str, Scalar] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            found |= flat(cast(Mapping[str, Any], value), f"{prefix}{name}.")
+        elif value is not None:
+            found[f"{prefix}{name}"] = value if isinstance(value, str | int | float) else json.dumps(value)
+    return found

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.exporters import TOOLS, Tool, export_metrics
+from ferret_sdk.exporters._base import flat
+from ferret_sdk.run import Run
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_that_is_not_installed_is_named_with_the_command(
+    run: Run, tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [tool, *(name for name in sys.modules if name.startswith(f"{tool}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(FerretError, match=rf"pip install 'ferret-participant\[{tool}\]'") as raised:
+        export_metrics(run, tool)
+    assert raised.value.code == "setup.missing"
+
+
+def test_a_specification_becomes_flat_parameters() -> None:
+    tree = {"rounds": 3, "algorithm": {"name": "x", "local": {"rate": 0.1, "schedule": None}}, "shares": [1, 2]}
+    assert flat(tree) == {"rounds": 3, "algorithm.name": "x", "algorithm.local.rate": 0.1, "shares": "[1, 2]"}
