@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import pytest
@@ -111,6 +112,18 @@ def test_metrics_are_series_with_the_bytes_sent_until_then(site: Any, experiment
     only = site.admin.get(address, params={"name": "train_loss"}).json()["series"]
     assert [curve["name"] for curve in only] == ["train_loss"]
     assert site.admin.get(address, params={"name": "nothing"}).json() == {"series": []}
+
+
+def test_metrics_are_a_table_where_csv_is_asked_for(site: Any, experiment_id: str) -> None:
+    address = f"/api/v1/experiments/{experiment_id}/metrics"
+    answer = site.admin.get(address, headers={"Accept": "text/csv, */*;q=0.1"})
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(answer.text.splitlines()))
+    assert list(rows[0]) == ["round", "time", "bytes_up_so_far", "bytes_down", "bytes_up", "train_loss"]
+    series = {curve["name"]: curve["points"] for curve in site.admin.get(address).json()["series"]}
+    assert [float(row["train_loss"]) for row in rows] == [point["value"] for point in series["train_loss"]]
+    assert [int(row["bytes_up_so_far"]) for row in rows] == [point["bytes_up"] for point in series["bytes_up"]]
+    assert site.admin.get(address, headers={"Accept": "*/*"}).json()["series"]
 
 
 @pytest.mark.parametrize(
