@@ -360,6 +360,8 @@ export interface paths {
         /**
          * Get Metrics
          * @description Every metric over the rounds: losses, scores in percent, costs; docs/metrics.md says what each is.
+         *
+         *     With `Accept: text/csv` one row for each round: `round`, `time`, `bytes_up_so_far` and a column for each metric.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -6216,13 +6218,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description As JSON, or with `Accept: text/csv` as a table */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MetricSeriesList"];
+                    "text/csv": string;
                 };
             };
             /**
