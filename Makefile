@@ -78,6 +78,10 @@ chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on Postg
 api-results: setup ## measure the API under 10,000 participants for docs/results/hardening, on a machine that is idle
 	$(BIN)/ferret bench api --json | $(BIN)/python -m ferret_bench._api_page docs/results/hardening
 
+.PHONY: bench-web
+bench-web: setup $(NODE_MODULES) ## measure the dashboard in Chromium; the last line is one JSON document
+	$(BIN)/ferret bench web --json --max-seconds 1300 $(ARGS)
+
 SOURCES := ferret_core ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
 check: lock-check ## format, lint, types, import rules, guard, bandit, committed openapi.json, the lock, documentation site

@@ -4,7 +4,7 @@ import { problemOf, toProblem } from './problem'
 import type { paths } from './schema'
 
 /** Typed by openapi.json; the session is a cookie that scripts cannot read. */
-export const client = createClient<paths>({
+export const client = createClient<paths, 'application/json'>({
   baseUrl: window.location.origin,
   credentials: 'same-origin',
   // Looked up at each call, so that a test may stand in for the network.

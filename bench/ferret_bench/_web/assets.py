@@ -1,0 +1,38 @@
+"""What of the dashboard goes over the network."""
+
+from __future__ import annotations
+
+import gzip
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+from ferret_api.spa import ASSETS, STATIC
+
+
+def javascript() -> list[Path]:
+    """All scripts of the built dashboard, those that are loaded later too."""
+    return sorted((STATIC / ASSETS).glob("*.js"))
+
+
+def measured(port: int) -> dict[str, Any]:
+    """``gzip_bytes`` of all scripts together, and the share of them, 0 to 1, that the API on ``port`` compresses."""
+    scripts = javascript()
+    return {
+        "files": len(scripts),
+        "bytes": sum(script.stat().st_size for script in scripts),
+        "gzip_bytes": sum(len(gzip.compress(script.read_bytes(), 9)) for script in scripts),
+        "compressed": sum(_is_compressed(port, script) for script in scripts) / len(scripts),
+    }
+
+
+def _is_compressed(port: int, script: Path) -> bool:
+    """Whether a browser gets it smaller than it is, or it is too small to gain from that."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", f"/{ASSETS}/{script.name}", headers={"Accept-Encoding": "gzip, br"})
+        answer = connection.getresponse()
+        received = len(answer.read())
+        return answer.status == 200 and (received < script.stat().st_size or received < 1024)
+    finally:
+        connection.close()

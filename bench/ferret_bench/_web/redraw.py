@@ -1,0 +1,44 @@
+"""How long the dashboard's own drawing takes, called from a page without anything else."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from ferret_core.protocol.errors import FerretError
+
+WEB = Path(__file__).parents[3] / "web"
+
+
+def milliseconds(browser: Browser, kind: str, sizes: tuple[int, int], times: int) -> list[float]:
+    """Of each of ``times`` redraws of ``lines`` (series, points) or ``cells`` (rows, columns), until the pixels are
+    there."""
+    with tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.add_style_tag(path=WEB / "src" / "app" / "styles" / "tokens.css")
+        page.add_script_tag(path=_built(Path(folder)))
+        found: list[float] = page.evaluate(f"([sizes, times]) => redraw.{kind}(...sizes, times)", [sizes, times])
+        page.close()
+        return found
+
+
+def _built(folder: Path) -> Path:
+    """Raises ``setup.missing`` outside of a checkout whose dashboard can be built."""
+    if not (WEB / "node_modules").is_dir():
+        raise FerretError("setup.missing", f"{WEB} has no node_modules; in a checkout run: make web")
+    command = [
+        "npx",
+        "vite",
+        "build",
+        "--config",
+        "bench/vite.config.ts",
+        "--outDir",
+        str(folder),
+        "--logLevel",
+        "error",
+    ]
+    subprocess.run(command, cwd=WEB, check=True, stdout=subprocess.DEVNULL)
+    return folder / "redraw.js"
