@@ -82,6 +82,10 @@ api-results: setup ## measure the API under 10,000 participants for docs/results
 bench-web: setup $(NODE_MODULES) ## measure the dashboard in Chromium; the last line is one JSON document
 	$(BIN)/ferret bench web --json --max-seconds 1300 $(ARGS)
 
+.PHONY: screenshots
+screenshots: setup ## make the pictures of docs/screenshots again, from the demo and the built dashboard
+	$(BIN)/python docs/generator/screenshots.py $(ARGS)
+
 SOURCES := ferret_core ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
 check: lock-check ## format, lint, types, import rules, guard, bandit, committed openapi.json, the lock, documentation site
