@@ -91,10 +91,10 @@ def named(s: Session, experiment_id: str, name: str) -> Participant:
     return found
 
 
-def display_names(s: Session, experiment_id: str, names: Collection[str]) -> dict[str, str]:
-    """What people call those of the ``names`` that are real participants."""
-    query = select(Participant.name, Participant.display_name)
-    return dict(s.execute(query.where(Participant.experiment_id == experiment_id, Participant.name.in_(names))).all())
+def display_names(s: Session, experiment_id: str, names: Collection[str] | None = None) -> dict[str, str]:
+    """What people call those of the ``names`` that are real participants; without names, all of these."""
+    query = select(Participant.name, Participant.display_name).where(Participant.experiment_id == experiment_id)
+    return dict(s.execute(query if names is None else query.where(Participant.name.in_(names))).all())
 
 
 def of_experiment(s: Session, experiment_id: str) -> list[Participant]:

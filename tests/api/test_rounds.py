@@ -127,7 +127,19 @@ def test_metrics_are_a_table_where_csv_is_asked_for(site: Any, experiment_id: st
 
 
 @pytest.mark.parametrize(
-    "resource", ["rounds", "rounds/1", "contributions", "rejections", "metrics", "artifacts", "ledger", "events"]
+    "resource",
+    [
+        "rounds",
+        "rounds/1",
+        "contributions",
+        "rejections",
+        "participation",
+        "participants/a/rounds",
+        "metrics",
+        "artifacts",
+        "ledger",
+        "events",
+    ],
 )
 def test_nothing_is_found_below_an_unknown_experiment(site: Any, resource: str) -> None:
     answer = site.admin.get(f"/api/v1/experiments/exp_nobody/{resource}")

@@ -456,6 +456,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/participants/{participant}/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Rounds Of Participant
+         * @description What one participant, real or simulated, was asked for and what came of it: every attempt, the newest first.
+         */
+        get: operations["list_rounds_of_participant"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/participants:revoke": {
         parameters: {
             query?: never;
@@ -472,6 +492,30 @@ export interface paths {
          *     The group's unused codes stay good: revoke them too.
          */
         post: operations["revoke_group_of_participants"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}/participation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Participation
+         * @description What became of each participant in each round, as columns of numbers; every attempt at a round counts.
+         *
+         *     `limit` rounds at most, and fewer where these have very many participants: pass `next_after_round` back as
+         *     `after_round` for the next. Committed rounds do not change any more: to follow an experiment, ask for what is after
+         *     the last of them.
+         */
+        get: operations["get_participation"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3020,6 +3064,98 @@ export interface components {
          */
         Order: "newest" | "oldest";
         /**
+         * PartOfParticipant
+         * @description One participant's part in one attempt at a round, with the round's own state and all refused uploads.
+         */
+        PartOfParticipant: {
+            /**
+             * Arrived At
+             * @description When the contribution was accepted
+             */
+            arrived_at: string | null;
+            /**
+             * Attempt
+             * @description Which attempt at the round: 1, or more after attempts without a quorum
+             */
+            attempt: number;
+            /**
+             * Bytes Down
+             * @description Bytes received
+             */
+            bytes_down: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Digest
+             * @description Digest of the accepted contribution
+             */
+            digest: string | null;
+            /**
+             * Display Name
+             * @description What people call the participant
+             */
+            display_name: string;
+            error: components["schemas"]["Failure"] | null;
+            /**
+             * Examples
+             * @description Examples trained on
+             */
+            examples: number | null;
+            /**
+             * Factor
+             * @description What the round multiplied its update by, where that was clipped
+             */
+            factor: number | null;
+            kind: components["schemas"]["ParticipantKind"];
+            /**
+             * Metrics
+             * @description The participant's own figures, e.g. its train loss
+             */
+            metrics: {
+                [key: string]: number;
+            };
+            /**
+             * Opened At
+             * Format: date-time
+             * @description When the round opened
+             */
+            opened_at: string;
+            /** Participant */
+            participant: string;
+            /**
+             * Refused
+             * @description Uploads that were refused, the latest last; none changed the model
+             */
+            refused: components["schemas"]["Refused"][];
+            /** Round */
+            round: number;
+            round_state: components["schemas"]["RoundState"];
+            /**
+             * Seconds
+             * @description Seconds of local training, projection included
+             */
+            seconds: number | null;
+            /**
+             * Size
+             * @description Bytes sent
+             */
+            size: number | null;
+            state: components["schemas"]["AssignmentState"];
+        };
+        /**
+         * PartPage
+         * @description Parts by round and attempt, the newest first.
+         */
+        PartPage: {
+            /** Items */
+            items: components["schemas"]["PartOfParticipant"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
          * PartStatus
          * @description Whether one part can be used; ``detail`` says what is wrong and what to do.
          */
@@ -3132,6 +3268,79 @@ export interface components {
              * @default 0
              */
             simulated: number;
+        };
+        /**
+         * Participation
+         * @description What became of each participant in each round. Losses and seconds have five digits.
+         */
+        Participation: {
+            /**
+             * Display Names
+             * @description What people call the real ones; all others are simulated
+             */
+            display_names: {
+                [key: string]: string;
+            };
+            /**
+             * Next After Round
+             * @description `after_round` of the next page; null on the last
+             */
+            next_after_round: number | null;
+            /**
+             * Participants
+             * @description Names of all that are in these rounds, in order
+             */
+            participants: string[];
+            /** Rounds */
+            rounds: components["schemas"]["Parts"][];
+            /** States */
+            states: components["schemas"]["AssignmentState"][];
+        };
+        /**
+         * Parts
+         * @description One round: all lists but `refused` are equally long, with one entry for each participant that was asked.
+         */
+        Parts: {
+            /**
+             * Attempt
+             * @description The last attempt at the round; earlier ones count for who is not in it
+             */
+            attempt: number;
+            /**
+             * Losses
+             * @description Train loss; null where it is not told
+             */
+            losses: (number | null)[];
+            /**
+             * Participants
+             * @description Places in `participants` of the whole, ascending
+             */
+            participants: number[];
+            /**
+             * Refused
+             * @description By reason, places in `participants` of those of whom an upload was refused, or work rejected, for it; another upload may have been accepted
+             */
+            refused: {
+                [key: string]: number[];
+            };
+            /** Round */
+            round: number;
+            /**
+             * Seconds
+             * @description Seconds of local training; null where they are not told
+             */
+            seconds: (number | null)[];
+            /**
+             * Sizes
+             * @description Bytes sent; null where nothing was accepted
+             */
+            sizes: (number | null)[];
+            state: components["schemas"]["RoundState"];
+            /**
+             * States
+             * @description Places in `states` of the whole
+             */
+            states: number[];
         };
         /**
          * Plan
@@ -3419,6 +3628,33 @@ export interface components {
         Refusal: {
             /** Reason */
             reason?: string | null;
+        };
+        /**
+         * Refused
+         * @description Uploads for one assignment that were refused for the same reason.
+         */
+        Refused: {
+            /**
+             * Code
+             * @description Stable name of the reason, e.g. `contribution.non_finite`
+             */
+            code: string;
+            /**
+             * Count
+             * @description Number of such uploads
+             */
+            count: number;
+            /**
+             * Detail
+             * @description What was wrong with the latest upload
+             */
+            detail: string;
+            /**
+             * Updated At
+             * Format: date-time
+             * @description When the latest was refused
+             */
+            updated_at: string;
         };
         /**
          * Rejection
@@ -6778,6 +7014,117 @@ export interface operations {
             };
         };
     };
+    list_rounds_of_participant: {
+        parameters: {
+            query?: {
+                /** @description Items per page */
+                limit?: number;
+                /** @description `next_cursor` of the previous page; leave it out for the first page */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Name of a participant, e.g. `clinic-7` */
+                participant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PartPage"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `participant.not_found`: No such participant.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     revoke_group_of_participants: {
         parameters: {
             query?: never;
@@ -6841,6 +7188,112 @@ export interface operations {
             };
             /** @description `request.too_large`: The request body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_participation: {
+        parameters: {
+            query?: {
+                /** @description Only rounds after this one; 0 for all */
+                after_round?: number;
+                /** @description Items per page */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Participation"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `experiment.not_found`: No such experiment. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,57 @@
+"""Who did what in which round: all participants over many rounds, and all rounds of one participant."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from ferret_api.auth import Viewer
+from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.participation.schemas import Participation, PartOfParticipant, PartPage
+from ferret_api.problems import problems
+from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId, ParticipantName
+from ferret_db.repositories import experiments, participants, participation
+
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["rounds"])
+
+AfterRound = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Only rounds after this one; 0 for all")]
+
+
+@router.get("/participation", operation_id="get_participation", responses=problems("experiment.not_found"))
+def get_participation(
+    experiment_id: ExperimentId, caller: Viewer, after_round: AfterRound = 0, limit: Limit = 200
+) -> Participation:
+    """What became of each participant in each round, as columns of numbers; every attempt at a round counts.
+
+    `limit` rounds at most, and fewer where these have very many participants: pass `next_after_round` back as
+    `after_round` for the next. Committed rounds do not change any more: to follow an experiment, ask for what is after
+    the last of them.
+    """
+    with caller.database.read() as s:
+        experiments.get(s, experiment_id)
+        grid = participation.grid(s, experiment_id, after_round, limit)
+        return Participation.of(grid, participants.display_names(s, experiment_id))
+
+
+@router.get(
+    "/participants/{participant}/rounds",
+    operation_id="list_rounds_of_participant",
+    responses=problems("experiment.not_found", "participant.not_found"),
+)
+def list_rounds_of_participant(
+    experiment_id: ExperimentId,
+    participant: ParticipantName,
+    caller: Viewer,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+) -> PartPage:
+    """What one participant, real or simulated, was asked for and what came of it: every attempt, the newest first."""
+    with caller.database.read() as s:
+        experiments.get(s, experiment_id)
+        page = participation.timeline(s, experiment_id, participant, limit, cursor)
+        if not page.items and cursor is None:
+            participants.named(s, experiment_id, participant)
+        named = participants.display_names(s, experiment_id, [participant])
+        items = [PartOfParticipant.of_part(part, named) for part in page.items]
+        return PartPage(items=items, next_cursor=page.next_cursor)
