@@ -1,73 +1,9 @@
 import { expect, test } from 'vitest'
 
+import { contrast, distance, GROUND, oklab, seen, SIGHT } from '@/lib/colour-vision'
+
 import { COLOURS, lineStyle } from './palette'
 import { MOST_RUNS } from './view'
-
-type Rgb = [number, number, number]
-
-/** What people without one kind of cone see, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1). */
-const SIGHT: Record<string, [Rgb, Rgb, Rgb]> = {
-  all: [
-    [1, 0, 0],
-    [0, 1, 0],
-    [0, 0, 1],
-  ],
-  'no red': [
-    [0.152286, 1.052583, -0.204868],
-    [0.114503, 0.786281, 0.099216],
-    [-0.003882, -0.048116, 1.051998],
-  ],
-  'no green': [
-    [0.367322, 0.860646, -0.227968],
-    [0.280085, 0.672501, 0.047413],
-    [-0.01182, 0.04294, 0.968881],
-  ],
-  'no blue': [
-    [1.255528, -0.076749, -0.178779],
-    [-0.078411, 0.930809, 0.147602],
-    [0.004733, 0.691367, 0.3039],
-  ],
-}
-
-const GROUND = { light: '#ffffff', dark: '#1b1b19' }
-
-function linear(hex: string): Rgb {
-  const part = (from: number) => {
-    const value = Number.parseInt(hex.slice(from, from + 2), 16) / 255
-    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4
-  }
-  return [part(1), part(3), part(5)]
-}
-
-function dot(a: Rgb, b: Rgb): number {
-  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-function seen(hex: string, [r, g, b]: [Rgb, Rgb, Rgb]): Rgb {
-  const colour = linear(hex)
-  return [dot(r, colour), dot(g, colour), dot(b, colour)]
-}
-
-/** Oklab, in which distances are about what people see. */
-function oklab(colour: Rgb): Rgb {
-  const l = Math.cbrt(dot([0.4122214708, 0.5363325363, 0.0514459929], colour))
-  const m = Math.cbrt(dot([0.2119034982, 0.6806995451, 0.1073969566], colour))
-  const s = Math.cbrt(dot([0.0883024619, 0.2817188376, 0.6299787005], colour))
-  return [
-    dot([0.2104542553, 0.793617785, -0.0040720468], [l, m, s]),
-    dot([1.9779984951, -2.428592205, 0.4505937099], [l, m, s]),
-    dot([0.0259040371, 0.7827717662, -0.808675766], [l, m, s]),
-  ]
-}
-
-function distance(a: Rgb, b: Rgb): number {
-  return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2])
-}
-
-function contrast(a: string, b: string): number {
-  const [low = 0, high = 0] = [a, b].map((hex) => dot([0.2126, 0.7152, 0.0722], linear(hex))).sort((x, y) => x - y)
-  return (high + 0.05) / (low + 0.05)
-}
 
 const PAIRS = COLOURS.flatMap((a, index) => COLOURS.slice(index + 1).map((b) => [a, b] as const))
 

@@ -6,6 +6,7 @@ import { formatMetric } from '@/lib/metrics'
 import { Digest } from '@/lib/ui/digest'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
+import { type RowPlace, VirtualTable } from '@/lib/ui/virtual-table'
 
 interface Props {
   id: string
@@ -28,26 +29,49 @@ const COLUMNS = [
 ]
 
 const NUMBERS = COLUMNS.slice(2, -1)
+const ROW_HEIGHT = 48
 
+/** The newest round comes first. */
 export function RoundsTable({ id, rounds, selected }: Props) {
+  const last = rounds.length - 1
   return (
-    <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Rounds">
-      <table data-testid="rounds-table">
-        <TableHead columns={COLUMNS} numbers={NUMBERS} />
-        <tbody>
-          {rounds.toReversed().map((round) => (
-            <RoundRow key={`${round.number} ${round.attempt}`} id={id} round={round} selected={round === selected} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <VirtualTable
+      label="Rounds"
+      testId="rounds-table"
+      head={<TableHead columns={COLUMNS} numbers={NUMBERS} />}
+      columns={COLUMNS.length}
+      count={rounds.length}
+      height={ROW_HEIGHT}
+      first={last - rounds.indexOf(selected)}
+      row={(index, place) => {
+        const round = rounds[last - index]
+        return (
+          round && (
+            <RoundRow
+              key={`${round.number} ${round.attempt}`}
+              id={id}
+              round={round}
+              place={place}
+              selected={round === selected}
+            />
+          )
+        )
+      }}
+    />
   )
 }
 
-function RoundRow({ id, round, selected }: { id: string; round: Round; selected: boolean }) {
+interface RowProps {
+  id: string
+  round: Round
+  place: RowPlace
+  selected: boolean
+}
+
+function RoundRow({ id, round, place, selected }: RowProps) {
   const { number, needed, metrics } = round
   return (
-    <tr data-selected={selected}>
+    <tr {...place} data-selected={selected}>
       <th scope="row">
         <Link
           from="/experiments/$id"

@@ -1,3 +1,5 @@
+import { lazy, Suspense } from 'react'
+
 import type { Experiment } from '@/api/types'
 
 import { Charts } from './charts'
@@ -5,11 +7,15 @@ import { CheckpointSection } from './checkpoint-section'
 import { CostSection } from './cost-section'
 import { EventsTab } from './events-tab'
 import { NoiseSection } from './noise-section'
-import { ParticipantsSection } from './participants-section'
-import { RejectionsSection } from './rejections-section'
 import { Rounds } from './rounds'
 import { SpecSection } from './spec-section'
 import type { ChangeView, View } from './view'
+
+// Its canvas and tables are fetched by those who open it.
+const ParticipantsTab = lazy(async () => {
+  const { ParticipantsTab } = await import('./participation/participants-tab')
+  return { default: ParticipantsTab }
+})
 
 interface Props {
   experiment: Experiment
@@ -30,11 +36,9 @@ export function TabContent({ experiment, view, onView }: Props) {
       )
     case 'participants':
       return (
-        <>
-          <ParticipantsSection id={id} />
-          <RejectionsSection experiment={experiment} />
-          <Simulated experiment={experiment} />
-        </>
+        <Suspense fallback={<p className="muted">Loading…</p>}>
+          <ParticipantsTab experiment={experiment} view={view} onView={onView} />
+        </Suspense>
       )
     case 'checkpoints':
       return <CheckpointSection id={id} />
@@ -66,17 +70,4 @@ export function TabContent({ experiment, view, onView }: Props) {
         </>
       )
   }
-}
-
-/** Those that the server plays itself have no row of their own: what they did stands with each round. */
-function Simulated({ experiment: { participants, spec } }: { experiment: Experiment }) {
-  const simulated = spec.participants.simulated
-  return (
-    <p className="muted" data-testid="simulated">
-      {simulated === 0
-        ? `${participants} real participants are asked for.`
-        : `${simulated} of ${participants} participants are simulated by the server.`}{' '}
-      What each of them did in a round is in the tab Rounds.
-    </p>
-  )
 }

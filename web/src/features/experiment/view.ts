@@ -1,8 +1,11 @@
 import { X_AXES, type XAxis } from '@/lib/chart-data'
+import { MOST_ZOOM } from '@/lib/heat-map/layout'
 import { oneOf, positiveInteger, type Search, someOf } from '@/lib/search-params'
 import { type Smoothing, SMOOTHINGS } from '@/lib/smoothing'
 
 import { EVENT_KINDS, type EventKind } from './event-text'
+import { NUMBER_MEASURES, type NumberMeasure } from './participation/measures'
+import { type Filter, FILTERS, type Order, ORDERS } from './participation/standing'
 
 export const TABS = [
   ['overview', 'Overview'],
@@ -22,6 +25,16 @@ export interface View {
   y?: 'linear' | undefined
   smooth?: Smoothing | undefined
   round?: number | undefined
+  /** What colours the participants over rounds; their state if nothing is named. */
+  cells?: NumberMeasure | undefined
+  /** By how many steps their cells are larger than fits. */
+  zoom?: number | undefined
+  /** Which participants are listed; all if nothing is named. */
+  who?: Filter | undefined
+  /** By which column they are sorted; by name if nothing is. */
+  order?: Exclude<Order, 'name'> | undefined
+  /** Whose rounds are shown beside the page. */
+  participant?: string | undefined
   /** Of which kinds events are shown; all if there are none. */
   kind?: EventKind[] | undefined
   /** The specification with what is as by default. */
@@ -33,6 +46,18 @@ export type ChangeView = (changes: View) => void
 export const OTHER_AXES = X_AXES.filter((axis) => axis !== 'round')
 export const OTHER_TABS = TABS.map(([tab]) => tab).filter((tab) => tab !== 'overview')
 
+const OTHER_ORDERS = ORDERS.filter((order) => order !== 'name')
+
+function zoomOf(value: unknown): number | undefined {
+  const zoom = positiveInteger(value)
+  return zoom === undefined ? undefined : Math.min(MOST_ZOOM, zoom)
+}
+
+/** As names in paths are. */
+function nameOf(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[a-z0-9][a-z0-9._-]{0,63}$/i.test(value) ? value : undefined
+}
+
 export function parseView(search: Search): View {
   const kind = someOf(EVENT_KINDS, search.kind)
   // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
@@ -42,6 +67,11 @@ export function parseView(search: Search): View {
     y: oneOf(['linear'], search.y),
     smooth: oneOf(SMOOTHINGS, search.smooth),
     round: positiveInteger(search.round),
+    cells: oneOf(NUMBER_MEASURES, search.cells),
+    zoom: zoomOf(search.zoom),
+    who: oneOf(FILTERS, search.who),
+    order: oneOf(OTHER_ORDERS, search.order),
+    participant: nameOf(search.participant),
     kind: kind.length > 0 ? kind : undefined,
     spec: oneOf(['all'], search.spec),
   }

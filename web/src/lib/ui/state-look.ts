@@ -1,7 +1,7 @@
 export type StateLook = 'moving' | 'done' | 'bad' | 'paused' | 'warning' | 'waiting' | 'ended'
 
 const LOOKS: Record<StateLook, readonly string[]> = {
-  moving: ['running', 'active', 'open', 'opened', 'leased', 'frozen', 'resumed'],
+  moving: ['running', 'active', 'open', 'opened', 'leased', 'frozen', 'resumed', 'online'],
   done: ['completed', 'committed', 'accepted', 'approved', 'evaluated', 'written', 'rebuilt'],
   bad: ['failed', 'abandoned', 'rejected', 'refused', 'revoked', 'undone'],
   paused: ['paused'],

@@ -1,0 +1,163 @@
+import { useMemo, useState, useSyncExternalStore } from 'react'
+
+import { HeatMap } from '@/lib/heat-map/heat-map'
+import { MOST_ZOOM, type Place } from '@/lib/heat-map/layout'
+import { oneOf } from '@/lib/search-params'
+import { onThemeChange } from '@/lib/theme'
+import { Toggles } from '@/lib/ui/toggles'
+
+import { formatCount } from '@/lib/format'
+
+import type { ChangeView, View } from '@/features/experiment/view'
+import { CellTable } from './cell-table'
+import { Legend } from './legend'
+import type { Matrix } from './matrix'
+import { coloured, MEASURES, NUMBER_MEASURES } from './measures'
+import { cellText, spoken } from './readout'
+
+interface Props {
+  id: string
+  matrix: Matrix
+  pending: boolean
+  view: View
+  onView: ChangeView
+  onOpen: (participant: string | undefined, round: number | undefined) => void
+  /** Loads earlier rounds; undefined if there are none. */
+  earlier: (() => void) | undefined
+}
+
+/** All participants over the rounds. */
+export function HeatMapSection({ id, matrix, pending, view, onView, onOpen, earlier }: Props) {
+  const { names, rounds } = matrix
+  const empty = names.length === 0
+  return (
+    <section aria-labelledby="participation" data-testid="participation" data-cells={names.length * rounds.length}>
+      <header className="section-header">
+        <h2 id="participation">Participation</h2>
+        {!empty && <Toolbar view={view} onView={onView} earlier={earlier} />}
+      </header>
+      {empty ? (
+        <p className="muted">{pending ? 'Loading…' : 'Nobody has been asked to take part in a round yet.'}</p>
+      ) : (
+        <Filled id={id} matrix={matrix} view={view} onOpen={onOpen} />
+      )}
+    </section>
+  )
+}
+
+function Toolbar({ view, onView, earlier }: Pick<Props, 'view' | 'onView' | 'earlier'>) {
+  const zoom = view.zoom ?? 0
+  const zoomTo = (next: number) => {
+    onView({ zoom: next === 0 ? undefined : next })
+  }
+  return (
+    <div className="chart-toolbar">
+      {earlier && (
+        <button type="button" className="button quiet" onClick={earlier}>
+          Load earlier rounds
+        </button>
+      )}
+      <Toggles
+        label="Colour by"
+        shown
+        options={MEASURES}
+        chosen={view.cells ?? 'state'}
+        onChoose={(measure) => {
+          onView({ cells: oneOf(NUMBER_MEASURES, measure) })
+        }}
+      />
+      <div className="toggles joined" role="group" aria-label="Zoom">
+        <button
+          type="button"
+          aria-label="Smaller cells"
+          disabled={zoom === 0}
+          onClick={() => {
+            zoomTo(zoom - 1)
+          }}
+        >
+          −
+        </button>
+        <button
+          type="button"
+          aria-label="Larger cells"
+          disabled={zoom === MOST_ZOOM}
+          onClick={() => {
+            zoomTo(zoom + 1)
+          }}
+        >
+          +
+        </button>
+      </div>
+    </div>
+  )
+}
+
+function Filled({ id, matrix, view, onOpen }: Pick<Props, 'id' | 'matrix' | 'view' | 'onOpen'>) {
+  const { names, displayNames, rounds } = matrix
+  const measure = view.cells ?? 'state'
+  const dark = useDark()
+  const [cursor, setCursor] = useState<Place>()
+  const { cells, domain } = useMemo(() => coloured(matrix, measure, dark), [matrix, measure, dark])
+  const columnNames = useMemo(() => rounds.map(String), [rounds])
+  const shown = cursor && cursor.row < names.length && cursor.column < rounds.length ? cursor : undefined
+  const size = `${counted(names.length, 'participant')} × ${counted(rounds.length, 'round')}`
+  return (
+    <>
+      <Readout matrix={matrix} cursor={shown} otherwise={size} />
+      <HeatMap
+        label={`Participants over rounds, ${size}, coloured by ${measure}`}
+        cells={cells}
+        rowNames={displayNames}
+        columnNames={columnNames}
+        zoom={view.zoom ?? 0}
+        cursor={shown}
+        onCursor={setCursor}
+        spoken={(place) => spoken(cellText(matrix, place))}
+        onOpen={({ row, column }) => {
+          onOpen(names[row], rounds[column])
+        }}
+        onOpenRow={(row) => {
+          onOpen(names[row], undefined)
+        }}
+      />
+      <Legend measure={measure} domain={domain} dark={dark} />
+      <CellTable id={id} matrix={matrix} />
+    </>
+  )
+}
+
+function counted(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** What the cursor is on; without one how large the whole is. */
+function Readout({ matrix, cursor, otherwise }: { matrix: Matrix; cursor: Place | undefined; otherwise: string }) {
+  if (cursor === undefined) return <p className="readout cell-readout muted">{otherwise}</p>
+  const { displayName, round, state, bytes, duration, loss, reasons } = cellText(matrix, cursor)
+  return (
+    <p className="readout cell-readout" data-testid="cell-readout">
+      <bdi dir="auto" className="cell-readout-name">
+        {displayName}
+      </bdi>
+      <span>round {round}</span>
+      <span className="readout-value">{state}</span>
+      <span>
+        <span className="muted">sent </span>
+        {bytes}
+      </span>
+      <span>
+        <span className="muted">trained </span>
+        {duration}
+      </span>
+      <span>
+        <span className="muted">loss </span>
+        {loss}
+      </span>
+      {reasons !== '' && <code className="cell-readout-reasons">{reasons}</code>}
+    </p>
+  )
+}
+
+function useDark(): boolean {
+  return useSyncExternalStore(onThemeChange, () => document.documentElement.dataset.theme === 'dark')
+}

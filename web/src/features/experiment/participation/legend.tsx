@@ -1,0 +1,67 @@
+import { type Domain, shades } from '@/lib/heat-map/scale'
+
+import { STATES, WORDS } from './matrix'
+import { css, FIGURES, type Measure, notANumberColour, stateColours } from './measures'
+
+interface Props {
+  measure: Measure
+  domain: Domain | undefined
+  dark: boolean
+}
+
+const MARKS = { accepted: '', leased: '•', pending: '', expired: '−', rejected: '×' }
+
+/** What the colours say. */
+export function Legend({ measure, domain, dark }: Props) {
+  const colours = stateColours(dark)
+  if (measure === 'state') {
+    return (
+      <ul className="legend" aria-label="Legend">
+        {STATES.map((state) => (
+          <Entry key={state} colour={css(colours[state])} mark={MARKS[state]} text={WORDS[state]} />
+        ))}
+        <Entry colour="transparent" mark="" text="not asked" />
+      </ul>
+    )
+  }
+  const { title, format } = FIGURES[measure]
+  return (
+    <ul className="legend" aria-label="Legend">
+      <li>
+        {title}
+        {domain === undefined ? ': none is told' : <Ramp domain={domain} dark={dark} format={format} />}
+      </li>
+      <Entry colour={css(colours.pending)} mark="" text="not told" />
+      <Entry colour={css(colours.rejected)} mark="×" text="rejected" />
+      {measure === 'loss' && <Entry colour={css(notANumberColour(dark))} mark="−" text="not a number" />}
+    </ul>
+  )
+}
+
+function Entry({ colour, mark, text }: { colour: string; mark: string; text: string }) {
+  return (
+    <li>
+      <span className="legend-swatch" style={{ background: colour }} aria-hidden>
+        {mark}
+      </span>
+      {text}
+    </li>
+  )
+}
+
+function Ramp({ domain, dark, format }: { domain: Domain; dark: boolean; format: (value: number) => string }) {
+  const { low, high, log } = domain
+  if (low === high) return <span className="legend-ramp-ends">{format(low)}</span>
+  return (
+    <>
+      <span className="legend-ramp-ends">≤ {format(low)}</span>
+      <span
+        className="legend-ramp"
+        style={{ background: `linear-gradient(to right, ${shades(dark).map(css).join(', ')})` }}
+        aria-hidden
+      />
+      <span className="legend-ramp-ends">≥ {format(high)}</span>
+      {log && <span className="muted">logarithmic</span>}
+    </>
+  )
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+
+import { contrast, distance, GROUND, type Linear, oklab, seen, SIGHT } from '@/lib/colour-vision'
+import { NOTHING } from '@/lib/heat-map/draw'
+import { type Rgb, SHADES } from '@/lib/heat-map/scale'
+
+import { matrixOf, STATES } from './matrix'
+import { coloured, NO_NUMBER, notANumberColour, REJECTED, stateColours, UNTOLD } from './measures'
+import { TWO_ROUNDS } from './sample'
+
+const MATRIX = matrixOf(TWO_ROUNDS)
+const THEMES = ['light', 'dark'] as const
+
+function hex(colour: Rgb): string {
+  return `#${colour.map((part) => part.toString(16).padStart(2, '0')).join('')}`
+}
+
+test('by loss there is a shade for a number, and a mark of its own for what is none, what is not told and a rejection', () => {
+  const { cells, domain } = coloured(MATRIX, 'loss', false)
+  expect(domain).toEqual({ low: 2, high: 2.5, log: false })
+  expect([...cells.places]).toEqual([NOTHING, UNTOLD, NO_NUMBER, UNTOLD, NOTHING, UNTOLD, SHADES - 1, 0])
+  expect(coloured(MATRIX, 'bytes', false).cells.places[2]).toBe(REJECTED)
+  expect([cells.signs[REJECTED], cells.signs[NO_NUMBER]]).toEqual(['cross', 'line'])
+  expect(cells.colours).toHaveLength(NO_NUMBER + 1)
+})
+
+test('a measure that nobody tells has no scale', () => {
+  const silent = matrixOf({ rounds: TWO_ROUNDS.rounds.slice(0, 0), displayNames: {} })
+  expect(coloured(silent, 'duration', true).domain).toBeUndefined()
+})
+
+test.each(THEMES)('every state stands out from the %s ground', (theme) => {
+  const colours = [...STATES.map((state) => stateColours(theme === 'dark')[state]), notANumberColour(theme === 'dark')]
+  expect(colours.map(hex).filter((colour) => contrast(colour, GROUND[theme]) < 3)).toEqual([])
+})
+
+test.each(Object.keys(SIGHT))('states differ for people with cones: %s', (sight) => {
+  const matrix = SIGHT[sight] as [Linear, Linear, Linear]
+  for (const theme of THEMES) {
+    const shown = STATES.map((state) => oklab(seen(hex(stateColours(theme === 'dark')[state]), matrix)))
+    const near = shown.flatMap((a, index) => shown.slice(index + 1).filter((b) => distance(a, b) < 0.08))
+    expect(near).toEqual([])
+  }
+})

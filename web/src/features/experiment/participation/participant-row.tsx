@@ -1,0 +1,89 @@
+import { ApprovalButtons } from '@/features/experiment/approval-buttons'
+import { formatAgo, formatBytes, formatCount, formatLoss, formatSeconds, formatTime } from '@/lib/format'
+import { SiteName } from '@/lib/ui/site-name'
+import { StateChip } from '@/lib/ui/state-chip'
+import type { RowPlace } from '@/lib/ui/virtual-table'
+
+import { WORDS } from './matrix'
+import type { Standing } from './standing'
+
+interface Props {
+  id: string
+  standing: Standing
+  place: RowPlace
+  mayDecide: boolean
+  now: number
+  onOpen: (name: string) => void
+}
+
+export function ParticipantRow({ id, standing, place, mayDecide, now, onOpen }: Props) {
+  const { name, displayName, participant, asked, accepted, rejected, missed, bytes, seconds, loss } = standing
+  return (
+    <tr {...place}>
+      <th scope="row">
+        <button
+          type="button"
+          className="site-button"
+          onClick={() => {
+            onOpen(name)
+          }}
+        >
+          <SiteName name={displayName} id={name} />
+        </button>
+        {participant?.group != null && (
+          <bdi dir="auto" className="muted small site-id">
+            {participant.group}
+          </bdi>
+        )}
+      </th>
+      <td>
+        <Standings standing={standing} />
+        {participant?.state === 'pending' && mayDecide && <ApprovalButtons id={id} participant={participant} />}
+      </td>
+      <td className="number">{standing.lastRound ?? '–'}</td>
+      <td className="number">
+        {formatCount(accepted)}
+        <span className="muted"> / {formatCount(asked)}</span>
+      </td>
+      <td className="number">{formatCount(rejected)}</td>
+      <td className="number">{formatCount(missed)}</td>
+      <td className="number">{formatBytes(bytes)}</td>
+      <td className="number">{seconds === undefined ? '–' : formatSeconds(seconds)}</td>
+      <td className="number">{loss === undefined ? '–' : formatLoss(loss)}</td>
+      <td className="nowrap">
+        {participant && (
+          <time dateTime={participant.seen_at} title={formatTime(participant.seen_at)}>
+            {formatAgo(participant.seen_at, now)}
+          </time>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+/** Whether it is there, what it does in its newest round, and what is wrong. */
+function Standings({
+  standing: { participant, online, behind, lastState, refused, lastRound },
+}: {
+  standing: Standing
+}) {
+  const state = participant === undefined ? 'simulated' : participant.state
+  const reason = participant?.revoked_for ?? null
+  return (
+    <>
+      <span className="standing">
+        {state === 'active' ? <StateChip state={online ? 'online' : 'offline'} /> : <StateChip state={state} />}
+        {lastState !== undefined && lastState !== 'accepted' && (
+          <span className="muted small">{`${WORDS[lastState]} in round ${lastRound ?? 0}`}</span>
+        )}
+      </span>
+      {reason !== null && <span className="row-error">{reason}</span>}
+      {behind !== undefined && <span className="row-warning">{behind}</span>}
+      {refused !== undefined && (
+        <span className={refused.round === lastRound ? 'row-error' : 'row-past muted small'}>
+          refused in round {refused.round}: <code>{refused.reasons}</code>
+        </span>
+      )}
+    </>
+  )
+}

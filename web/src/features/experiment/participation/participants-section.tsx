@@ -1,0 +1,138 @@
+import { useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
+
+import { meQuery, onlyReads } from '@/api/people'
+import type { Experiment, Participant } from '@/api/types'
+import type { ChangeView, View } from '@/features/experiment/view'
+import { formatCount } from '@/lib/format'
+import { VirtualTable } from '@/lib/ui/virtual-table'
+import { useNow } from '@/lib/use-now'
+
+import type { Matrix } from './matrix'
+import { ParticipantHead } from './participant-head'
+import { ParticipantRow } from './participant-row'
+import { COLUMNS, type Filter, FILTERS, passes, sorted, type Standing, standings } from './standing'
+
+interface Props {
+  experiment: Experiment
+  matrix: Matrix
+  participants: readonly Participant[]
+  view: View
+  onView: ChangeView
+  onOpen: (name: string) => void
+}
+
+/** How often it is looked at again who is online. */
+const LOOK_MILLISECONDS = 10_000
+
+/** Everyone who takes part, those too that the server simulates: how each stands. */
+export function ParticipantsSection({ experiment, matrix, participants, view, onView, onOpen }: Props) {
+  const now = useNow(LOOK_MILLISECONDS)
+  const [text, setText] = useState('')
+  const mayDecide = onlyReads(useQuery(meQuery).data) === false
+  const order = view.order ?? 'name'
+  const everyone = useMemo(() => standings(matrix, participants, now), [matrix, participants, now])
+  const shown = useMemo(
+    () =>
+      sorted(
+        everyone.filter((standing) => isShown(standing, view.who, text)),
+        order,
+      ),
+    [everyone, view.who, text, order],
+  )
+  return (
+    <section aria-labelledby="participants" data-testid="participants">
+      <header className="section-header">
+        <h2 id="participants">Participants</h2>
+        <span className="muted small" role="status">
+          {`${formatCount(shown.length)} of ${formatCount(everyone.length)} shown; ${asked(experiment)}`}
+        </span>
+      </header>
+      <div className="event-filter">
+        <Filters everyone={everyone} chosen={view.who} onView={onView} />
+        <input
+          type="search"
+          aria-label="Filter by name or group"
+          placeholder="Filter by name or group"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value)
+          }}
+        />
+      </div>
+      {shown.length === 0 ? (
+        <p className="muted">
+          {everyone.length === 0 ? 'Nobody has joined yet, and no round has opened.' : 'Nobody matches.'}
+        </p>
+      ) : (
+        <VirtualTable
+          label="Participants"
+          head={
+            <ParticipantHead
+              order={order}
+              onOrder={(next) => {
+                onView({ order: next === 'name' ? undefined : next })
+              }}
+            />
+          }
+          columns={COLUMNS.length + 1}
+          count={shown.length}
+          height={44}
+          row={(index, place) => {
+            const standing = shown[index]
+            return (
+              standing && (
+                <ParticipantRow
+                  key={standing.name}
+                  id={experiment.id}
+                  standing={standing}
+                  place={place}
+                  mayDecide={mayDecide}
+                  now={now}
+                  onOpen={onOpen}
+                />
+              )
+            )
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+function isShown(standing: Standing, who: Filter | undefined, text: string): boolean {
+  if (who !== undefined && !passes(standing, who)) return false
+  const { displayName, name, participant } = standing
+  return [displayName, name, participant?.group ?? ''].some((word) => word.toLowerCase().includes(text.toLowerCase()))
+}
+
+function asked({ participants, spec }: Experiment): string {
+  const { simulated } = spec.participants
+  if (simulated === 0) return `${formatCount(participants)} real ones are asked for`
+  return `${formatCount(simulated)} of ${formatCount(participants)} are simulated by the server`
+}
+
+interface FiltersProps {
+  everyone: readonly Standing[]
+  chosen: Filter | undefined
+  onView: ChangeView
+}
+
+function Filters({ everyone, chosen, onView }: FiltersProps) {
+  return (
+    <div className="toggles" role="group" aria-label="Show only">
+      {FILTERS.map((filter) => (
+        <button
+          key={filter}
+          type="button"
+          aria-pressed={filter === chosen}
+          onClick={() => {
+            onView({ who: filter === chosen ? undefined : filter })
+          }}
+        >
+          {filter} {formatCount(everyone.filter((standing) => passes(standing, filter)).length)}
+        </button>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,84 @@
+import './participation.css'
+
+import { useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
+
+import { participationQuery } from '@/api/participation'
+import { toProblem } from '@/api/problem'
+import { participantsQuery } from '@/api/queries'
+import { type Experiment, isFinished } from '@/api/types'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+
+import { RejectionsSection } from '@/features/experiment/rejections-section'
+import type { ChangeView, View } from '@/features/experiment/view'
+import { HeatMapSection } from './heat-map-section'
+import { matrixOf } from './matrix'
+import { ParticipantsSection } from './participants-section'
+import { firstRound, windowOf } from './rounds-window'
+import { TimelineDrawer } from './timeline-drawer'
+
+interface Props {
+  experiment: Experiment
+  view: View
+  onView: ChangeView
+}
+
+const NOBODY = { rounds: [], displayNames: {} }
+
+/** Who takes part: over all rounds, one by one, and what was refused. */
+export function ParticipantsTab({ experiment, view, onView }: Props) {
+  const { id, state } = experiment
+  const live = !isFinished(state)
+  const step = windowOf(experiment.participants)
+  // Where it begins stays while rounds are added at the end.
+  const [after, setAfter] = useState(() => firstRound(experiment.round, step))
+  const query = useQuery(participationQuery(id, after, live))
+  const joined = useQuery(participantsQuery(id, live))
+  const matrix = useMemo(() => matrixOf(query.data ?? NOBODY), [query.data])
+  const open = (participant: string | undefined, round: number | undefined) => {
+    onView({ participant, round })
+  }
+  const error = query.error ?? joined.error
+  return (
+    <>
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      <HeatMapSection
+        id={id}
+        matrix={matrix}
+        pending={query.isPending}
+        view={view}
+        onView={onView}
+        onOpen={open}
+        earlier={
+          after > 0
+            ? () => {
+                setAfter(Math.max(0, after - step))
+              }
+            : undefined
+        }
+      />
+      <ParticipantsSection
+        experiment={experiment}
+        matrix={matrix}
+        participants={joined.data ?? []}
+        view={view}
+        onView={onView}
+        onOpen={(name) => {
+          open(name, undefined)
+        }}
+      />
+      <RejectionsSection experiment={experiment} />
+      {view.participant !== undefined && (
+        <TimelineDrawer
+          key={view.participant}
+          id={id}
+          participant={view.participant}
+          round={view.round}
+          onClose={() => {
+            open(undefined, undefined)
+          }}
+        />
+      )}
+    </>
+  )
+}
