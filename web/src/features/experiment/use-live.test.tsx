@@ -67,7 +67,12 @@ test('an event patches the experiment at once and refreshes what it made stale, 
   expect(refresh).not.toHaveBeenCalled()
 
   pass(200)
-  expect(invalidated(refresh)).toEqual(['experiment/exp_1/show', 'experiment/exp_1/rounds', 'experiment/exp_1/metrics'])
+  expect(invalidated(refresh)).toEqual([
+    'experiment/exp_1/show',
+    'experiment/exp_1/rounds',
+    'experiment/exp_1/participation',
+    'experiment/exp_1/metrics',
+  ])
 })
 
 test('the last event closes the stream and refreshes the rest', () => {

@@ -20,6 +20,14 @@ test('the view survives the address', () => {
   expect(stringifySearch({ ...view })).toBe(ADDRESS)
 })
 
+test('so does what the participants are shown by', () => {
+  const address = '?tab=participants&round=7&cells=loss&zoom=2&who=behind&order=-missed&participant=clinic-7'
+  const view = parseView(parseSearch(address))
+  expect(view).toMatchObject({ cells: 'loss', zoom: 2, who: 'behind', order: '-missed', participant: 'clinic-7' })
+  expect(stringifySearch({ ...view })).toBe(address)
+  expect(parseView({ cells: 'state', zoom: '99', who: 'all', order: 'name', participant: '../x' })).toEqual({ zoom: 6 })
+})
+
 test('nonsense falls back to the overview, rounds and the newest round', () => {
   const nonsense = { tab: 'secrets', x: 'colour', y: 'log', smooth: '7', round: '-2', kind: 'x', spec: 'some' }
   expect(parseView(nonsense)).toEqual({})

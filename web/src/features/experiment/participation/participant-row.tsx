@@ -72,7 +72,7 @@ function Standings({
   return (
     <>
       <span className="standing">
-        {state === 'active' ? <StateChip state={online ? 'online' : 'offline'} /> : <StateChip state={state} />}
+        {state === 'active' ? <StateChip state={online ? 'online' : 'quiet'} /> : <StateChip state={state} />}
         {lastState !== undefined && lastState !== 'accepted' && (
           <span className="muted small">{`${WORDS[lastState]} in round ${lastRound ?? 0}`}</span>
         )}

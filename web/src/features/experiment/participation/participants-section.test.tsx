@@ -109,7 +109,7 @@ const WAITING: Participant = { ...CLINIC, state: 'pending' }
 test('a participant that waits is approved', async () => {
   const section = await visit([WAITING])
   fireEvent.click(await section.findByRole('button', { name: 'Approve' }))
-  await section.findByText('offline')
+  await section.findByText('quiet')
   expect(asked).toEqual([{ path: '/experiments/exp_1/participants/clinic-7:approve', body: undefined }])
   expect(section.queryByRole('button', { name: /^(Approve|Refuse)$/ })).toBeNull()
 })

@@ -30,7 +30,7 @@ export interface Standing {
   behind: string | undefined
 }
 
-/** A participant that has been quiet for longer is gone: those who wait ask again within a minute or two. */
+/** One that trains, or took work so recently, is online; one that waits for longer is quiet. */
 export const QUIET_MILLISECONDS = 180_000
 
 export function standings(matrix: Matrix, participants: readonly Participant[], now: number): Standing[] {
