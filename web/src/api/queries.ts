@@ -13,3 +13,231 @@ import {
   type Rejection,
   type Round,
 } from './types'
+
+export interface ExperimentFilters {
+  state: ExperimentState[]
+  name: string
+  project: string | undefined
+  archived: boolean
+}
+
+/** The parts of an experiment that are fetched, and grow stale, each on its own. */
+export type Part =
+  | 'show'
+  | 'participants'
+  | 'participation'
+  | 'rounds'
+  | 'contributions'
+  | 'rejections'
+  | 'metrics'
+  | 'artifacts'
+  | 'events'
+
+export function experimentKey(id: string) {
+  return ['experiment', id] as const
+}
+
+export function partKey(id: string, part: Part) {
+  return [...experimentKey(id), part] as const
+}
+
+const PAGE = 100
+export const REFETCH_MILLISECONDS = 5000
+const EVENTS_PAGE = 200
+
+const byCursor = {
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: (page: { next_cursor: string | null }) => page.next_cursor ?? undefined,
+}
+
+function page(cursor: string | undefined) {
+  return { limit: PAGE, ...(cursor !== undefined && { cursor }) }
+}
+
+interface ListPage<T> {
+  items: T[]
+  next_cursor: string | null
+}
+
+/** The whole list, page by page. */
+async function allPages<T>(fetchPage: (cursor?: string) => Promise<Answer<ListPage<T>>>): Promise<T[]> {
+  const items: T[] = []
+  let cursor: string | undefined
+  do {
+    const found = await answer(fetchPage(cursor))
+    items.push(...found.items)
+    cursor = found.next_cursor ?? undefined
+  } while (cursor !== undefined)
+  return items
+}
+
+export const infoQuery = queryOptions({
+  queryKey: ['info'],
+  queryFn: ({ signal }) => answer(client.GET('/api/v1/info', { signal })),
+  staleTime: Infinity,
+  refetchInterval: ({ state }) => isAway(state.error) && politeInterval(state, REFETCH_MILLISECONDS),
+})
+
+export function experimentsQuery({ state, name, project, archived }: ExperimentFilters) {
+  return infiniteQueryOptions({
+    queryKey: ['experiments', state, name, project, archived],
+    queryFn: ({ pageParam, signal }) => {
+      const query = {
+        state,
+        ...(name !== '' && { name }),
+        ...(project !== undefined && { project }),
+        ...(archived && { archived }),
+        ...page(pageParam),
+      }
+      return answer(client.GET('/api/v1/experiments', { params: { query }, signal }))
+    },
+    ...byCursor,
+    refetchInterval: ({ state }) => politeInterval(state, REFETCH_MILLISECONDS),
+  })
+}
+
+/** Asked again and again while it is unfinished: that nothing moves is no event. */
+export function experimentQuery(id: string) {
+  return queryOptions({
+    queryKey: partKey(id, 'show'),
+    queryFn: ({ signal }) =>
+      answer(client.GET('/api/v1/experiments/{experiment_id}', { params: { path: { experiment_id: id } }, signal })),
+    refetchInterval: ({ state }) => {
+      const moves = state.data === undefined ? isAway(state.error) : !isFinished(state.data.state)
+      return moves && politeInterval(state, REFETCH_MILLISECONDS)
+    },
+  })
+}
+
+/** Rounds in order; the first `kept` of them, which end at `cursor`, are not asked for again. */
+interface KnownRounds {
+  rounds: Round[]
+  kept: number
+  cursor: string | undefined
+}
+
+const ROUNDS_PAGE = 200
+/** Pages at the end that may still change: an evaluation comes after its round. */
+const CHANGING = 2
+
+/** All rounds in order: the table starts with the newest, and pages start with the oldest. */
+export function roundsQuery(id: string) {
+  const queryKey = partKey(id, 'rounds')
+  return queryOptions({
+    queryKey,
+    queryFn: async ({ client: cache, signal }): Promise<KnownRounds> => {
+      const known = cache.getQueryData<KnownRounds>(queryKey)
+      const rounds = known?.rounds.slice(0, known.kept) ?? []
+      const begin = { kept: rounds.length, cursor: known?.cursor }
+      const ends = [begin]
+      for (;;) {
+        const cursor = ends.at(-1)?.cursor
+        const query = { limit: ROUNDS_PAGE, ...(cursor !== undefined && { cursor }) }
+        const params = { path: { experiment_id: id }, query }
+        const found = await answer(client.GET('/api/v1/experiments/{experiment_id}/rounds', { params, signal }))
+        rounds.push(...found.items)
+        if (found.next_cursor === null) return { rounds, ...(ends.at(-CHANGING) ?? begin) }
+        ends.push({ kept: rounds.length, cursor: found.next_cursor })
+      }
+    },
+    select: ({ rounds }) => rounds,
+  })
+}
+
+/** All refused uploads, by round; a late one is no event of the experiment. */
+export function rejectionsQuery(id: string, live: boolean) {
+  return queryOptions({
+    queryKey: partKey(id, 'rejections'),
+    queryFn: ({ signal }) =>
+      allPages<Rejection>((cursor) =>
+        client.GET('/api/v1/experiments/{experiment_id}/rejections', {
+          params: { path: { experiment_id: id }, query: page(cursor) },
+          signal,
+        }),
+      ),
+    refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
+  })
+}
+
+/** All that have joined, by name; when one was seen last is no event. */
+export function participantsQuery(id: string, live: boolean) {
+  return queryOptions({
+    queryKey: partKey(id, 'participants'),
+    queryFn: ({ signal }) =>
+      allPages<Participant>((cursor) =>
+        client.GET('/api/v1/experiments/{experiment_id}/participants', {
+          params: { path: { experiment_id: id }, query: page(cursor) },
+          signal,
+        }),
+      ),
+    refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
+  })
+}
+
+export function contributionsQuery(id: string, round: number) {
+  return infiniteQueryOptions({
+    queryKey: [...partKey(id, 'contributions'), round],
+    queryFn: ({ pageParam, signal }) => {
+      const query = { round, ...page(pageParam) }
+      return answer(
+        client.GET('/api/v1/experiments/{experiment_id}/contributions', {
+          params: { path: { experiment_id: id }, query },
+          signal,
+        }),
+      )
+    },
+    ...byCursor,
+  })
+}
+
+export function metricsQuery(id: string) {
+  return queryOptions({
+    queryKey: partKey(id, 'metrics'),
+    queryFn: ({ signal }) =>
+      answer(
+        client.GET('/api/v1/experiments/{experiment_id}/metrics', { params: { path: { experiment_id: id } }, signal }),
+      ),
+  })
+}
+
+export function artifactsQuery(id: string) {
+  return queryOptions({
+    queryKey: partKey(id, 'artifacts'),
+    queryFn: ({ signal }) =>
+      answer(
+        client.GET('/api/v1/experiments/{experiment_id}/artifacts', {
+          params: { path: { experiment_id: id } },
+          signal,
+        }),
+      ),
+  })
+}
+
+/** Those after a number, in order; what is known already is not asked for again. */
+export function eventsQuery(id: string, after: number, live: boolean) {
+  const queryKey = [...partKey(id, 'events'), after]
+  return queryOptions({
+    queryKey,
+    queryFn: async ({ client: cache, signal }) => {
+      const items = [...(cache.getQueryData<Event[]>(queryKey) ?? [])]
+      for (;;) {
+        const query = { after: items.at(-1)?.seq ?? after, limit: EVENTS_PAGE }
+        const params = { path: { experiment_id: id }, query }
+        const found = await answer(client.GET('/api/v1/experiments/{experiment_id}/events', { params, signal }))
+        items.push(...found.items)
+        if (found.items.length < EVENTS_PAGE) return items
+      }
+    },
+    refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
+  })
+}
+
+/** An entry of the catalog, with the schema of its options: as long as the server runs it stays the same. */
+export function catalogEntryQuery(kind: CatalogKind, name: string) {
+  return queryOptions({
+    queryKey: ['catalog', kind, name],
+    queryFn: ({ signal }) =>
+      answer(client.GET('/api/v1/catalog/{kind}/{name}', { params: { path: { kind, name } }, signal })),
+    staleTime: Infinity,
+  })
+}
