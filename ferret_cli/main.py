@@ -28,6 +28,7 @@ from ferret_cli.commands import (
     whoami,
     worker,
 )
+from ferret_cli.commands.alert import alert
 from ferret_cli.commands.audit import audit
 from ferret_cli.commands.experiment import experiment
 from ferret_cli.commands.project import project
@@ -69,6 +70,7 @@ app.command("migrate")(migrate.migrate)
 app.add_typer(storage, name="storage")
 app.add_typer(audit, name="audit")
 app.add_typer(project, name="project")
+app.add_typer(alert, name="alert")
 app.add_typer(user, name="user")
 app.add_typer(token, name="token")
 app.command("backup")(backup.backup)

@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 from sqlalchemy.types import TypeEngine
 
+from ferret_core.protocol.alerts import AlertKind
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, ParticipantState, RoundState
 from ferret_core.protocol.tasks import Queue, TaskName
@@ -51,6 +52,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
         **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind, Role)},
         TaskName: _stored(TaskName),
         Queue: _stored(Queue),
+        AlertKind: _stored(AlertKind),
     }
 
 
@@ -101,12 +103,50 @@ class Membership(Base, kw_only=True):
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 
+class Alert(Base, kw_only=True):
+    """Who is told when something happens to a project's experiments: an address for posts, or for e-mail. ``secret`` is
+    what posts are signed with."""
+
+    __tablename__ = "alerts"
+    __table_args__ = (Index(None, "project"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("alr"))
+    project: Mapped[ProjectName]
+    kind: Mapped[AlertKind]
+    address: Mapped[str]
+    events: Mapped[list[str]]
+    secret: Mapped[str | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class AlertDelivery(Base, kw_only=True):
+    """One message of an alert, stored with what it tells of. It is due at ``due_at``, which whoever sends it puts off
+    first; None once it was delivered (``delivered_at``) or given up."""
+
+    __tablename__ = "alert_deliveries"
+    __table_args__ = (Index(None, "due_at"), Index(None, "alert_id", "created_at"))
+
+    id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("msg"))
+    alert_id: Mapped[str] = mapped_column(ForeignKey("alerts.id"))
+    project: Mapped[ProjectName]
+    event: Mapped[str]
+    message: Mapped[dict[str, Any]]
+    attempts: Mapped[int] = mapped_column(default=0)
+    status: Mapped[int | None] = mapped_column(default=None)
+    error: Mapped[str | None] = mapped_column(default=None)
+    due_at: Mapped[datetime | None]
+    tried_at: Mapped[datetime | None] = mapped_column(default=None)
+    delivered_at: Mapped[datetime | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
 class Experiment(Base, kw_only=True):
     """``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is only told: the
     experiment it names may be gone. ``name`` is what people call it now; ``spec`` keeps the one it was submitted
     under, since the ledger holds its digest. Experiments of one ``seed_group`` differ in the seed only. ``stopped`` is
     a ``ferret_core.stopping.Stop``, of one that ended before its last round; evaluations of rounds up to
-    ``patience_since`` do not count towards the next."""
+    ``patience_since`` do not count towards the next. That it stands still was told at
+    ``stall_told_at``."""
 
     __tablename__ = "experiments"
     __table_args__ = (
@@ -144,6 +184,7 @@ class Experiment(Base, kw_only=True):
     started_at: Mapped[datetime | None] = mapped_column(default=None)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
     archived_at: Mapped[datetime | None] = mapped_column(default=None)
+    stall_told_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class ExperimentTag(Base, kw_only=True):

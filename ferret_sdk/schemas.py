@@ -13,8 +13,10 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ferret_core.ledger import LedgerRecord
+from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.ids import (
+    AlertId,
     ArtifactId,
     AssignmentId,
     Digest,
@@ -501,6 +503,38 @@ class Project(Document):
     models: list[AllowedModel] | None
     data: list[Line] | None
     created_at: AwareDatetime
+
+
+class Delivery(Document):
+    """A message of an alert; ``id`` is the same at each attempt."""
+
+    id: Line
+    event: Line
+    state: Literal["waiting", "delivered", "failed"]
+    attempts: int
+    status: int | None = None
+    error: Words | None = None
+    created_at: datetime
+    tried_at: datetime | None = None
+    due_at: datetime | None = None
+
+
+class Alert(Document):
+    """Who is told what happens to a project's experiments; of a webhook, ``address`` has no path."""
+
+    id: AlertId
+    project: Line
+    kind: AlertKind
+    address: Line
+    events: list[AlertEvent]
+    created_at: datetime
+    deliveries: list[Delivery] = []
+
+
+class NewAlert(Alert):
+    """An alert with the key of a webhook's signatures, which is shown this once."""
+
+    secret: Token | None = None
 
 
 class Member(Document):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ferret_core.protocol.audit import AuditEntry, Head
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.address import ClientSettings, resolve
+from ferret_sdk.alerts import Alerts
 from ferret_sdk.listing import Experiments
 from ferret_sdk.pages import items
 from ferret_sdk.people import People
@@ -107,6 +108,11 @@ class Service:
     def people(self) -> People:
         """Users and tokens."""
         return People(self.transport)
+
+    @property
+    def alerts(self) -> Alerts:
+        """Who is told what happens to a project's experiments."""
+        return Alerts(self.transport)
 
     @property
     def projects(self) -> Projects:

@@ -11,6 +11,8 @@ from starlette.middleware import Middleware
 
 from ferret_api import errors, openapi_document
 from ferret_api.admission import Admission
+from ferret_api.alerts.dispatcher import dispatching
+from ferret_api.alerts.endpoints import router as alerts
 from ferret_api.artifacts.endpoints import router as artifacts
 from ferret_api.audit.endpoints import router as audit
 from ferret_api.body_limit import BodyLimit
@@ -70,6 +72,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     enrolments,
     audit,
     projects,
+    alerts,
     users,
     tokens,
 )
@@ -124,7 +127,8 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
         app.state.boards = Boards.of_process(opened, feeds)
         app.state.batches = Batches(opened)
         app.state.readiness = Recent(lambda: readiness.look(opened), READINESS_SECONDS)
-        yield
+        async with dispatching(opened):
+            yield
         opened.close()
 
     return lifespan

@@ -6,13 +6,14 @@ import json
 from functools import cached_property
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from ferret_core.certificate import Certificate
+from ferret_core.protocol.alerts import MAIL_ADDRESS
 from ferret_core.protocol.limits import MAX_PART_BYTES
 from ferret_core.protocol.roles import Role
 from ferret_db.settings import FROM_FILE, ServiceSettings
@@ -142,6 +143,30 @@ class ApiSettings(ServiceSettings):
     )
     oidc_default_role: Role | None = Field(
         default=None, description="Role of whoever has none by that claim; without it they are not let in"
+    )
+    alert_networks: Annotated[str, AfterValidator(_networks)] = Field(
+        default="",
+        description="Private networks, separated by commas, into which webhooks of alerts may lead, e.g. 10.0.0.0/8; "
+        "public addresses always may",
+    )
+    alert_seconds: float = Field(
+        default=2, gt=0, description="Seconds between two looks for alerts that are to be sent"
+    )
+    alert_stalled_seconds: float = Field(
+        default=600, ge=0, description="Seconds that an experiment stands still before an alert says so"
+    )
+    smtp_host: str | None = Field(default=None, description="Server that sends e-mail for alerts; without one none is")
+    smtp_port: int = Field(default=587, ge=1, le=65535, description="Its port; usually 465 with tls")
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        default="starttls",
+        description="How the connection is encrypted: after a greeting, from the start, or not at all",
+    )
+    smtp_user: str | None = Field(default=None, description="User to sign in as, where the mail server asks for it")
+    smtp_password: Annotated[str | None, FROM_FILE] = Field(
+        default=None, repr=False, description="The user's password at the mail server"
+    )
+    smtp_from: str = Field(
+        default="ferret@localhost", max_length=254, pattern=MAIL_ADDRESS, description="Sender of the e-mail"
     )
     failures_per_minute: int = Field(
         default=100, ge=1, description="Wrong tokens and codes from one address within a minute, before it has to wait"

@@ -74,6 +74,8 @@ PROBLEMS: dict[str, Problem] = {
     "project.not_found": Problem("No such project", 404, Exit.NOT_FOUND),
     "project.conflict": Problem("The project cannot be made, changed or deleted so", 409, Exit.CONFLICT),
     "project.refused": Problem("The project's experiments may not use this model or data", 422, Exit.USAGE),
+    "alert.not_found": Problem("No such alert", 404, Exit.NOT_FOUND),
+    "alert.no_mail": Problem("The server sends no e-mail", 409, Exit.CONFLICT),
     "user.not_found": Problem("No such user", 404, Exit.NOT_FOUND),
     "user.conflict": Problem("The user cannot be made or changed so", 409, Exit.CONFLICT),
     "token.not_found": Problem("No such token", 404, Exit.NOT_FOUND),

@@ -27,5 +27,6 @@ SecretKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="Ed25519 
 PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="Ed25519 public key, in hexadecimal")]
 SignatureText = Annotated[str, Field(pattern="^[0-9a-f]{128}$", description="Ed25519 signature, in hexadecimal")]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="BLAKE3-256, 64 lower-case hexadecimal digits")]
+AlertId = Annotated[str, Field(pattern="^alr_[0-9a-f]{16}$")]
 UserId = Annotated[str, Field(pattern="^(usr_[0-9a-f]{16}|admin)$")]
 TokenId = Annotated[str, Field(pattern="^tok_[0-9a-f]{16}$")]

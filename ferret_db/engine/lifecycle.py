@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from ferret_core.protocol.alerts import AlertEvent
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_ROUNDS
@@ -16,7 +17,7 @@ from ferret_core.protocol.states import ExperimentState, RoundState, may_move
 from ferret_core.protocol.tasks import TaskName
 from ferret_core.stopping import Stop
 from ferret_db.clock import utcnow
-from ferret_db.engine import checkpoints
+from ferret_db.engine import alerts, checkpoints
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments, events, experiments, outbox, rounds
 from ferret_db.repositories._swap import swap
@@ -223,9 +224,14 @@ def _finish(
         abandon_round(s, round_, error)
     data = {} if error is None else {"code": error["code"], "detail": error["detail"]}
     events.add(s, experiment_id, _FINAL_EVENTS[state], data=data | ({"stopped": stopped} if stopped else {}))
+    alerts.announce(s, finished, _told(state, stop), stop.detail if stop else data.get("detail"))
     outbox.withdraw(s, experiment_id, [task for task in TaskName if task != TaskName.REPAIR])
     outbox.touch(s, experiment_id)  # its place is free
     return finished
+
+
+def _told(state: ExperimentState, stop: Stop | None) -> AlertEvent:
+    return AlertEvent.STOPPED if stop else AlertEvent(state.value)
 
 
 def _extended(experiment: Experiment, more: int) -> int:

@@ -14,7 +14,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_db.clock import utcnow
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories._upsert import insert
-from ferret_db.tables import FIRST_PROJECT, Experiment, Membership, Project, User
+from ferret_db.tables import FIRST_PROJECT, Alert, AlertDelivery, Experiment, Membership, Project, User
 
 _FRESH: dict[str, Any] = {"populate_existing": True, "synchronize_session": False}
 
@@ -64,9 +64,10 @@ def delete(s: Session, name: str) -> None:
     if name == FIRST_PROJECT:
         reason = "stays: an experiment belongs to it unless something else is said"
         raise FerretError.of_field("project.conflict", "project", name, reason)
-    s.execute(deleted(Membership).where(Membership.project == name))
     try:
         with s.begin_nested():
+            for table in (Membership, AlertDelivery, Alert):
+                s.execute(deleted(table).where(table.project == name))
             s.execute(deleted(Project).where(Project.name == name))
     except IntegrityError as error:
         reason = "has experiments: delete them first, see `ferret experiment list --project`"

@@ -25,6 +25,7 @@ NAMES = {
     "EnrolmentCode": "Enrolment",
     "LedgerItem": "LedgerEntry",
     "Metrics": "MetricSeriesList",
+    "NewAlert": "CreatedAlert",
     "NewUserToken": "CreatedToken",
     "ParticipantInfo": "Participant",
     "Point": "MetricPoint",

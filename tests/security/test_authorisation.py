@@ -62,6 +62,7 @@ def _operations() -> list[Operation]:
 OPERATIONS = _operations()
 OUTSIDERS = ("member of no project", "member of another project")
 BODIES = {
+    "create_alert": {"kind": "webhook", "address": "https://hooks.example.org/ferret"},
     "edit_experiment": {"notes": "seen"},
     "extend_experiment": {"rounds": 1},
     "plan_draft": {"spec": {}},
@@ -186,6 +187,7 @@ def call(client: TestClient, operation: Operation, parameters: dict[str, str]) -
         "participant": "site-a",
         "round": "1",
         "artifact_id": "art_1",
+        "alert_id": "alr_1",
         "enrolment_id": "enr_1",
         "user_id": "usr_1",
         "project": "default",

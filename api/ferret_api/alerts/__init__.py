@@ -1,0 +1,1 @@
+"""Alerts: who is told what happens to the experiments of a project."""

@@ -1,0 +1,96 @@
+"""Where a webhook may lead: not into the network that the server stands in, unless its operator allows that.
+
+The address is looked at when the connection is made, so a name that leads elsewhere later is no way around.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import cast
+from urllib.parse import urlsplit
+
+import httpcore2
+
+from ferret_core.protocol.errors import FerretError
+
+Address = IPv4Address | IPv6Address
+
+_TRANSLATED = ip_network("64:ff9b::/96")
+"""NAT64 (RFC 6052): the last 32 bits are an IPv4 address."""
+
+
+class Allowed:
+    """Public addresses, and those of the operator's ``networks``, separated by commas."""
+
+    def __init__(self, networks: str) -> None:
+        self._networks = [ip_network(network) for network in filter(None, map(str.strip, networks.split(",")))]
+
+    def holds(self, address: Address) -> bool:
+        """Whether a webhook may lead there."""
+        inner = _inner(address)
+        return (inner.is_global and not inner.is_multicast) or any(inner in network for network in self._networks)
+
+    def require(self, host: str, addresses: Iterable[Address]) -> list[Address]:
+        """Those of the host's addresses that are allowed; raises ``request.invalid`` where none is."""
+        found = [address for address in addresses if self.holds(address)]
+        if not found:
+            reason = (
+                "leads into a private network: use a public address, or have FERRET_ALERT_NETWORKS name that network"
+            )
+            raise FerretError.of_field("request.invalid", "address", host, reason)
+        return found
+
+
+class GuardedNetwork(httpcore2.AsyncNetworkBackend):
+    """Connects to allowed addresses alone, by the very address that was looked at."""
+
+    def __init__(self, allowed: Allowed) -> None:
+        self._allowed = allowed
+        self._network = cast(httpcore2.AsyncNetworkBackend, httpcore2.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, proto=6)
+        addresses = dict.fromkeys(ip_address(str(place[0]).partition("%")[0]) for *_, place in found)
+        problem: Exception = httpcore2.ConnectError(f"{host} has no address")
+        for address in self._allowed.require(host, addresses):
+            try:
+                return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
+            except httpcore2.ConnectError as error:
+                problem = error
+        raise problem
+
+
+def require_webhook(url: str, allowed: Allowed) -> None:
+    """Raises ``request.invalid`` for what is no address of a webhook, as far as that shows without asking for it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None or port == 0:
+        reason = "give an address such as https://hooks.example.org/ferret, without a user"
+        raise FerretError.of_field("request.invalid", "address", url, reason)
+    try:
+        literal = ip_address(parts.hostname)
+    except ValueError:
+        return
+    allowed.require(parts.hostname, [literal])
+
+
+def _inner(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for, if it does."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return address
+    if address in _TRANSLATED:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else address)

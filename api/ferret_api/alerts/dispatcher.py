@@ -1,0 +1,111 @@
+"""Sends what alerts have to say, beside the requests. Each API process does: a message belongs to who claims it.
+
+Here and not with the workers, because an alert that no worker runs must not need one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi.concurrency import run_in_threadpool
+
+from ferret_api.alerts import mail, webhook
+from ferret_api.alerts.addresses import Allowed
+from ferret_api.context import Context
+from ferret_core.protocol.alerts import AlertKind
+from ferret_core.protocol.digest import canonical_json
+from ferret_db.engine import standstill
+from ferret_db.repositories import alerts
+from ferret_db.repositories.alerts import Claimed
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 16
+CLAIM_SECONDS = 60.0
+"""More than an attempt takes: after it the one who had the message is gone."""
+STALL_LOOK_SECONDS = 10.0
+BACK_OFF_SECONDS = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 36000)
+"""Between the attempts: a day in all."""
+
+
+@asynccontextmanager
+async def dispatching(context: Context) -> AsyncGenerator[None]:
+    """Sends messages while the block runs."""
+    task = asyncio.create_task(Dispatcher(context).run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+class Dispatcher:
+    """Looks every ``alert_seconds`` for what is due, and now and then for experiments that stand still."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._allowed = Allowed(context.settings.alert_networks)
+        self._looked = 0.0
+
+    async def run(self) -> None:
+        """Until it is cancelled. What was not said to be delivered by then is sent again later, under the same id."""
+        while True:
+            await asyncio.sleep(self._context.settings.alert_seconds)
+            try:
+                await self._look_for_stalls()
+                while claimed := await run_in_threadpool(self._claim):
+                    await asyncio.gather(*map(self._deliver, claimed))
+            except Exception:
+                logger.exception("alerts could not be sent; they will be tried again")
+
+    async def _look_for_stalls(self) -> None:
+        if time.monotonic() - self._looked >= STALL_LOOK_SECONDS:
+            self._looked = time.monotonic()
+            settings = self._context.settings
+            await run_in_threadpool(standstill.tell, self._context.database, settings.alert_stalled_seconds)
+
+    def _claim(self) -> list[Claimed]:
+        with self._context.database.read() as s:
+            if not alerts.due(s):
+                return []
+        with self._context.database.begin() as s:
+            return alerts.claim(s, AT_ONCE, CLAIM_SECONDS)
+
+    async def _deliver(self, claimed: Claimed) -> None:
+        status, error = None, None
+        try:
+            status = await self._send(claimed)
+            if status is not None and not 200 <= status < 300:
+                error = f"answered {status}" + (", and redirections are not followed" if 300 <= status < 400 else "")
+        except Exception as problem:  # whatever it is, it must keep nothing else from being sent
+            error = webhook.why(problem)
+        await run_in_threadpool(self._settle, claimed, status, error)
+
+    async def _send(self, claimed: Claimed) -> int | None:
+        delivery, alert = claimed
+        message = self._with_link(delivery.message)
+        if alert.kind == AlertKind.EMAIL:
+            await run_in_threadpool(mail.send, self._context.settings, alert.address, delivery.id, message)
+            return None
+        body = canonical_json(message)
+        return await webhook.post(alert.address, alert.secret or "", delivery.id, body, self._allowed)
+
+    def _settle(self, claimed: Claimed, status: int | None, error: str | None) -> None:
+        delivery = claimed.delivery
+        again = BACK_OFF_SECONDS[delivery.attempts - 1] if delivery.attempts <= len(BACK_OFF_SECONDS) else None
+        if error is not None:
+            logger.warning("alert %s, attempt %d of %s: %s", claimed.alert.id, delivery.attempts, delivery.id, error)
+        with self._context.database.begin() as s:
+            alerts.settle(s, delivery, status=status, error=error, again_seconds=again)
+
+    def _with_link(self, message: dict[str, Any]) -> dict[str, Any]:
+        data, base = message["data"], self._context.settings.public_url
+        if base is None or "id" not in data:
+            return message
+        return {**message, "data": {**data, "url": f"{base}/experiments/{data['id']}"}}

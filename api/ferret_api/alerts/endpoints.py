@@ -1,0 +1,84 @@
+"""Alerts of a project, for its members to look at and for its researchers to change."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from ferret_api.alerts import webhook
+from ferret_api.alerts.addresses import Allowed, require_webhook
+from ferret_api.alerts.schemas import Alert, AlertList, CreatedAlert, Delivery, NewAlert, shown
+from ferret_api.auth import Researcher, Viewer
+from ferret_api.context import ContextDep
+from ferret_api.problems import problems
+from ferret_api.projects.endpoints import Name
+from ferret_api.schemas import PREFIX
+from ferret_api.settings import ApiSettings
+from ferret_core.protocol.alerts import MAIL_ADDRESS, AlertKind
+from ferret_core.protocol.errors import FerretError
+from ferret_db.engine import alerts as engine
+from ferret_db.repositories import alerts, audit, projects
+
+router = APIRouter(prefix=f"{PREFIX}/projects/{{project}}/alerts", tags=["alerts"])
+
+SHOWN = 5
+"""Deliveries of an alert that are told."""
+AlertId = Annotated[str, Path(max_length=64, description="Id of the alert")]
+NOT_FOUND = problems("project.not_found", "alert.not_found")
+
+
+@router.get("", operation_id="list_alerts", responses=problems("project.not_found"))
+def list_alerts(project: Name, caller: Viewer) -> AlertList:
+    """Who is told, and what became of the last messages."""
+    with caller.database.read() as s:
+        projects.get(s, project)
+        found = alerts.of_project(s, project)
+        return AlertList(items=[Alert.of(alert, alerts.recent(s, alert.id, SHOWN)) for alert in found])
+
+
+@router.post("", operation_id="create_alert", status_code=201, responses=problems("project.not_found", "alert.no_mail"))
+def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: ContextDep) -> CreatedAlert:
+    """From now on the address is told. The answer has the key of a webhook's signatures, which is not told again."""
+    with caller.database.begin() as s:
+        projects.get(s, project)
+        _require_address(wanted, context.settings)
+        secret = webhook.new_secret() if wanted.kind == AlertKind.WEBHOOK else None
+        events = list(dict.fromkeys(wanted.events))
+        row = alerts.add(s, project, wanted.kind, wanted.address, events, secret)
+        told = {"project": project, "kind": row.kind.value, "address": shown(row), "events": ", ".join(events)}
+        audit.record(s, caller.id, "alert.created", row.id, **told)
+        return CreatedAlert(**Alert.of(row).model_dump(), secret=secret)
+
+
+@router.post("/{alert_id}:test", operation_id="test_alert", status_code=202, responses=NOT_FOUND)
+def test_alert(project: Name, alert_id: AlertId, caller: Researcher) -> Delivery:
+    """Sends a message that says nothing but that it came. Look at the alert's deliveries for what became of it."""
+    with caller.database.begin() as s:
+        projects.get(s, project)
+        delivery = engine.test(s, alerts.get(s, project, alert_id))
+        audit.record(s, caller.id, "alert.tested", alert_id, project=project)
+        return Delivery.of(delivery)
+
+
+@router.delete("/{alert_id}", operation_id="delete_alert", status_code=204, responses=NOT_FOUND)
+def delete_alert(project: Name, alert_id: AlertId, caller: Researcher) -> None:
+    """Nobody is told any more, also not of what is still to be sent."""
+    with caller.database.begin() as s:
+        projects.get(s, project)
+        row = alerts.get(s, project, alert_id)
+        alerts.delete(s, alert_id)
+        audit.record(s, caller.id, "alert.deleted", alert_id, project=project, address=shown(row))
+
+
+def _require_address(wanted: NewAlert, settings: ApiSettings) -> None:
+    """Raises ``request.invalid`` for what is no address, and ``alert.no_mail`` where no e-mail is sent."""
+    if wanted.kind == AlertKind.WEBHOOK:
+        require_webhook(wanted.address, Allowed(settings.alert_networks))
+    elif settings.smtp_host is None:
+        raise FerretError(
+            "alert.no_mail", "no mail server is set: the operator sets FERRET_SMTP_HOST, or use a webhook"
+        )
+    elif len(wanted.address) > 254 or not re.search(MAIL_ADDRESS, wanted.address):
+        raise FerretError.of_field("request.invalid", "address", wanted.address, "is no e-mail address")

@@ -1,0 +1,38 @@
+"""Experiments that stand still, for whom a project's alerts name. Whether one does is worked out by ``progress``."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.alerts import AlertEvent
+from ferret_db import clock
+from ferret_db.database import Database
+from ferret_db.engine import progress
+from ferret_db.engine.alerts import announce
+from ferret_db.repositories import alerts, experiments
+from ferret_db.tables import Experiment
+
+
+def tell(database: Database, seconds: float) -> None:
+    """Tells of every experiment that has stood still for so many seconds, once until it moves again."""
+    with database.read() as s:
+        if not alerts.wanted(s, AlertEvent.STALLED):
+            return
+        changed = [row.id for row in experiments.unfinished(s) if _is_news(s, row, seconds)]
+    for experiment_id in changed:
+        with database.begin() as s:
+            row = experiments.lock(s, experiment_id)
+            if not _is_news(s, row, seconds):
+                continue
+            stall = progress.stall(s, row)
+            experiments.change(s, experiment_id, stall_told_at=clock.utcnow() if stall else None)
+            if stall:
+                announce(s, row, AlertEvent.STALLED, stall.detail)
+
+
+def _is_news(s: Session, experiment: Experiment, seconds: float) -> bool:
+    """Whether it stands still and nobody was told, or moves again after somebody was."""
+    stall = progress.stall(s, experiment)
+    if stall is None:
+        return experiment.stall_told_at is not None
+    return experiment.stall_told_at is None and (clock.now(s) - stall.since).total_seconds() >= seconds

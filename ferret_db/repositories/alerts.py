@@ -1,0 +1,117 @@
+"""Alerts of projects, and the messages that are on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import delete as deleted
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from ferret_core.protocol.alerts import AlertEvent, AlertKind
+from ferret_core.protocol.errors import FerretError
+from ferret_db import clock
+from ferret_db.tables import Alert, AlertDelivery
+
+_UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
+
+
+class Claimed(NamedTuple):
+    """A message that is this process's to send now, and where to."""
+
+    delivery: AlertDelivery
+    alert: Alert
+
+
+def add(
+    s: Session, project: str, kind: AlertKind, address: str, events: Sequence[AlertEvent], secret: str | None
+) -> Alert:
+    alert = Alert(project=project, kind=kind, address=address, events=[*events], secret=secret)
+    s.add(alert)
+    s.flush()
+    return alert
+
+
+def get(s: Session, project: str, alert_id: str) -> Alert:
+    """The project's alert, or ``alert.not_found``."""
+    found = s.scalars(select(Alert).where(Alert.id == alert_id, Alert.project == project)).one_or_none()
+    if found is None:
+        reason = f"no such alert of {project}; see `ferret alert list`"
+        raise FerretError.of_field("alert.not_found", "alert", alert_id, reason)
+    return found
+
+
+def of_project(s: Session, project: str) -> list[Alert]:
+    """The oldest first."""
+    return list(s.scalars(select(Alert).where(Alert.project == project).order_by(Alert.created_at, Alert.id)))
+
+
+def wanted(s: Session, event: AlertEvent) -> bool:
+    """Whether anybody wants to be told of such events."""
+    return any(event in events for events in s.scalars(select(Alert.events)))
+
+
+def delete(s: Session, alert_id: str) -> None:
+    """Deletes the alert with all of its messages, also those that were not sent yet."""
+    s.execute(deleted(AlertDelivery).where(AlertDelivery.alert_id == alert_id), execution_options=_UNSYNCHRONISED)
+    s.execute(deleted(Alert).where(Alert.id == alert_id), execution_options=_UNSYNCHRONISED)
+
+
+def enqueue(s: Session, told: Sequence[Alert], event: str, message: dict[str, Any]) -> list[AlertDelivery]:
+    """The same message to each, due at once."""
+    now = clock.now(s)
+    rows = [
+        AlertDelivery(alert_id=alert.id, project=alert.project, event=event, message=message, due_at=now)
+        for alert in told
+    ]
+    s.add_all(rows)
+    s.flush()
+    return rows
+
+
+def recent(s: Session, alert_id: str, limit: int) -> list[AlertDelivery]:
+    """The newest messages of the alert."""
+    query = select(AlertDelivery).where(AlertDelivery.alert_id == alert_id)
+    query = query.order_by(AlertDelivery.created_at.desc(), AlertDelivery.id)
+    return list(s.scalars(query.limit(limit)))
+
+
+def due(s: Session) -> bool:
+    """Whether any message is to be sent now."""
+    return s.scalars(select(AlertDelivery.id).where(AlertDelivery.due_at <= clock.now(s)).limit(1)).first() is not None
+
+
+def claim(s: Session, limit: int, seconds: float) -> list[Claimed]:
+    """Takes messages that are due, the longest first, and counts the attempt. Unless :func:`settle` says how it went,
+    they are due again after so many seconds: whoever had them is gone."""
+    now = clock.now(s)
+    is_due = AlertDelivery.due_at <= now
+    first = select(AlertDelivery.id).where(is_due).order_by(AlertDelivery.due_at).limit(limit)
+    taken = s.scalars(
+        update(AlertDelivery)
+        .where(AlertDelivery.id.in_(first), is_due)
+        .values(due_at=now + timedelta(seconds=seconds), attempts=AlertDelivery.attempts + 1, tried_at=now)
+        .returning(AlertDelivery),
+        execution_options=_UNSYNCHRONISED | {"populate_existing": True},
+    ).all()
+    ids = {delivery.alert_id for delivery in taken}
+    known = {alert.id: alert for alert in s.scalars(select(Alert).where(Alert.id.in_(ids)))}
+    return [Claimed(delivery, known[delivery.alert_id]) for delivery in taken]
+
+
+def settle(
+    s: Session, delivery: AlertDelivery, *, status: int | None, error: str | None, again_seconds: float | None
+) -> None:
+    """Notes how the attempt went: delivered without an ``error``; else due again after so many seconds, or given up."""
+    now = clock.now(s)
+    due_at = None if error is None or again_seconds is None else now + timedelta(seconds=again_seconds)
+    # Another attempt may have begun meanwhile, if this one took too long: it is the one that counts.
+    same = AlertDelivery.id == delivery.id, AlertDelivery.attempts == delivery.attempts
+    s.execute(
+        update(AlertDelivery)
+        .where(*same)
+        .values(status=status, error=error, due_at=due_at, delivered_at=now if error is None else None),
+        execution_options=_UNSYNCHRONISED,
+    )

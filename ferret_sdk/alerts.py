@@ -1,0 +1,49 @@
+"""Who is told what happens to a project's experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from ferret_core.protocol.alerts import AlertEvent, AlertKind
+from ferret_core.protocol.errors import FerretError
+from ferret_sdk.schemas import Alert, Delivery, NewAlert, Page
+from ferret_sdk.transport import Transport
+
+
+class Alerts:
+    """What ``Service.alerts`` gives. Members of a project look; its researchers and administrators change."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def of(self, project: str) -> list[Alert]:
+        """The oldest first, each with its last deliveries."""
+        return [Alert.read(item) for item in Page.read(self._transport.get(_path(project))).items]
+
+    def get(self, project: str, id: str) -> Alert:
+        """``alert.not_found`` for one that the project has not."""
+        for alert in self.of(project):
+            if alert.id == id:
+                return alert
+        reason = f"no such alert of {project}; see `ferret alert list`"
+        raise FerretError.of_field("alert.not_found", "alert", id, reason)
+
+    def add(
+        self, project: str, kind: AlertKind, address: str, events: Sequence[AlertEvent] = tuple(AlertEvent)
+    ) -> NewAlert:
+        """A new alert; with a webhook's the key of its signatures, which is shown this once."""
+        body = {"kind": kind.value, "address": address, "events": [event.value for event in events]}
+        return NewAlert.read(self._transport.post(_path(project), body).json())
+
+    def test(self, project: str, id: str) -> Delivery:
+        """Sends a message that says nothing but that it came; :meth:`get` tells what became of it."""
+        return Delivery.read(self._transport.post(f"{_path(project)}/{quote(id, safe='')}:test").json())
+
+    def remove(self, project: str, id: str) -> None:
+        """Nobody is told any more, also not of what is still to be sent."""
+        self._transport.request("DELETE", f"{_path(project)}/{quote(id, safe='')}")
+
+
+def _path(project: str) -> str:
+    return f"/projects/{quote(project, safe='')}/alerts"

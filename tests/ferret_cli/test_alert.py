@@ -1,0 +1,59 @@
+"""``ferret alert …`` at a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import ADMIN
+from tests.api.conftest import make_settings as make_settings
+from tests.api.conftest import migrated as migrated
+from tests.api.conftest import serve as serve
+from tests.api.receiver import Receiver, is_signed
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def cli(serve: Any, make_settings: Any, ferret_in_process: Any) -> Cli:
+    live = serve(make_settings(alert_networks="127.0.0.0/8", alert_seconds=0.05))
+    return lambda *arguments: ferret_in_process(*arguments, FERRET_URL=live.url, FERRET_TOKEN=ADMIN)
+
+
+@pytest.fixture
+def failing() -> Iterator[Receiver]:
+    """Takes the first message, and refuses the second."""
+    receiver = Receiver((204, 503))
+    yield receiver
+    receiver.stop()
+
+
+def test_an_alert_is_added_tried_and_removed(cli: Cli, failing: Receiver) -> None:
+    added = cli("alert", "add", "--webhook", f"{failing.url}/secret", "--on", "failed", "--on", "stalled")
+    assert added.returncode == 0, added.stderr
+    (secret,) = added.stdout.split()
+    assert secret.startswith("whsec_")
+    (alert,) = json.loads(cli("alert", "list", "--json").stdout)["items"]
+    assert (alert["events"], alert["address"]) == (["failed", "stalled"], f"{failing.url}/…")
+    assert "none yet" in cli("alert", "list").stdout
+    tried = cli("alert", "test", alert["id"], "--json")
+    assert (tried.returncode, json.loads(tried.stdout)["state"]) == (0, "delivered")
+    assert is_signed(failing.got[0], secret)
+    refused = cli("alert", "test", alert["id"])
+    assert refused.returncode == 1
+    assert "waiting: answered 503" in refused.stderr
+    assert "answered 503" in cli("alert", "list").stdout
+    assert cli("alert", "remove", alert["id"]).returncode == 0
+    gone = cli("alert", "remove", alert["id"])
+    assert (gone.returncode, "ferret alert list" in gone.stderr) == (3, True)
+
+
+def test_what_cannot_be_is_refused_with_what_to_do(cli: Cli) -> None:
+    assert cli("alert", "add").returncode == 2
+    assert cli("alert", "add", "--webhook", "https://a.example", "--email", "a@a.example").returncode == 2
+    assert "FERRET_ALERT_NETWORKS" in cli("alert", "add", "--webhook", "http://169.254.169.254/latest").stderr
+    no_mail = cli("alert", "add", "--email", "ada@example.org")
+    assert (no_mail.returncode, "FERRET_SMTP_HOST" in no_mail.stderr) == (5, True)
