@@ -13,9 +13,13 @@ from functools import cache
 from importlib.util import find_spec
 from inspect import cleandoc
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 
 from ferret_core.protocol.errors import FerretError
+
+_PARSING = Lock()
+"""In Python 3.11 parsing fails in a thread while another parses: https://github.com/python/cpython/issues/106905."""
 
 
 def names(package: str) -> list[str]:
@@ -24,12 +28,16 @@ def names(package: str) -> list[str]:
     return sorted(info.name for info in pkgutil.iter_modules(path) if not (info.ispkg or info.name.startswith("_")))
 
 
+@cache
 def documentation(package: str, name: str) -> str:
     """The docstring of entry ``name``, read without importing what the entry needs to run."""
     found = find_spec(f"{package}.{name}")
     assert found is not None
     assert found.origin is not None, f"{package}.{name} is not read from a file"
-    return cleandoc(ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8"))) or "")
+    text = Path(found.origin).read_text(encoding="utf-8")
+    with _PARSING:
+        module = ast.parse(text)
+    return cleandoc(ast.get_docstring(module) or "")
 
 
 def load(package: str, name: str, field: str) -> ModuleType:

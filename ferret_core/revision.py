@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 from ferret_core import catalog
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Choice, ExperimentSpec
 
 Tree = Mapping[str, Any]
 Path = tuple[str, ...]
@@ -50,7 +51,8 @@ def revise(document: Tree, patch: Any) -> Revision:
 def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]:
     """The options of ``before`` that have to go and that the change does not mention."""
     key = KEYS[part]
-    name, chosen = before.get(key), change.get(key, before.get(key))
+    name = before.get(key) or _usual(part)
+    chosen = (change[key] or _usual(part)) if key in change else name
     old = _declared(part, name)
     new = old if chosen == name else _declared(part, chosen)
     changed = dict(_leaves(change))
@@ -64,6 +66,12 @@ def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]
             yield path, value
     if chosen != name and ("local",) not in new and "local" not in change:
         yield ("local",), None
+
+
+def _usual(part: str) -> str | None:
+    """What is chosen where nothing is named; None where something has to be."""
+    default = ExperimentSpec.model_fields[part].default
+    return default.name if isinstance(default, Choice) else None
 
 
 def _optimizer(options: Tree, declared: Mapping[Path, Any]) -> str | None:

@@ -95,11 +95,10 @@ def test_an_experiment_is_led_by_hand(page: Page, served: Served, toy_spec: Call
     expect(page.get_by_test_id("paused")).to_be_hidden(timeout=60_000)
     assert run.refresh().state == "running"
 
-    page.get_by_role("button", name="Clone").click()
-    form = page.locator("dialog[open]")
-    form.get_by_label("Name").fill("by hand, again")
-    form.get_by_label("Other changes").fill('{"seed": 9}')
-    form.get_by_role("button", name="Clone").click()
+    page.get_by_role("link", name="Clone").click()
+    page.get_by_label("name", exact=True).first.fill("by hand, again")
+    page.get_by_label("seed", exact=True).fill("9")
+    page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("heading", name="by hand, again")).to_be_visible(timeout=60_000)
     clone = served.service.experiment(page.url.rsplit("/", 1)[1])
     assert (clone.experiment.cloned_from, clone.experiment.spec["seed"]) == (run.id, 9)

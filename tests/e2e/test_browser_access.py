@@ -30,6 +30,7 @@ ADDRESSES = {
     "/": "/",
     "/experiments/$id": "/experiments/{id}",
     "/compare": "/compare?ids={id}",
+    "/new": "/new",
     "/account": "/account",
 }
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jsonschema
 import pytest
 
-from ferret_core import catalog
+from ferret_core import catalog, discovery
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -55,3 +56,12 @@ def test_all_wrong_options_are_named_at_once(toy_spec: SpecFactory) -> None:
     with pytest.raises(FerretError) as caught:
         catalog.resolve(toy_spec(algorithm={"name": "ferret", "K": 0, "basis": "Z"}, partition={"name": "x"}))
     assert {error.field for error in caught.value.errors} == {"algorithm.K", "algorithm.basis", "partition.name"}
+
+
+def test_several_threads_may_ask_at_once() -> None:
+    """A form asks for all sections at once, and parsing is for one thread at a time in Python 3.11."""
+    kinds: list[catalog.Kind] = ["algorithms", "datasets", "partitions"]
+    with ThreadPoolExecutor(6) as threads:
+        for _ in range(10):
+            discovery.documentation.cache_clear()
+            assert all(threads.map(catalog.entries, kinds * 2))

@@ -158,3 +158,12 @@ def test_a_rate_stays_between_optimizers_whose_rates_are_alike() -> None:
     revised = revise(document(), {"algorithm": {"local": {"optimizer": "adam"}}})
     assert revised.document["algorithm"]["local"]["learning_rate"] == 0.5
     assert revised.dropped == {}
+
+
+def test_an_algorithm_that_is_not_named_is_the_default() -> None:
+    unnamed = document(algorithm={"basis": "H", "local": {"optimizer": "adam"}})
+    named = revise(unnamed, {"algorithm": {"name": "ferret", "K": 9}})
+    assert named.document["algorithm"] == {"name": "ferret", "basis": "H", "K": 9, "local": {"optimizer": "adam"}}
+    assert named.dropped == {}
+    back = revise(named.document, {"algorithm": {"name": None}})
+    assert back.document["algorithm"] == {"basis": "H", "K": 9, "local": {"optimizer": "adam"}}

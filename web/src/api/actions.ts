@@ -23,11 +23,6 @@ export function extendExperiment({ id, rounds: expected }: Experiment, rounds: n
   return answer(client.POST('/api/v1/experiments/{experiment_id}:extend', { ...at(id), body }))
 }
 
-/** `patch` is a JSON Merge Patch of the specification (RFC 7396). */
-export function cloneExperiment({ id }: Experiment, patch: Record<string, unknown>) {
-  return answer(client.POST('/api/v1/experiments/{experiment_id}:clone', { ...at(id), body: patch }))
-}
-
 export function archiveExperiment({ id }: Experiment) {
   return answer(client.POST('/api/v1/experiments/{experiment_id}:archive', at(id)))
 }

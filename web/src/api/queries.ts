@@ -241,3 +241,12 @@ export function catalogEntryQuery(kind: CatalogKind, name: string) {
     staleTime: Infinity,
   })
 }
+
+/** All entries of a section of the catalog. */
+export function catalogQuery(kind: CatalogKind) {
+  return queryOptions({
+    queryKey: ['catalog', kind],
+    queryFn: ({ signal }) => answer(client.GET('/api/v1/catalog/{kind}', { params: { path: { kind } }, signal })),
+    staleTime: Infinity,
+  })
+}

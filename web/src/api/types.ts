@@ -4,6 +4,7 @@ type Schemas = components['schemas']
 
 export type Artifact = Schemas['Artifact']
 export type Callback = Schemas['Callback']
+export type CatalogEntry = Schemas['CatalogEntry']
 export type CatalogKind = Schemas['CatalogKind']
 export type Contribution = Schemas['Contribution']
 export type Experiment = Schemas['Experiment']
@@ -20,6 +21,10 @@ export type Scope = Schemas['Scope']
 export type Token = Schemas['Token']
 export type Event = Schemas['Event']
 export type MetricSeries = Schemas['MetricSeries']
+export type Draft = Schemas['Draft']
+export type Plan = Schemas['Plan']
+export type Planned = Schemas['Planned']
+export type Preset = Schemas['Preset']
 export type Stall = Schemas['Stall']
 
 export const EXPERIMENT_STATES = [

@@ -80,7 +80,6 @@ afterEach(() => {
 
 function read(path: string): unknown {
   if (path === '/experiments/exp_1') return stored
-  if (path === '/experiments/exp_2') return { ...stored, id: 'exp_2', name: 'again', cloned_from: 'exp_1' }
   if (path.endsWith('/metrics')) return { series: [] }
   if (path.endsWith('/rejections')) return { items: rejections, next_cursor: null }
   if (path === '/me') return me
@@ -90,7 +89,6 @@ function read(path: string): unknown {
 function write(path: string, method: string): Response {
   if (method === 'DELETE') return new Response(null, { status: 204 })
   const verb = path.split(':')[1] ?? ''
-  if (verb === 'clone') return Response.json(read('/experiments/exp_2'), { status: 202 })
   if (verb === 'extend') {
     const problem = { code: 'extension.refused', title: 'No more rounds', detail: 'clone it with more rounds' }
     return Response.json(problem, { status: 409 })
@@ -120,7 +118,7 @@ async function visit(changes: Partial<Experiment> = {}, search = '') {
 
 function actions(): (string | null)[] {
   const group = screen.getByRole('group', { name: 'Actions' })
-  return [...group.querySelectorAll('button:not([popovertarget])')].map((button) => button.textContent)
+  return [...group.querySelectorAll('a, button:not([popovertarget])')].map((button) => button.textContent)
 }
 
 function press(label: string) {
@@ -199,16 +197,13 @@ test('an extension that is refused says why, in the dialog', async () => {
   expect(asked[0]).toMatchObject({ path: '/experiments/exp_1:extend', body: { rounds: 12, expected_rounds: 12 } })
 })
 
-test('a clone is opened', async () => {
+test('a clone is written in the form', async () => {
   const router = await visit()
-  press('Clone')
-  fireEvent.change(within(dialog()).getByLabelText(/Other changes/), { target: { value: '{"seed": 7}' } })
-  confirm()
+  fireEvent.click(screen.getByRole('link', { name: 'Clone' }))
   await waitFor(() => {
-    expect(router.state.location.pathname).toBe('/experiments/exp_2')
+    expect(router.state.location.pathname).toBe('/new')
   })
-  expect(asked[0]).toMatchObject({ body: { name: 'demo', rounds: 12, seed: 7 } })
-  expect(await screen.findByText('exp_1')).toBeTruthy()
+  expect(router.state.location.search).toEqual({ from: 'exp_1' })
 })
 
 test('what is deleted leads back to the list', async () => {

@@ -3,6 +3,7 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
+  lazyRouteComponent,
   Link,
   type RouterHistory,
 } from '@tanstack/react-router'
@@ -14,6 +15,7 @@ import { ExperimentPage } from '@/features/experiment/experiment-page'
 import { parseView } from '@/features/experiment/view'
 import { ExperimentsPage } from '@/features/experiments/experiments-page'
 import { parseFilters } from '@/features/experiments/filters'
+import { parseView as parseNewView } from '@/features/new/view'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { BrokenPage } from './broken-page'
@@ -69,6 +71,24 @@ const compare = createRoute({
   },
 })
 
+/** Few visits need the form, so its code comes with the first that does. */
+const NewPage = lazyRouteComponent(() => import('@/features/new/new-page'), 'NewPage')
+
+const fresh = createRoute({
+  getParentRoute: () => root,
+  path: '/new',
+  validateSearch: parseNewView,
+  component: function New() {
+    const navigate = fresh.useNavigate()
+    return (
+      <NewPage
+        view={fresh.useSearch()}
+        onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
+      />
+    )
+  },
+})
+
 const account = createRoute({ getParentRoute: () => root, path: '/account', component: AccountPage })
 
 function NotFound() {
@@ -84,7 +104,7 @@ function NotFound() {
   )
 }
 
-const routeTree = root.addChildren([experiments, experiment, compare, account])
+const routeTree = root.addChildren([experiments, experiment, compare, fresh, account])
 
 /** Routes by the browser's own history, or by the one that a test hands in. */
 export function dashboardRouter(history: RouterHistory = createBrowserHistory()) {

@@ -8,6 +8,7 @@ import { useShortcuts } from '@/lib/use-shortcuts'
 const DOES = {
   '/': 'Search the experiments',
   'g e': 'Go to the list of experiments',
+  n: 'Write a new experiment',
   '?': 'Show these shortcuts',
   Escape: 'Close a dialog, a menu or a message',
 }
@@ -31,6 +32,7 @@ export function Shortcuts() {
   useShortcuts({
     '/': () => void toSearch(),
     'g e': () => void toExperiments(),
+    n: () => void navigate({ to: '/new', search: {} }),
     '?': help,
     Escape: dismissNewestToast,
   } satisfies Record<keyof typeof DOES, () => void>)

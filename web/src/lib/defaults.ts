@@ -2,12 +2,22 @@ import { isTable } from './toml'
 
 type Table = Record<string, unknown>
 
-/** The parts of a JSON Schema that say what a value is when nobody chose it. */
+/** The parts of a JSON Schema that say what a value may be, and what it is when nobody chose it. */
 export interface JsonSchema {
   default?: unknown
   $ref?: string
   properties?: Record<string, JsonSchema>
   $defs?: Record<string, JsonSchema>
+  type?: string
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: JsonSchema[]
+  description?: string
+  required?: string[]
+  /** What a number counts. */
+  unit?: string
+  /** Options beside it that it takes the place of. */
+  excludes?: string[]
 }
 
 /** Every default of the schema's properties, those of the tables inside too. */

@@ -17,11 +17,13 @@ export function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function key(name: string): string {
+/** A name as TOML has it: bare, or quoted where it has to be. */
+export function key(name: string): string {
   return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name)
 }
 
-function inline(value: unknown): string {
+/** A value on one line. */
+export function inline(value: unknown): string {
   if (typeof value === 'string') return quoted(value)
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
   if (isTable(value)) {

@@ -1,20 +1,11 @@
+import { flatten } from '@/lib/flatten'
+
 /** One field of the specification: what every column says of it. */
 export interface SpecRow {
   path: string
   /** Undefined where a column's algorithm, dataset or partition has no such field. */
   values: (string | undefined)[]
   differs: boolean
-}
-
-/** `{a: {b: 1}}` → `[['a.b', '1']]`: the leaves by their dotted paths. */
-export function flatten(value: unknown, path = ''): [string, string][] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, leaf(value)]]
-  return Object.entries(value).flatMap(([key, inner]) => flatten(inner, path === '' ? key : `${path}.${key}`))
-}
-
-function leaf(value: unknown): string {
-  if (value === null || value === undefined) return 'unset'
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** All fields but the name, by path; each column has the specifications of one run or of a group. */

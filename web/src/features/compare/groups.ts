@@ -1,4 +1,4 @@
-import { flatten } from './diff'
+import { flatten } from '@/lib/flatten'
 
 const FREE = ['seed', 'name']
 

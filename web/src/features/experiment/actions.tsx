@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 
 import { archiveExperiment, pauseExperiment, resumeExperiment, unarchiveExperiment } from '@/api/actions'
 import { meQuery, onlyReads } from '@/api/people'
 import { type Experiment, isFinished } from '@/api/types'
 import { MoreMenu } from '@/lib/ui/more-menu'
 
-import { CloneButton } from './clone-button'
 import { CancelButton, DeleteButton } from './ending-buttons'
 import { ExtendButton } from './extend-button'
 import { useAction } from './use-action'
@@ -38,7 +38,13 @@ function ActionGroup({ experiment }: Props) {
       {state === 'running' && <MoveButton label="Pause" move={() => pauseExperiment(experiment)} primary />}
       {state === 'paused' && <MoveButton label="Resume" move={() => resumeExperiment(experiment)} primary />}
       {state === 'completed' && <ExtendButton experiment={experiment} primary />}
-      <CloneButton experiment={experiment} primary={['queued', 'failed', 'cancelled'].includes(state)} />
+      <Link
+        to="/new"
+        search={{ from: experiment.id }}
+        className={['queued', 'failed', 'cancelled'].includes(state) ? 'button primary' : 'button'}
+      >
+        Clone
+      </Link>
       <MoreMenu label="More actions">
         {['running', 'paused'].includes(state) && <ExtendButton experiment={experiment} />}
         {finished && archived === null && <MoveButton label="Archive" move={() => archiveExperiment(experiment)} />}

@@ -1,6 +1,7 @@
 import './experiments.css'
 
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 
 import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
@@ -41,6 +42,9 @@ export function ExperimentsPage({ filters, onFilters }: Props) {
     <main className="page">
       <header className="page-header">
         <h1>Experiments</h1>
+        <Link to="/new" className="button primary">
+          New experiment
+        </Link>
       </header>
       <FilterBar filters={filters} projects={projects} onFilters={onFilters} />
       {list.error && <ProblemNotice problem={toProblem(list.error)} />}
@@ -98,7 +102,10 @@ function NoProject() {
 function FirstSteps() {
   return (
     <>
-      <p className="muted">Submit the demo from a terminal on the server; it appears here within seconds.</p>
+      <p className="muted">
+        <Link to="/new">Write one here</Link>, or submit the demo from a terminal on the server; it appears within
+        seconds.
+      </p>
       <Command text="ferret submit examples/quickstart.toml" label="command" />
     </>
   )

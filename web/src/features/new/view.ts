@@ -1,0 +1,43 @@
+import { oneOf, type Search } from '@/lib/search-params'
+
+export const SHAPES = ['llama-1b', 'llama-3b', 'llama2-7b', 'llama2-13b', 'llama3-8b', 'qwen2.5-7b'] as const
+export type Shape = (typeof SHAPES)[number]
+export const SNIPPETS = ['toml', 'cli', 'python'] as const
+export type Snippet = (typeof SNIPPETS)[number]
+
+/** What the address holds: `?from=exp_…&open=server,round&shape=llama2-7b&as=cli`. What is the rule is not mentioned. */
+export interface View {
+  /** Id of the experiment that is cloned. */
+  from?: string | undefined
+  /** Sections that are open. */
+  open?: string | undefined
+  /** Plan for a model of this shape. */
+  shape?: Shape | undefined
+  as?: Exclude<Snippet, 'toml'> | undefined
+}
+
+export const OPEN = 'model,dataset,participants,algorithm'
+
+export function parseView(search: Search): View {
+  return {
+    from: word(search.from),
+    open: typeof search.open === 'string' ? search.open : undefined,
+    shape: oneOf(SHAPES, search.shape),
+    as: oneOf(['cli', 'python'], search.as),
+  }
+}
+
+export function isOpen({ open = OPEN }: View, section: string): boolean {
+  return open.split(',').includes(section)
+}
+
+/** With none open the address says so, for an empty value would leave it. */
+export function toggled(view: View, section: string, open: boolean): View {
+  const others = (view.open ?? OPEN).split(',').filter((name) => name !== section && name !== 'none')
+  const next = (open ? [...others, section] : others).join(',')
+  return { ...view, open: next === OPEN ? undefined : next || 'none' }
+}
+
+function word(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
