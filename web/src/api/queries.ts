@@ -4,15 +4,7 @@ import { politeInterval } from '@/lib/back-off'
 
 import { type Answer, answer, client } from './client'
 import { isAway } from './problem'
-import {
-  type CatalogKind,
-  type Event,
-  type ExperimentState,
-  isFinished,
-  type Participant,
-  type Rejection,
-  type Round,
-} from './types'
+import { type Event, type ExperimentState, isFinished, type Participant, type Rejection, type Round } from './types'
 
 export interface ExperimentFilters {
   state: ExperimentState[]
@@ -229,24 +221,5 @@ export function eventsQuery(id: string, after: number, live: boolean) {
       }
     },
     refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
-  })
-}
-
-/** An entry of the catalog, with the schema of its options: as long as the server runs it stays the same. */
-export function catalogEntryQuery(kind: CatalogKind, name: string) {
-  return queryOptions({
-    queryKey: ['catalog', kind, name],
-    queryFn: ({ signal }) =>
-      answer(client.GET('/api/v1/catalog/{kind}/{name}', { params: { path: { kind, name } }, signal })),
-    staleTime: Infinity,
-  })
-}
-
-/** All entries of a section of the catalog. */
-export function catalogQuery(kind: CatalogKind) {
-  return queryOptions({
-    queryKey: ['catalog', kind],
-    queryFn: ({ signal }) => answer(client.GET('/api/v1/catalog/{kind}', { params: { path: { kind } }, signal })),
-    staleTime: Infinity,
   })
 }

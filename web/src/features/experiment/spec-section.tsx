@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 
-import { catalogEntryQuery } from '@/api/queries'
+import { catalogEntryQuery } from '@/api/catalog'
 import type { Experiment } from '@/api/types'
 import { withoutDefaults } from '@/lib/defaults'
 import { toToml } from '@/lib/toml'
