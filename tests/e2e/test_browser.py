@@ -26,7 +26,7 @@ def choose(page: Page, tab: str) -> None:
 def test_a_curve_grows_while_one_watches(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
     run = served.service.submit(toy_spec(name="watched", rounds=20))
     page.goto(served.address)
-    page.get_by_test_id("experiment-row").filter(has_text="watched").first.click()
+    page.get_by_test_id("experiment-row").filter(has_text="watched").first.get_by_role("link").click()
     expect(page.get_by_test_id("line-eval_loss")).to_be_attached(timeout=60_000)
     expect(page.get_by_test_id("line-eval_loss")).not_to_have_attribute("data-points", "0", timeout=60_000)
     assert "token" not in page.url
@@ -149,7 +149,7 @@ def test_two_runs_are_compared(page: Page, served: Served, toy_spec: Callable[..
         run.wait()
     page.goto(served.address)
     for run in runs:
-        page.get_by_role("checkbox", name=f"Compare {run.experiment.name}", exact=True).check()
+        page.get_by_role("checkbox", name=f"Select {run.experiment.name}", exact=True).check()
     page.get_by_role("link", name="Compare 2").click()
     expect(page.get_by_test_id("compare-run")).to_have_count(2)
     expect(page.get_by_test_id("compare-overlay")).to_have_attribute("data-points", "8")  # rounds 0 to 3, twice

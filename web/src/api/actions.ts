@@ -1,19 +1,23 @@
 import { answer, client } from './client'
 import type { Experiment, Participant } from './types'
 
+interface Identified {
+  id: string
+}
+
 function at(id: string) {
   return { params: { path: { experiment_id: id } } }
 }
 
-export function pauseExperiment({ id }: Experiment) {
+export function pauseExperiment({ id }: Identified) {
   return answer(client.POST('/api/v1/experiments/{experiment_id}:pause', at(id)))
 }
 
-export function resumeExperiment({ id }: Experiment) {
+export function resumeExperiment({ id }: Identified) {
   return answer(client.POST('/api/v1/experiments/{experiment_id}:resume', at(id)))
 }
 
-export function cancelExperiment({ id }: Experiment) {
+export function cancelExperiment({ id }: Identified) {
   return answer(client.POST('/api/v1/experiments/{experiment_id}:cancel', at(id)))
 }
 
@@ -23,15 +27,15 @@ export function extendExperiment({ id, rounds: expected }: Experiment, rounds: n
   return answer(client.POST('/api/v1/experiments/{experiment_id}:extend', { ...at(id), body }))
 }
 
-export function archiveExperiment({ id }: Experiment) {
+export function archiveExperiment({ id }: Identified) {
   return answer(client.POST('/api/v1/experiments/{experiment_id}:archive', at(id)))
 }
 
-export function unarchiveExperiment({ id }: Experiment) {
+export function unarchiveExperiment({ id }: Identified) {
   return answer(client.POST('/api/v1/experiments/{experiment_id}:unarchive', at(id)))
 }
 
-export function deleteExperiment({ id }: Experiment) {
+export function deleteExperiment({ id }: Identified) {
   return answer(client.DELETE('/api/v1/experiments/{experiment_id}', at(id)))
 }
 

@@ -3,15 +3,9 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { politeInterval } from '@/lib/back-off'
 
 import { type Answer, answer, client } from './client'
+import { byCursor, page } from './paging'
 import { isAway } from './problem'
-import { type Event, type ExperimentState, isFinished, type Participant, type Rejection, type Round } from './types'
-
-export interface ExperimentFilters {
-  state: ExperimentState[]
-  name: string
-  project: string | undefined
-  archived: boolean
-}
+import { type Event, isFinished, type Participant, type Rejection, type Round } from './types'
 
 /** The parts of an experiment that are fetched, and grow stale, each on its own. */
 export type Part =
@@ -33,18 +27,8 @@ export function partKey(id: string, part: Part) {
   return [...experimentKey(id), part] as const
 }
 
-const PAGE = 100
 export const REFETCH_MILLISECONDS = 5000
 const EVENTS_PAGE = 200
-
-const byCursor = {
-  initialPageParam: undefined as string | undefined,
-  getNextPageParam: (page: { next_cursor: string | null }) => page.next_cursor ?? undefined,
-}
-
-function page(cursor: string | undefined) {
-  return { limit: PAGE, ...(cursor !== undefined && { cursor }) }
-}
 
 interface ListPage<T> {
   items: T[]
@@ -69,24 +53,6 @@ export const infoQuery = queryOptions({
   staleTime: Infinity,
   refetchInterval: ({ state }) => isAway(state.error) && politeInterval(state, REFETCH_MILLISECONDS),
 })
-
-export function experimentsQuery({ state, name, project, archived }: ExperimentFilters) {
-  return infiniteQueryOptions({
-    queryKey: ['experiments', state, name, project, archived],
-    queryFn: ({ pageParam, signal }) => {
-      const query = {
-        state,
-        ...(name !== '' && { name }),
-        ...(project !== undefined && { project }),
-        ...(archived && { archived }),
-        ...page(pageParam),
-      }
-      return answer(client.GET('/api/v1/experiments', { params: { query }, signal }))
-    },
-    ...byCursor,
-    refetchInterval: ({ state }) => politeInterval(state, REFETCH_MILLISECONDS),
-  })
-}
 
 /** Asked again and again while it is unfinished: that nothing moves is no event. */
 export function experimentQuery(id: string) {

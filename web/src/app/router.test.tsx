@@ -22,6 +22,19 @@ const DEMO = {
   rounds: 12,
   round: 3,
   metrics: { eval_loss: { first: 2.7, last: 1.9, best: 1.8 } },
+  tags: [],
+  seed: 0,
+  seed_group: 'g1',
+  K: null,
+  bytes_per_round: null,
+  learning_rate: null,
+  bytes_up: 0,
+  bytes_down: 0,
+  bytes_per_upload: null,
+  error: null,
+  estimated_seconds_left: null,
+  archived_at: null,
+  finished_at: null,
   created_at: '2026-11-21T12:00:00Z',
 } as unknown as ListedExperiment
 
@@ -68,7 +81,7 @@ test('the list shows state, progress, last and best loss', async () => {
   const row = await screen.findByTestId('experiment-row')
   expect(row.textContent).toContain('running')
   expect(row.textContent).toContain('3 / 12')
-  expect(row.textContent).toContain('1.900 best 1.800')
+  expect(row.textContent).toContain('1.9001.800')
   expect(document.title).toBe('Experiments · Ferret')
 })
 
@@ -76,8 +89,8 @@ test('ticked rows lead to their comparison', async () => {
   serve([DEMO, { ...DEMO, id: 'exp_2', name: 'other' }])
   visit('/')
   expect(screen.queryByRole('link', { name: /^Compare/ })).toBeNull()
-  fireEvent.click(await screen.findByRole('checkbox', { name: 'Compare other' }))
-  fireEvent.click(screen.getByRole('checkbox', { name: 'Compare demo' }))
+  fireEvent.click(await screen.findByRole('checkbox', { name: 'Select other' }))
+  fireEvent.click(screen.getByRole('checkbox', { name: 'Select demo' }))
   expect(screen.getByRole('link', { name: 'Compare 2' }).getAttribute('href')).toBe('/compare?ids=exp_2,exp_1')
   fireEvent.click(screen.getByRole('button', { name: 'Clear' }))
   expect(screen.queryByRole('link', { name: /^Compare/ })).toBeNull()
@@ -105,7 +118,7 @@ test('who is in no project is told whom to ask', async () => {
 test('who sees several projects can choose one, and is told which an experiment belongs to', async () => {
   serve([{ ...DEMO, project: 'hearts' }], 'viewer', ['default', 'hearts'])
   visit('/')
-  expect((await screen.findByTestId('experiment-row')).textContent).toContain('hearts · ferret')
+  expect((await screen.findByTestId('experiment-row')).textContent).toContain('hearts')
   fireEvent.click(screen.getByRole('button', { name: 'hearts' }))
   await waitFor(() => {
     expect(listQueries().at(-1)).toContain('project=hearts')

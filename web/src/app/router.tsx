@@ -14,7 +14,7 @@ import { parseView as parseCompareView } from '@/features/compare/view'
 import { ExperimentPage } from '@/features/experiment/experiment-page'
 import { parseView } from '@/features/experiment/view'
 import { ExperimentsPage } from '@/features/experiments/experiments-page'
-import { parseFilters } from '@/features/experiments/filters'
+import { parseView as parseListView } from '@/features/experiments/view'
 import { parseView as parseNewView } from '@/features/new/view'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
@@ -26,13 +26,13 @@ const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 const experiments = createRoute({
   getParentRoute: () => root,
   path: '/',
-  validateSearch: parseFilters,
+  validateSearch: parseListView,
   component: function Experiments() {
     const navigate = experiments.useNavigate()
     return (
       <ExperimentsPage
-        filters={experiments.useSearch()}
-        onFilters={(search) => void navigate({ search, replace: true })}
+        view={experiments.useSearch()}
+        onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
       />
     )
   },

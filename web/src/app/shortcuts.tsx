@@ -13,6 +13,14 @@ const DOES = {
   Escape: 'Close a dialog, a menu or a message',
 }
 
+/** Those of the list, which runs them itself. */
+const DOES_IN_LIST = {
+  j: 'In the list: go to the next row',
+  k: 'In the list: go to the row before',
+  x: 'In the list: select the row',
+  X: 'In the list: select all from the last selected row to this one',
+}
+
 /** How people know the keys that browsers name otherwise. */
 const SHOWN: Record<string, string> = { Escape: 'Esc' }
 
@@ -46,7 +54,7 @@ export function Shortcuts() {
         <form method="dialog">
           <h2 id={heading}>Keyboard shortcuts</h2>
           <dl className="shortcuts">
-            {Object.entries(DOES).map(([keys, does]) => (
+            {Object.entries({ ...DOES, ...DOES_IN_LIST }).map(([keys, does]) => (
               <div key={keys}>
                 <dt>
                   <Keys keys={keys} />

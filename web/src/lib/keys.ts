@@ -13,7 +13,8 @@ export function press(begun: string, key: string, known: readonly string[]): Pre
   return begun === '' ? { completed: undefined, begun: '' } : press('', key, known)
 }
 
-const FIELDS = 'input, textarea, select, [contenteditable]:not([contenteditable="false"])'
+/** Where keys are text; a box to tick takes the blank alone. */
+const FIELDS = 'input:not([type="checkbox"]), textarea, select, [contenteditable]:not([contenteditable="false"])'
 
 /** Whether a key is a shortcut's: no text that somebody types, no key of the browser's, nothing below an open dialog. */
 export function isForPage(event: KeyboardEvent): boolean {

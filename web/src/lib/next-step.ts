@@ -4,6 +4,7 @@ const NEXT_STEPS: Record<string, string> = {
   'auth.missing': 'Sign in again.',
   'auth.invalid': 'Sign in again: the server has a new token.',
   'dataset.invalid': 'Fix the file at the place named above and submit the experiment again.',
+  'experiment.changed': 'It is shown as it is now: look at it, and repeat what is still wanted.',
   'experiment.conflict': 'Reload the page: the experiment may have changed in the meantime.',
   'experiment.not_found': 'Check the address, or look for the experiment in the list.',
   'extension.refused': 'Clone the experiment with more rounds instead.',

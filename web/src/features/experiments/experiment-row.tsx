@@ -1,79 +1,84 @@
-import { Link } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type MouseEvent, useRef } from 'react'
 
-import { type ListedExperiment, shownState } from '@/api/types'
-import { formatAgo, formatBytes, formatTime } from '@/lib/format'
-import { formatMetric, type MetricName } from '@/lib/metrics'
-import { RoundProgress } from '@/lib/ui/round-progress'
-import { StateChip } from '@/lib/ui/state-chip'
+import { readForEdit, type ReadExperiment } from '@/api/editing'
+import type { ListedExperiment } from '@/api/types'
+import { useEdit } from '@/api/use-edit'
+import { EditInPlace } from '@/lib/ui/edit-in-place'
+
+import { Cell, type CellContext, experimentCell } from './cells'
+import type { Column } from './columns'
 
 interface Props {
   experiment: ListedExperiment
-  /** Whether its project is told: the user sees several. */
-  told: boolean
-  now: number
-  /** Whether it is ticked, to be compared. */
+  columns: readonly Column[]
+  context: CellContext
+  /** Whether it stands below the row of its group. */
+  inside: boolean
   ticked: boolean
-  onTick: () => void
+  onTick: (range: boolean) => void
+  /** Whether this user only looks. */
+  reads: boolean
 }
 
-export function ExperimentRow({ experiment, told, now, ticked, onTick }: Props) {
-  const { id, project, name, algorithm, dataset, round, rounds, created_at: created } = experiment
+export function ExperimentRow({ experiment, columns, context, inside, ticked, onTick, reads }: Props) {
+  const { id, name } = experiment
+  const navigate = useNavigate()
+  const open = (event: MouseEvent<HTMLElement>) => {
+    if (isPlain(event)) void navigate({ to: '/experiments/$id', params: { id } })
+  }
   return (
-    <tr data-testid="experiment-row">
+    <tr data-testid="experiment-row" data-row={id} data-ticked={ticked} data-inside={inside} onClick={open}>
       <td className="cell-tick">
-        <input type="checkbox" aria-label={`Compare ${name}`} checked={ticked} onChange={onTick} />
+        <input
+          type="checkbox"
+          aria-label={`Select ${name}`}
+          checked={ticked}
+          onChange={(event) => {
+            onTick((event.nativeEvent as PointerEvent).shiftKey)
+          }}
+        />
       </td>
       <th scope="row" className="cell-name">
-        <Link to="/experiments/$id" params={{ id }} className="row-link">
-          {name}
-        </Link>
-        <span className="muted small">
-          {told && `${project} · `}
-          {algorithm} · {dataset}
-        </span>
+        {reads ? <NameLink id={id} name={name} /> : <EditableName id={id} name={name} />}
       </th>
-      <td data-label="State">
-        <StateChip state={shownState(experiment)} testId="experiment-state" />
-      </td>
-      <td data-label="Round">
-        <RoundProgress round={round} rounds={rounds} />
-      </td>
-      <td data-label="Eval loss" className="number">
-        <LastAndBest name="eval_loss" metrics={experiment.metrics} />
-      </td>
-      <td data-label="Rouge-L" className="number">
-        <LastAndBest name="rouge_l" metrics={experiment.metrics} />
-      </td>
-      <td data-label="Bytes per round" className="number">
-        <BytesPerRound metrics={experiment.metrics} />
-      </td>
-      <td data-label="Created">
-        <time dateTime={created} title={formatTime(created)}>
-          {formatAgo(created, now)}
-        </time>
-      </td>
+      {columns.map((column) => (
+        <Cell key={column.id} column={column}>
+          {experimentCell(column, experiment, context)}
+        </Cell>
+      ))}
     </tr>
   )
 }
 
-function LastAndBest({ name, metrics }: { name: MetricName } & Pick<ListedExperiment, 'metrics'>) {
-  const found = metrics[name]
-  if (found === undefined) return <span className="muted">–</span>
+/** A click on the row itself, not on what is in it, and no end of marking a text. */
+function isPlain({ target, defaultPrevented }: MouseEvent): boolean {
+  const inside = target instanceof Element && target.closest('a, button, input, form') !== null
+  return !inside && !defaultPrevented && window.getSelection()?.isCollapsed !== false
+}
+
+function NameLink({ id, name }: { id: string; name: string }) {
   return (
-    <>
-      {formatMetric(name, found.last)}
-      {found.best !== null && <span className="muted small"> best {formatMetric(name, found.best)}</span>}
-    </>
+    <Link to="/experiments/$id" params={{ id }} className="row-link" title={name}>
+      {name}
+    </Link>
   )
 }
 
-/** Of the last committed round, all participants together. */
-function BytesPerRound({ metrics: { bytes_up: up, bytes_down: down } }: Pick<ListedExperiment, 'metrics'>) {
-  if (up === undefined || down === undefined) return <span className="muted">–</span>
+function EditableName({ id, name }: { id: string; name: string }) {
+  const read = useRef<Promise<ReadExperiment>>(undefined)
+  const edit = useEdit(id)
   return (
-    <>
-      {formatBytes(up.last)} sent
-      <span className="muted small"> {formatBytes(down.last)} received</span>
-    </>
+    <EditInPlace
+      label={`name of ${name}`}
+      value={name}
+      maxLength={120}
+      onBegin={() => {
+        read.current = readForEdit(id)
+      }}
+      onSave={(text) => edit('Rename', { name: text }, read.current ?? readForEdit(id), { name })}
+    >
+      <NameLink id={id} name={name} />
+    </EditInPlace>
   )
 }

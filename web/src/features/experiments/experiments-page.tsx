@@ -1,121 +1,117 @@
 import './experiments.css'
 
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
 
+import { groupMembersQuery, LISTS_KEY } from '@/api/experiment-list'
 import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
-import { experimentsQuery } from '@/api/queries'
-import { Command } from '@/lib/ui/command'
+import type { ExperimentGroup } from '@/api/types'
+import { toastFailure } from '@/lib/toasts'
 import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { TableHead } from '@/lib/ui/table-head'
 import { useNow } from '@/lib/use-now'
 import { useTitle } from '@/lib/use-title'
 
-import { CompareBar } from './compare-bar'
-import { ExperimentRow } from './experiment-row'
+import { BulkBar } from './bulk-bar'
+import { ColumnMenu } from './column-menu'
+import { NoExperiment, NoMatch } from './empty-list'
+import { ExperimentTable } from './experiment-table'
 import { FilterBar } from './filter-bar'
-import type { Filters } from './filters'
-import { useTicks } from './use-ticks'
+import { experimentsOf } from './lines'
+import { SortField } from './sort-field'
+import { useColumns } from './use-columns'
+import { useLines } from './use-lines'
+import { useRowKeys } from './use-row-keys'
+import { type Ticks, useSelection } from './use-selection'
+import { type ChangeView, isFiltered, toggleOpen, toggleTag, type View, wantedOf, withoutFilters } from './view'
 
 interface Props {
-  filters: Filters
-  onFilters: (change: (filters: Filters) => Filters) => void
+  view: View
+  onView: ChangeView
 }
 
-const COLUMNS = ['', 'Experiment', 'State', 'Round', 'Eval loss', 'Rouge-L', 'Bytes per round', 'Created']
-
-export function ExperimentsPage({ filters, onFilters }: Props) {
+export function ExperimentsPage({ view, onView }: Props) {
   useTitle('Experiments')
-  const { state = [], name = '', project } = filters
-  const projects = useQuery(meQuery).data?.projects ?? []
-  const archived = filters.archived === 'only'
-  const query = experimentsQuery({ state, name, project, archived })
-  const list = useInfiniteQuery({ ...query, placeholderData: keepPreviousData })
+  const { data: me } = useQuery(meQuery)
+  const projects = me?.projects ?? []
+  const reads = onlyReads(me) ?? true
+  const { list, lines } = useLines(view)
+  const shown = experimentsOf(lines)
+  const ticks = useSelection(shown)
+  const measured = lines.map((line) => (line.kind === 'group' ? line.group.newest : line.experiment))
+  const { ids, columns, choose } = useColumns(view, measured, projects.length, onView)
   const now = useNow(10_000)
-  const ticks = useTicks()
-  const filtered = state.length > 0 || name !== '' || project !== undefined || archived
-  const experiments = list.data?.pages.flatMap((page) => page.items) ?? []
+  const tickGroup = useTickGroup(view, ticks)
+  useRowKeys(shown, ticks)
+  // Begins the field of the name anew, which the address does not steer.
+  const [cleared, setCleared] = useState(0)
+  const clear = () => {
+    setCleared(cleared + 1)
+    onView(withoutFilters)
+  }
 
   return (
-    <main className="page">
+    <main className="page full">
       <header className="page-header">
         <h1>Experiments</h1>
         <Link to="/new" className="button primary">
           New experiment
         </Link>
       </header>
-      <FilterBar filters={filters} projects={projects} onFilters={onFilters} />
+      <FilterBar key={cleared} view={view} projects={projects} onView={onView} onClear={clear}>
+        <SortField
+          sort={view.sort}
+          onSort={(sort) => {
+            onView((before) => ({ ...before, sort }))
+          }}
+        />
+        <ColumnMenu shown={ids} onChoose={choose} />
+      </FilterBar>
       {list.error && <ProblemNotice problem={toProblem(list.error)} />}
-      {list.isSuccess && experiments.length === 0 && (filtered ? <NoMatch /> : <NoExperiment />)}
-      {experiments.length > 0 && (
-        <table className="experiments">
-          <TableHead columns={COLUMNS} />
-          <tbody>
-            {experiments.map((experiment) => (
-              <ExperimentRow
-                key={experiment.id}
-                experiment={experiment}
-                told={projects.length > 1}
-                now={now}
-                ticked={ticks.ids.includes(experiment.id)}
-                onTick={() => {
-                  ticks.toggle(experiment.id)
-                }}
-              />
-            ))}
-          </tbody>
-        </table>
+      {list.isSuccess && lines.length === 0 && (isFiltered(view) ? <NoMatch onClear={clear} /> : <NoExperiment />)}
+      {lines.length > 0 && (
+        <ExperimentTable
+          lines={lines}
+          columns={columns}
+          context={{
+            now,
+            tags: view.tag ?? [],
+            onTag: (tag) => {
+              onView((before) => toggleTag(before, tag))
+            },
+          }}
+          ticks={ticks}
+          onTickGroup={tickGroup}
+          onOpenGroup={(key) => {
+            onView((before) => toggleOpen(before, key))
+          }}
+          reads={reads}
+          sort={view.sort}
+          onSort={(sort) => {
+            onView((before) => ({ ...before, sort }))
+          }}
+        />
       )}
       <MoreButton list={list} />
-      <CompareBar ids={ticks.ids} onClear={ticks.clear} />
+      <BulkBar ticks={ticks} reads={reads} />
     </main>
   )
 }
 
-function NoExperiment() {
-  const { data: me } = useQuery(meQuery)
-  if (me === undefined) return null
-  if (me.projects.length === 0) return <NoProject />
-  return (
-    <section className="empty">
-      <h2>No experiment yet</h2>
-      {onlyReads(me) ? (
-        <p className="muted">You look on as a viewer: what a researcher submits appears here.</p>
-      ) : (
-        <FirstSteps />
-      )}
-    </section>
-  )
-}
-
-function NoProject() {
-  return (
-    <section className="empty">
-      <h2>You are in no project yet</h2>
-      <p className="muted">Experiments belong to projects: ask an administrator to make you a member of one.</p>
-    </section>
-  )
-}
-
-function FirstSteps() {
-  return (
-    <>
-      <p className="muted">
-        <Link to="/new">Write one here</Link>, or submit the demo from a terminal on the server; it appears within
-        seconds.
-      </p>
-      <Command text="ferret submit examples/quickstart.toml" label="command" />
-    </>
-  )
-}
-
-function NoMatch() {
-  return (
-    <section className="empty">
-      <h2>No experiment matches</h2>
-      <p className="muted">Remove a filter to see more.</p>
-    </section>
-  )
+/** Ticks all experiments of a group, which may have to be fetched first. */
+function useTickGroup(view: View, ticks: Ticks) {
+  const queryClient = useQueryClient()
+  return (group: ExperimentGroup, on: boolean) => {
+    queryClient.query(groupMembersQuery(wantedOf(view), group.key)).then(
+      (members) => {
+        ticks.tickAll(members, on)
+      },
+      (error: unknown) => {
+        toastFailure('Selecting the group', toProblem(error))
+        void queryClient.invalidateQueries({ queryKey: LISTS_KEY })
+      },
+    )
+  }
 }

@@ -1,76 +1,102 @@
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 
 import { EXPERIMENT_STATES } from '@/api/types'
 
-import { type Filters, toggleArchived, toggleProject, toggleState } from './filters'
+import {
+  type ChangeView,
+  isFiltered,
+  toggleArchived,
+  toggleGrouping,
+  toggleProject,
+  toggleState,
+  toggleTag,
+  type View,
+} from './view'
 
 interface Props {
-  filters: Filters
+  view: View
   /** Names of those that the user sees. */
   projects: string[]
-  onFilters: (change: (filters: Filters) => Filters) => void
+  onView: ChangeView
+  onClear: () => void
+  /** What stands at the end of the bar. */
+  children: ReactNode
 }
 
-export function FilterBar({ filters, projects, onFilters }: Props) {
-  // The address follows the typing; it does not steer it, or fast typists would lose letters.
-  const [name, setName] = useState(filters.name ?? '')
-  const search = (text: string) => {
-    setName(text)
-    onFilters((before) => ({ ...before, name: text }))
+/** What is listed and how; each choice is in the address. */
+export function FilterBar({ view, projects, onView, onClear, children }: Props) {
+  const change = (next: (view: View) => View) => () => {
+    onView(next)
   }
-
   return (
     <div role="search" className="filter-bar">
-      <input
-        type="search"
-        aria-label="Filter by name"
-        placeholder="Filter by name"
-        value={name}
-        onChange={(event) => {
-          search(event.target.value)
-        }}
-      />
+      <NameField name={view.name} onView={onView} />
       <div className="toggles" role="group" aria-label="Filter by state">
         {EXPERIMENT_STATES.map((state) => (
-          <button
+          <Toggle
             key={state}
-            type="button"
-            aria-pressed={filters.state?.includes(state) ?? false}
-            onClick={() => {
-              onFilters((before) => toggleState(before, state))
-            }}
-          >
-            {state}
-          </button>
+            label={state}
+            on={view.state?.includes(state) ?? false}
+            onToggle={change((before) => toggleState(before, state))}
+          />
         ))}
+        <Toggle label="archived" on={view.archived === 'only'} onToggle={change(toggleArchived)} />
       </div>
       {projects.length > 1 && (
         <div className="toggles" role="group" aria-label="Filter by project">
           {projects.map((project) => (
-            <button
+            <Toggle
               key={project}
-              type="button"
-              aria-pressed={filters.project === project}
-              onClick={() => {
-                onFilters((before) => toggleProject(before, project))
-              }}
-            >
-              {project}
-            </button>
+              label={project}
+              on={view.project === project}
+              onToggle={change((before) => toggleProject(before, project))}
+            />
           ))}
         </div>
       )}
-      <div className="toggles">
-        <button
-          type="button"
-          aria-pressed={filters.archived === 'only'}
-          onClick={() => {
-            onFilters(toggleArchived)
-          }}
-        >
-          archived
-        </button>
+      {view.tag && (
+        <div className="toggles" role="group" aria-label="Filter by tag">
+          {view.tag.map((tag) => (
+            <Toggle key={tag} label={`${tag} ×`} on onToggle={change((before) => toggleTag(before, tag))} />
+          ))}
+        </div>
+      )}
+      <div className="filter-end">
+        {isFiltered(view) && (
+          <button type="button" className="button quiet" onClick={onClear}>
+            Clear filters
+          </button>
+        )}
+        <div className="toggles">
+          <Toggle label="group seeds" on={view.group === 'seed'} onToggle={change(toggleGrouping)} />
+        </div>
+        {children}
       </div>
     </div>
+  )
+}
+
+function Toggle({ label, on, onToggle }: { label: string; on: boolean; onToggle: () => void }) {
+  return (
+    <button type="button" aria-pressed={on} onClick={onToggle}>
+      {label}
+    </button>
+  )
+}
+
+/** The address follows the typing; it does not steer it, or fast typists would lose letters. */
+function NameField({ name, onView }: { name: string | undefined; onView: ChangeView }) {
+  const [text, setText] = useState(name ?? '')
+  return (
+    <input
+      type="search"
+      aria-label="Filter by name"
+      placeholder="Filter by name"
+      value={text}
+      onChange={({ target: { value } }) => {
+        setText(value)
+        onView((before) => ({ ...before, name: value === '' ? undefined : value }))
+      }}
+    />
   )
 }

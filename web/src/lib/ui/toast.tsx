@@ -6,6 +6,9 @@ import { dismissToast, onToasts, shownToasts, type Toast } from '@/lib/toasts'
 
 import { WhatNext } from './what-next'
 
+/** More than these would cover the page. */
+const MOST_ERRORS = 6
+
 /** Actions that failed, above the page; always there, because screen readers announce only what a known region gets. */
 export function Toasts() {
   const toasts = useSyncExternalStore(onToasts, shownToasts)
@@ -19,7 +22,8 @@ export function Toasts() {
 }
 
 function ToastCard({ action, problem }: Toast) {
-  const first = problem.errors[0]
+  const told = problem.errors.slice(0, MOST_ERRORS)
+  const more = problem.errors.length - told.length
   return (
     <section className="toast">
       <h2>{action} failed</h2>
@@ -36,11 +40,12 @@ function ToastCard({ action, problem }: Toast) {
       <p>
         {problem.title}. {problem.detail}
       </p>
-      {first && (
-        <p>
-          <code>{first.field}</code> {first.message}
+      {told.map((error) => (
+        <p key={`${error.field} ${error.message}`}>
+          <code>{error.field}</code> {error.message}
         </p>
-      )}
+      ))}
+      {more > 0 && <p>and {more} more</p>}
       <WhatNext problem={problem} />
     </section>
   )

@@ -1,0 +1,77 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+
+import { politeInterval } from '@/lib/back-off'
+
+import { answer, client } from './client'
+import { byCursor, page } from './paging'
+import { REFETCH_MILLISECONDS } from './queries'
+import type { operations } from './schema'
+import type { ExperimentState } from './types'
+
+/** What the list can be sorted by, with a minus for the greatest first. */
+export type Sort = NonNullable<NonNullable<operations['list_experiments']['parameters']['query']>['sort']>
+
+/** Which experiments, and in which order; the newest first where no `sort` is given. */
+export interface Wanted {
+  state?: ExperimentState[] | undefined
+  name?: string | undefined
+  project?: string | undefined
+  tag?: string[] | undefined
+  archived?: 'only' | undefined
+  sort?: Sort | undefined
+}
+
+/** Begins the key of every list of experiments: what changes one of them makes all stale. */
+export const LISTS_KEY = ['experiments'] as const
+
+const MOST_MEMBERS = 200
+
+/** Experiments, page by page. */
+export function experimentsQuery(wanted: Wanted) {
+  return infiniteQueryOptions({
+    queryKey: [...LISTS_KEY, 'list', parameters(wanted)],
+    queryFn: ({ pageParam, signal }) => {
+      const query = { ...parameters(wanted), ...page(pageParam) }
+      return answer(client.GET('/api/v1/experiments', { params: { query }, signal }))
+    },
+    ...byCursor,
+    refetchInterval: ({ state }) => politeInterval(state, REFETCH_MILLISECONDS),
+  })
+}
+
+/** The same experiments, where those that differ in name and seed only are one. */
+export function groupsQuery(wanted: Wanted) {
+  return infiniteQueryOptions({
+    queryKey: [...LISTS_KEY, 'groups', parameters(wanted)],
+    queryFn: ({ pageParam, signal }) => {
+      const query = { ...parameters(wanted), ...page(pageParam) }
+      return answer(client.GET('/api/v1/experiments/groups', { params: { query }, signal }))
+    },
+    ...byCursor,
+    refetchInterval: ({ state }) => politeInterval(state, REFETCH_MILLISECONDS),
+  })
+}
+
+/** Those of a group that are wanted: the first 200, more than anybody looks through. */
+export function groupMembersQuery(wanted: Wanted, group: string) {
+  return queryOptions({
+    queryKey: [...LISTS_KEY, 'members', parameters(wanted), group],
+    queryFn: async ({ signal }) => {
+      const query = { ...parameters(wanted), seed_group: group, limit: MOST_MEMBERS }
+      return (await answer(client.GET('/api/v1/experiments', { params: { query }, signal }))).items
+    },
+    refetchInterval: ({ state }) => politeInterval(state, REFETCH_MILLISECONDS),
+  })
+}
+
+/** As the address of the request has them; what is not asked for is not mentioned. */
+function parameters({ state, name, project, tag, archived, sort }: Wanted) {
+  return {
+    ...(state && { state }),
+    ...(name !== undefined && name !== '' && { name }),
+    ...(project !== undefined && { project }),
+    ...(tag && { tag }),
+    ...(archived && { archived: true }),
+    ...(sort && { sort }),
+  }
+}

@@ -1,0 +1,69 @@
+import {
+  archiveExperiment,
+  cancelExperiment,
+  deleteExperiment,
+  pauseExperiment,
+  resumeExperiment,
+  unarchiveExperiment,
+} from '@/api/actions'
+import { type ApiProblem, toProblem } from '@/api/problem'
+import { isFinished, type ListedExperiment } from '@/api/types'
+import type { Problem } from '@/lib/ui/problem-notice'
+
+export interface BulkAction {
+  label: string
+  /** Whether an experiment is in a state for it; the server decides. */
+  fits: (experiment: ListedExperiment) => boolean
+  run: (experiment: ListedExperiment) => Promise<unknown>
+}
+
+const finished = ({ state }: ListedExperiment) => isFinished(state)
+
+/** What is done at once. */
+export const MOVES: readonly BulkAction[] = [
+  { label: 'Pause', fits: ({ state }) => state === 'running', run: pauseExperiment },
+  { label: 'Resume', fits: ({ state }) => state === 'paused', run: resumeExperiment },
+  { label: 'Archive', fits: (each) => finished(each) && each.archived_at === null, run: archiveExperiment },
+  { label: 'Unarchive', fits: (each) => each.archived_at !== null, run: unarchiveExperiment },
+]
+
+/** What is asked about first. */
+export const CANCEL: BulkAction = { label: 'Cancel', fits: (each) => !finished(each), run: cancelExperiment }
+export const DELETE: BulkAction = { label: 'Delete', fits: finished, run: deleteExperiment }
+
+export interface Failure {
+  experiment: ListedExperiment
+  problem: ApiProblem
+}
+
+const AT_ONCE = 4
+
+/** Runs it for each, some at a time; gives those for which it failed. */
+export async function runForAll(experiments: readonly ListedExperiment[], run: BulkAction['run']): Promise<Failure[]> {
+  const waiting = [...experiments]
+  const failures: Failure[] = []
+  const work = async () => {
+    for (let experiment = waiting.shift(); experiment !== undefined; experiment = waiting.shift()) {
+      const failed = experiment
+      await run(failed).catch((error: unknown) => failures.push({ experiment: failed, problem: toProblem(error) }))
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return failures
+}
+
+/** All failures as one: which experiment, and why. */
+export function togetherProblem(failures: readonly [Failure, ...Failure[]], total: number): Problem {
+  const [{ problem }] = failures
+  return {
+    code: problem.code,
+    title: total === 1 ? problem.title : `Not done for ${failures.length} of ${total}`,
+    detail: '',
+    requestId: problem.requestId,
+    errors: failures.map((failure) => ({ field: failure.experiment.name, message: reason(failure.problem) })),
+  }
+}
+
+function reason({ title, detail }: ApiProblem): string {
+  return detail === '' ? title : detail
+}

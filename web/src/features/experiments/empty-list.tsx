@@ -1,0 +1,56 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+
+import { meQuery, onlyReads } from '@/api/people'
+import { Command } from '@/lib/ui/command'
+
+/** No experiment at all: what to do depends on who looks. */
+export function NoExperiment() {
+  const { data: me } = useQuery(meQuery)
+  if (me === undefined) return null
+  if (me.projects.length === 0) return <NoProject />
+  return (
+    <section className="empty">
+      <h2>No experiment yet</h2>
+      {onlyReads(me) ? (
+        <p className="muted">You look on as a viewer: what a researcher submits appears here.</p>
+      ) : (
+        <FirstSteps />
+      )}
+    </section>
+  )
+}
+
+function NoProject() {
+  return (
+    <section className="empty">
+      <h2>You are in no project yet</h2>
+      <p className="muted">Experiments belong to projects: ask an administrator to make you a member of one.</p>
+    </section>
+  )
+}
+
+function FirstSteps() {
+  return (
+    <>
+      <p className="muted">
+        <Link to="/new">Write one here</Link>, or submit the demo from a terminal on the server; it appears within
+        seconds.
+      </p>
+      <Command text="ferret submit examples/quickstart.toml" label="command" />
+    </>
+  )
+}
+
+/** There may be others than those asked for. */
+export function NoMatch({ onClear }: { onClear: () => void }) {
+  return (
+    <section className="empty">
+      <h2>No experiment matches</h2>
+      <p className="muted">Nothing fits all of the filters.</p>
+      <button type="button" className="button" onClick={onClear}>
+        Clear filters
+      </button>
+    </section>
+  )
+}

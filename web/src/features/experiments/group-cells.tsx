@@ -1,0 +1,53 @@
+import type { ReactNode } from 'react'
+
+import type { ExperimentGroup } from '@/api/types'
+import { formatBytes } from '@/lib/format'
+import { formatMetric, type MetricName } from '@/lib/metrics'
+import { StateChip } from '@/lib/ui/state-chip'
+
+import { Ago, type CellContext, experimentCell } from './cells'
+import type { Column } from './columns'
+
+type Spread = ExperimentGroup['metrics'][string]['last']
+
+/** What a column says of a group: mean ± sd of a metric, the sum of bytes, else what its experiments have in common. */
+export function groupCell(column: Column, group: ExperimentGroup, context: CellContext): ReactNode {
+  if (column.metric) {
+    const { name, of } = column.metric
+    const spread = group.metrics[name]?.[of]
+    return spread && <span title={`Over ${spread.count} of ${group.count}`}>{spreadText(name, spread)}</span>
+  }
+  const cell = CELLS[column.id]
+  return cell ? cell(group, context) : experimentCell(column, group.newest, context)
+}
+
+const CELLS: Record<string, (group: ExperimentGroup, context: CellContext) => ReactNode> = {
+  state: ({ states }) => <States states={states} />,
+  round: ({ newest: { rounds } }) => <span className="muted">of {rounds}</span>,
+  seed: ({ count }) => <span className="muted">{count} seeds</span>,
+  bytes_up: ({ bytes_up: bytes }) => bytes > 0 && formatBytes(bytes),
+  bytes_down: ({ bytes_down: bytes }) => bytes > 0 && formatBytes(bytes),
+  left: () => undefined,
+  tags: () => undefined,
+  created: ({ newest }, { now }) => <Ago time={newest.created_at} now={now} />,
+  finished: () => undefined,
+}
+
+/** "1.900 ± 0.120", and the unit once: "35.2 ± 1.4 %". */
+export function spreadText(name: MetricName, { mean, sd }: Spread): string {
+  const whole = formatMetric(name, mean)
+  if (sd === null) return whole
+  const [, number = whole, unit = ''] = /^(\S+)(.*)$/.exec(whole) ?? []
+  const [deviation] = formatMetric(name, sd).split(' ')
+  return `${number} ± ${deviation ?? ''}${unit}`
+}
+
+function States({ states }: { states: ExperimentGroup['states'] }) {
+  return (
+    <span className="group-states">
+      {Object.entries(states).map(([state, count]) => (
+        <StateChip key={state} state={state} count={count} />
+      ))}
+    </span>
+  )
+}

@@ -1,0 +1,23 @@
+import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-query'
+
+import { experimentsQuery, groupMembersQuery, groupsQuery } from '@/api/experiment-list'
+
+import { experimentLines, groupLines, type Line } from './lines'
+import { openGroups, type View, wantedOf } from './view'
+
+/** The rows of the table as the server gives them, and the list that has more of them. */
+export function useLines(view: View) {
+  const wanted = wantedOf(view)
+  const grouped = view.group === 'seed'
+  const alone = useInfiniteQuery({ ...experimentsQuery(wanted), placeholderData: keepPreviousData, enabled: !grouped })
+  const groups = useInfiniteQuery({ ...groupsQuery(wanted), placeholderData: keepPreviousData, enabled: grouped })
+  const open = grouped ? openGroups(view) : []
+  const inside = useQueries({ queries: open.map((key) => groupMembersQuery(wanted, key)) })
+
+  if (!grouped) {
+    const lines: Line[] = experimentLines(alone.data?.pages.flatMap(({ items }) => items) ?? [])
+    return { list: alone, lines }
+  }
+  const members = Object.fromEntries(open.map((key, index) => [key, inside[index]?.data ?? []]))
+  return { list: groups, lines: groupLines(groups.data?.pages.flatMap(({ items }) => items) ?? [], open, members) }
+}

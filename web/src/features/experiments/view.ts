@@ -1,0 +1,91 @@
+import type { Sort, Wanted } from '@/api/experiment-list'
+import { EXPERIMENT_STATES, type ExperimentState } from '@/api/types'
+import { oneOf, type Search, someOf } from '@/lib/search-params'
+
+import { chosenColumns, SORTS } from './columns'
+
+/** What the list's address holds: `?state=running&tag=hearts&sort=-rouge_l&columns=state,seed&group=seed`. */
+export interface View extends Wanted {
+  /** Ids by comma, in the table's order; without them what this browser remembers is shown. */
+  columns?: string | undefined
+  /** Experiments that differ in the seed only are one row. */
+  group?: 'seed' | undefined
+  /** Keys of the groups that are open, by comma. */
+  open?: string | undefined
+}
+
+export type ChangeView = (change: (view: View) => View) => void
+
+export function parseView(search: Search): View {
+  const state = someOf(EXPERIMENT_STATES, search.state)
+  const tag = [search.tag].flat().filter((word) => text(word) !== undefined)
+  // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
+  return {
+    state: state.length > 0 ? state : undefined,
+    name: text(search.name),
+    project: text(search.project),
+    tag: tag.length > 0 ? (tag as string[]) : undefined,
+    archived: oneOf(['only'], search.archived),
+    sort: oneOf(SORTS, search.sort),
+    columns: chosenColumns(text(search.columns))?.join(','),
+    group: oneOf(['seed'], search.group),
+    open: text(search.open),
+  }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** What is asked of the server. */
+export function wantedOf({ state, name, project, tag, archived, sort }: View): Wanted {
+  return { state, name, project, tag, archived, sort }
+}
+
+export function isFiltered({ state, name, project, tag, archived }: View): boolean {
+  return [state, name, project, tag, archived].some((part) => part !== undefined && part.length > 0)
+}
+
+/** Every experiment, shown in the same way. */
+export function withoutFilters({ sort, columns, group }: View): View {
+  return { sort, columns, group }
+}
+
+export function toggleState(view: View, state: ExperimentState): View {
+  return { ...view, state: toggled(view.state ?? [], state) }
+}
+
+export function toggleTag(view: View, tag: string): View {
+  return { ...view, tag: toggled(view.tag ?? [], tag) }
+}
+
+function toggled<T>(chosen: readonly T[], item: T): T[] | undefined {
+  const next = chosen.includes(item) ? chosen.filter((other) => other !== item) : [...chosen, item]
+  return next.length > 0 ? next : undefined
+}
+
+export function toggleProject(view: View, name: string): View {
+  return { ...view, project: view.project === name ? undefined : name }
+}
+
+export function toggleArchived(view: View): View {
+  return { ...view, archived: view.archived === 'only' ? undefined : 'only' }
+}
+
+export function toggleGrouping(view: View): View {
+  return { ...view, group: view.group === 'seed' ? undefined : 'seed', open: undefined }
+}
+
+export function openGroups({ open }: View): string[] {
+  return open === undefined ? [] : open.split(',')
+}
+
+export function toggleOpen(view: View, key: string): View {
+  return { ...view, open: toggled(openGroups(view), key)?.join(',') }
+}
+
+/** What a press on a column's name leads to: its better end first, then the other, then the newest first. */
+export function nextSort(now: Sort | undefined, ends: readonly [Sort, Sort]): Sort | undefined {
+  if (now === ends[0]) return ends[1]
+  return now === ends[1] ? undefined : ends[0]
+}
