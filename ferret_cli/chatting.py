@@ -77,10 +77,11 @@ class Chat:
 
     def _answer(self, question: str, input: str, *, print_it: bool = True) -> str:
         prompt = question_ids(self._tokenizer, question, input)
-        text = answer(self._model, self._tokenizer, prompt, self._max_tokens, _print if print_it else lambda text: None)
+        tell = _print if print_it else lambda text: None
+        said = answer(self._model, self._tokenizer, prompt, self._max_tokens, tell)
         if print_it:
             print(flush=True)
-        return text
+        return said.text
 
 
 def _asked() -> str | None:

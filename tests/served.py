@@ -82,7 +82,7 @@ class start:
         finally:
             self.process.kill()
             self.process.communicate()
-        assert len(children) >= 4, "broker, API, training worker, aggregation worker"
+        assert len(children) >= 5, "broker, API, workers for training, aggregation and the playground"
         assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
         with socket.socket() as again:
             again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -84,7 +84,8 @@ def test_every_command_is_one_of_ours(name: str) -> None:
 
 def test_there_is_a_process_for_every_part() -> None:
     commands = [tuple(service["command"]) for service in OURS.values()]
-    assert {("api",), ("migrate",), ("worker", "train"), ("worker", "aggregate")} == set(commands)
+    workers = {("worker", queue) for queue in ("train", "aggregate", "playground")}
+    assert {("api",), ("migrate",), *workers} == set(commands)
     assert {"caddy", "postgres", "redis"} < set(COMPOSE["services"])
 
 

@@ -36,6 +36,7 @@ from ferret_api.participants.batches import Batches
 from ferret_api.participants.boards import Boards
 from ferret_api.participants.endpoints import router as participants
 from ferret_api.participation.endpoints import router as participation
+from ferret_api.playground.endpoints import router as playground
 from ferret_api.projects.endpoints import router as projects
 from ferret_api.recent import Recent
 from ferret_api.rejections.endpoints import router as rejections
@@ -68,6 +69,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     artifacts,
     ledger,
     events,
+    playground,
     catalog,
     enrolments,
     audit,

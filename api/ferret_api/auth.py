@@ -88,10 +88,14 @@ def rule(*roles: str) -> Callable[[F], F]:
 
 
 class Users:
-    """Lets in users who have at least the role ``least``, and says who it is."""
+    """Lets in users who have at least the role ``least``, and says who it is.
 
-    def __init__(self, least: Role) -> None:
+    Their token needs ``scope``, by default the one that the request's method stands for.
+    """
+
+    def __init__(self, least: Role, scope: Scope | None = None) -> None:
         self.least = least
+        self.scope = scope
         self.roles = tuple(role.value for role in Role if role.covers(least))
 
     def __call__(self, request: Request, context: WholeContext, bearer: UserBearer, session: Session) -> Caller:
@@ -100,7 +104,7 @@ class Users:
             _identify(context, bearer)
             detail = "a participant's token gives no access to this; use a user's token, or the admin token"
             raise FerretError("auth.forbidden", detail)
-        _require(self.least, caller, request)
+        _require(self.least, caller, self.scope or _scope_of(request))
         return caller
 
 
@@ -172,7 +176,7 @@ def require_reader(
 ) -> Database:
     """Lets users in, and participants to their own experiment, and gives what they see of the database."""
     if caller := _user_of(request, context, bearer, session):
-        _require(Role.VIEWER, caller, request)
+        _require(Role.VIEWER, caller, _scope_of(request))
         return caller.database
     reader = _identify(context, participant)
     if reader.experiment_id != experiment_id:
@@ -186,6 +190,9 @@ _viewer, _researcher, _admin = Users(Role.VIEWER), Users(Role.RESEARCHER), Users
 Anyone = Depends(anyone)
 ViewerOnly = Depends(_viewer)
 Viewer = Annotated[Caller, ViewerOnly]
+Asker = Annotated[Caller, Depends(Users(Role.VIEWER, Scope.READ))]
+"""A viewer who reads by ``POST``, so that what is asked stands in no address."""
+AskingResearcher = Annotated[Caller, Depends(Users(Role.RESEARCHER, Scope.READ))]
 Researcher = Annotated[Caller, Depends(_researcher)]
 AdminOnly = Depends(_admin)
 Admin = Annotated[Caller, AdminOnly]
@@ -194,11 +201,14 @@ ParticipantLater = Depends(participant_later)
 Participant = Annotated[Identity, Depends(require_participant)]
 
 
-def _require(least: Role, caller: Caller, request: Request) -> None:
+def _scope_of(request: Request) -> Scope:
+    return Scope.READ if request.method in SAFE else Scope.WRITE
+
+
+def _require(least: Role, caller: Caller, needed: Scope) -> None:
     if not caller.role.covers(least):
         detail = f"{caller.name} is a {caller.role}, and this is for a {least}: ask an administrator of the server"
         raise FerretError("auth.forbidden", detail)
-    needed = Scope.READ if request.method in SAFE else Scope.WRITE
     if needed not in caller.scopes:
         raise FerretError("auth.forbidden", f"this token has no scope {needed}: use one that has")
 

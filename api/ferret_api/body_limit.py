@@ -20,6 +20,7 @@ from ferret_core.protocol.errors import FerretError
 COMMAND_BYTES = 8 << 10
 FAILURE_BYTES = 32 << 10  # 2,000 characters, each at most 12 bytes of JSON
 EDIT_BYTES = 256 << 10  # 20,000 characters of notes, and the tags
+QUESTION_BYTES = 400 << 10  # 32,000 characters of a question and its input
 MOST_VALUES = 2_000
 DEEPEST = 32
 
@@ -38,6 +39,7 @@ class BodyLimit:
             SUBMIT: document,
             "clone_experiment": document,
             "edit_experiment": min(EDIT_BYTES, document),
+            "ask_model": min(QUESTION_BYTES, document),
             "report_failure": min(FAILURE_BYTES, document),
         }
 

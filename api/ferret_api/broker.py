@@ -47,6 +47,11 @@ class Broker:
             name = TaskName(message.task)
             self._celery.send_task(str(name), args=[message.argument], queue=str(QUEUE_OF[name]), retry=False)
 
+    def send_question(self, question_id: str) -> None:
+        """Calls a worker of the playground; raises as :meth:`send`."""
+        name = TaskName.ANSWER
+        self._celery.send_task(str(name), args=[question_id], queue=str(QUEUE_OF[name]), retry=False)
+
     def check(self) -> None:
         """Raises ``server.not_ready`` unless the broker answers."""
         try:

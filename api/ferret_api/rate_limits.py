@@ -34,6 +34,7 @@ class RateLimits:
         self._failures = RateLimitItemPerMinute(settings.failures_per_minute, namespace="failures")
         self._participants = RateLimitItemPerMinute(settings.participant_requests_per_minute, namespace="participants")
         self._users = RateLimitItemPerMinute(settings.user_requests_per_minute, namespace="users")
+        self._questions = RateLimitItemPerMinute(settings.playground_per_minute, namespace="questions")
         self._recognised: dict[str, None] = {}
 
     def admit_stranger(self, address: str) -> None:
@@ -57,6 +58,11 @@ class RateLimits:
         """Counts a request with the admin token or a session; ``request.too_many`` beyond the limit."""
         if not self._limiter.hit(self._users, key := _key(credential)):
             raise self._too_many("too many requests came with this token or session", self._users, key)
+
+    def admit_question(self, user_id: str) -> None:
+        """Counts a question of the user to a model; ``request.too_many`` beyond the limit."""
+        if not self._limiter.hit(self._questions, user_id):
+            raise self._too_many("too many questions were asked in the playground", self._questions, user_id)
 
     def close(self) -> None:
         self._counts.close()

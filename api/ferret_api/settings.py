@@ -15,6 +15,7 @@ from pydantic_settings import NoDecode
 from ferret_core.certificate import Certificate
 from ferret_core.protocol.alerts import MAIL_ADDRESS
 from ferret_core.protocol.limits import MAX_PART_BYTES
+from ferret_core.protocol.playground import MOST_TOKENS
 from ferret_core.protocol.roles import Role
 from ferret_db.settings import FROM_FILE, ServiceSettings
 
@@ -241,6 +242,18 @@ class ApiSettings(ServiceSettings):
     max_streams: int = Field(default=0, ge=0, description="Most event streams at a time; 0: half of the connections")
     max_streams_per_token: int = Field(
         default=1024, ge=1, description="Most event streams at a time with one token or session"
+    )
+    playground_per_minute: int = Field(
+        default=30, ge=1, description="Questions of one user to models in the playground within a minute"
+    )
+    playground_waiting: int = Field(
+        default=8, ge=1, description="Questions that wait for the playground's worker at most; more are refused"
+    )
+    playground_wait_seconds: float = Field(
+        default=120, gt=0, description="Seconds that a question waits for a worker of the playground to take it"
+    )
+    playground_tokens: int = Field(
+        default=512, ge=1, le=MOST_TOKENS, description="Longest answer in the playground, in tokens"
     )
     shutdown_seconds: int = Field(default=5, ge=1, description="Seconds given to running requests when the API stops")
 

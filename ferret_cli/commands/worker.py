@@ -1,4 +1,4 @@
-"""``ferret worker train|aggregate``"""
+"""``ferret worker train|aggregate|playground``"""
 
 from __future__ import annotations
 

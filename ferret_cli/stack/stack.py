@@ -133,7 +133,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
 
 
 def _children(plan: Plan, listener: socket.socket) -> list[Child]:
-    """Broker (unless one is configured), API, training workers, aggregation worker: the order of starting."""
+    """Broker (unless one is configured), API, workers for training, aggregation and the playground, as they start."""
     environment = {
         "FERRET_HOME": str(plan.home),
         "FERRET_HOST": plan.host,
@@ -153,7 +153,7 @@ def _children(plan: Plan, listener: socket.socket) -> list[Child]:
     children += [parts.api(plan.home, serving, listener, name) for name in _numbered("api", plan.api_processes)]
     for name in _numbered("train", plan.workers):
         children.append(parts.worker(plan.home, name, "train", environment))
-    children.append(parts.worker(plan.home, "aggregate", "aggregate", environment))
+    children += [parts.worker(plan.home, queue, queue, environment) for queue in ("aggregate", "playground")]
     return children
 
 

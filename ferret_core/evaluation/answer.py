@@ -5,23 +5,42 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import nn
 
 from ferret_core.datasets._chat import one_message, rendered_ids
-from ferret_core.datasets._chat_template import is_of_training, messages_of
+from ferret_core.datasets._chat_template import fitting, is_of_training, messages_of
 from ferret_core.datasets._encoding import end_of_text, pad_id
 from ferret_core.evaluation._soft_prompt import generation_inputs, transformers_model
 from ferret_core.evaluation.generate import plain_settings
 from ferret_core.models.inference import inference
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ModelSpec
+from ferret_core.protocol.spec import ModelSpec, Template
 from ferret_core.training.loss import device_of
 
 ADAPTERS = "adapter_config.json"
+
+
+class Sampling(NamedTuple):
+    """How each token is chosen: the most probable one at ``temperature`` 0, else one drawn as ``seed`` says."""
+
+    temperature: float = 0.0
+    seed: int = 0
+
+
+class Answer(NamedTuple):
+    """What was answered, in how many ``tokens``, and why it ended: the model ended it, it was as long as allowed, or
+    the context was full."""
+
+    text: str
+    tokens: int
+    ended: Literal["model", "length", "context"]
+
+
+GREEDY = Sampling()
 
 
 def load_exported(folder: Path) -> LoadedModel:
@@ -37,17 +56,38 @@ def load_exported(folder: Path) -> LoadedModel:
     return loaded
 
 
+def load_checkpoint(folder: Path, base: Path, template: Template) -> LoadedModel:
+    """The model of a stored checkpoint on the CPU, with the chat template that its export would have.
+
+    ``base`` is the checkpoint of the base model, on which adapters stand. Raises ``model.invalid`` for files that make
+    no model, and where no chat template gives the words of training.
+    """
+    loaded = _with_adapters(folder, _load(base)) if (folder / ADAPTERS).is_file() else _load(folder)
+    if template != "chat":
+        loaded.tokenizer.chat_template = fitting(loaded.tokenizer, template)
+    if loaded.tokenizer.chat_template is None:
+        message = "no chat template gives its tokenizer the words of training: ask the exported model in your own code"
+        raise FerretError.of_field("model.invalid", "prompt.template", template, message)
+    return loaded
+
+
 def _load(folder: Path) -> LoadedModel:
     return load(ModelSpec(source=str(folder.resolve())), anywhere=True)
 
 
 def _load_adapters(folder: Path) -> LoadedModel:
-    """Adapters in PEFT's layout on their base model; ``model.invalid`` where that is not on this machine."""
-    from peft import PeftConfig, PeftModel
-    from transformers import AutoTokenizer
+    """Adapters in PEFT's layout on the base model that they name; ``model.invalid`` where it is not on this machine."""
+    from peft import PeftConfig
 
     config: Any = PeftConfig.from_pretrained(str(folder))
     base = load(ModelSpec(source=config.base_model_name_or_path, revision=config.revision), anywhere=True)
+    return _with_adapters(folder, base)
+
+
+def _with_adapters(folder: Path, base: LoadedModel) -> LoadedModel:
+    from peft import PeftModel
+    from transformers import AutoTokenizer
+
     with warnings.catch_warnings():
         # PEFT 0.21 asks transformers 5 under a name that goes away in 6; the answer is right.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
@@ -76,30 +116,38 @@ def answer(
     prompt: list[int],
     max_tokens: int,
     on_text: Callable[[str], None] = lambda text: None,
-) -> str:
-    """The most probable answer, at most ``max_tokens`` long and as long as the context has room.
+    *,
+    sampling: Sampling = GREEDY,
+    on_token: Callable[[], None] = lambda: None,
+) -> Answer:
+    """An answer, by default the most probable one, at most ``max_tokens`` long and as long as the context has room.
 
-    ``on_text`` is told its parts as they come, which joined are the answer. Raises ``request.invalid`` for a question
-    that fills the context.
+    ``on_text`` is told its parts as they come, which joined are the answer, and ``on_token`` is called after each
+    token; what either raises ends the work. Raises ``request.invalid`` for a question that fills the context.
     """
-    from transformers import GenerationConfig
-
     room = context_of(model) - len(prompt)
     if room < 1:
         message = f"takes {len(prompt)} tokens, the model's context is {context_of(model)}: shorten it"
         raise FerretError.of_field("request.invalid", "question", len(prompt), message)
-    settings = GenerationConfig(
-        do_sample=False,
-        max_new_tokens=min(max_tokens, room),
-        pad_token_id=pad_id(tokenizer),
-        eos_token_id=end_of_text(tokenizer),
-    )
-    ids, heard = torch.tensor([prompt], device=device_of(model)), Heard(tokenizer, on_text)
+    most, end = min(max_tokens, room), end_of_text(tokenizer)
+    device = device_of(model)
+    ids, heard = torch.tensor([prompt], device=device), Heard(tokenizer, on_text, on_token)
     given = generation_inputs(model, ids, torch.ones_like(ids))
     generating = transformers_model(model)
-    with inference(model), plain_settings(generating):
+    with inference(model), plain_settings(generating), torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(sampling.seed)
+        settings = _settings(sampling, max_new_tokens=most, pad_token_id=pad_id(tokenizer), eos_token_id=end)
         generating.generate(**given, generation_config=settings, streamer=heard)
-    return heard.text
+    ended = "model" if heard.ids[-1:] == [end] else "length" if most == max_tokens else "context"
+    return Answer(heard.text, len(heard.ids), ended)
+
+
+def _settings(sampling: Sampling, **settings: Any) -> Any:
+    from transformers import GenerationConfig
+
+    if sampling.temperature:
+        settings |= {"do_sample": True, "temperature": sampling.temperature, "top_k": 0, "top_p": 1.0}
+    return GenerationConfig(**{"do_sample": False, **settings})
 
 
 class Heard:
@@ -108,9 +156,11 @@ class Heard:
     The end of a text may change with the next token, where several make one character.
     """
 
-    def __init__(self, tokenizer: Any, on_text: Callable[[str], None]) -> None:
-        self._tokenizer, self._on_text = tokenizer, on_text
-        self._ids: list[int] = []
+    def __init__(
+        self, tokenizer: Any, on_text: Callable[[str], None], on_token: Callable[[], None] = lambda: None
+    ) -> None:
+        self._tokenizer, self._on_text, self._on_token = tokenizer, on_text, on_token
+        self.ids: list[int] = []
         self._prompted = False
         self.text = ""
 
@@ -118,14 +168,15 @@ class Heard:
         if not self._prompted:
             self._prompted = True
             return
-        self._ids += value.flatten().tolist()
+        self.ids += value.flatten().tolist()
         self._tell(self._decoded().rstrip("\ufffd"))
+        self._on_token()
 
     def end(self) -> None:
         self._tell(self._decoded())
 
     def _decoded(self) -> str:
-        return str(self._tokenizer.decode(self._ids, skip_special_tokens=True)).lstrip()
+        return str(self._tokenizer.decode(self.ids, skip_special_tokens=True)).lstrip()
 
     def _tell(self, text: str) -> None:
         text = text.rstrip()  # blanks are told with what follows them

@@ -9,17 +9,19 @@ from enum import StrEnum
 
 
 class Queue(StrEnum):
-    """Two queues, so that the aggregation worker is a process of its own."""
+    """Queues have worker processes of their own: nothing that is asked in the playground keeps a round waiting."""
 
     TRAIN = "train"
     AGGREGATE = "aggregate"
+    PLAYGROUND = "playground"
 
 
 class TaskName(StrEnum):
     """Each takes one id.
 
     ``coordinate``: an experiment; ``train``: an assignment; ``aggregate``: a round; ``evaluate``: a round, or an
-    experiment for its base model; ``repair``: an experiment; ``reconcile``: ignored.
+    experiment for its base model; ``repair``: an experiment; ``reconcile``: ignored; ``answer``: a question of
+    ``ferret_core.protocol.playground``, which is in no table.
     """
 
     COORDINATE = "ferret.coordinate"
@@ -28,6 +30,7 @@ class TaskName(StrEnum):
     EVALUATE = "ferret.evaluate"
     REPAIR = "ferret.repair"
     RECONCILE = "ferret.reconcile"
+    ANSWER = "ferret.answer"
 
 
 QUEUE_OF: dict[TaskName, Queue] = {
@@ -37,4 +40,5 @@ QUEUE_OF: dict[TaskName, Queue] = {
     TaskName.EVALUATE: Queue.AGGREGATE,
     TaskName.REPAIR: Queue.AGGREGATE,
     TaskName.RECONCILE: Queue.AGGREGATE,
+    TaskName.ANSWER: Queue.PLAYGROUND,
 }

@@ -68,9 +68,10 @@ def test_a_whole_life(serve, ferret, home, free_port):
     assert sorted(command.split(" -m ")[-1] for command in started.values() if " -m " in command) == [
         "ferret_api",
         "ferret_worker aggregate",
+        "ferret_worker playground",
         "ferret_worker train",
     ]
-    assert len(started) == 4
+    assert len(started) == 5
 
     # The command line finds the server of this home without being told.
     assert json.loads(ferret("experiment", "list", "--json").stdout) == {"items": []}

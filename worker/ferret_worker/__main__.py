@@ -1,4 +1,4 @@
-"""``python -m ferret_worker train|aggregate``: one Celery worker process on one queue."""
+"""``python -m ferret_worker train|aggregate|playground``: one Celery worker process on one queue."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def main(arguments: list[str] | None = None) -> int:
         process.prepare(settings)
         if settings.heartbeat:
             Heartbeat(settings.heartbeat).start()
+        if queue == Queue.PLAYGROUND:
+            from ferret_worker.playground.app import serve  # without torch, until it is asked something
+
+            serve(settings)
+            return
         from ferret_worker.app import work  # with torch: seconds and 600 MB that a refusal to start can do without
 
         work(settings, queue)

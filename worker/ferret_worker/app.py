@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
-import socket
 import sys
 from collections.abc import Callable
 
 import torch
 from celery import Celery
 from celery.exceptions import Reject, WorkerShutdown
-from celery.signals import setup_logging, worker_ready, worker_shutdown, worker_shutting_down
 
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
 from ferret_core.storage import open_storage
 from ferret_db.database import Database, Dispatch
 from ferret_db.tables import OutboxMessage
-from ferret_worker import memory
+from ferret_worker import lifetime, memory
 from ferret_worker.celery import Request, create_celery
 from ferret_worker.context import Context
 from ferret_worker.perform import TASKS, perform
@@ -27,8 +22,6 @@ from ferret_worker.presence import Presence, identity
 from ferret_worker.reconcile import Reconciler, reconcile
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.watchdog import Watchdog
-
-logger = logging.getLogger(__name__)
 
 
 def work(settings: WorkerSettings, queue: Queue) -> None:
@@ -47,19 +40,7 @@ def work(settings: WorkerSettings, queue: Queue) -> None:
     _attend(context, presence, watchdog)
     if context.device.type == "cpu":
         memory.limit(settings.memory_limit)
-    celery.worker_main(
-        [
-            "--quiet",  # no banner
-            "worker",
-            "--pool=solo",
-            f"--queues={queue}",
-            f"--hostname={queue}-{os.getpid()}@{socket.gethostname()}",
-            f"--loglevel={settings.log_level}",
-            "--without-gossip",
-            "--without-mingle",
-            "--without-heartbeat",
-        ]
-    )
+    lifetime.run(celery, queue, settings.log_level)
     if context.device_lost:
         sys.exit(Exit.FAILURE)  # which Celery keeps to itself
 
@@ -68,39 +49,20 @@ def _attend(context: Context, presence: Presence, watchdog: Watchdog) -> None:
     """Connects what runs beside the tasks to Celery's signals."""
     reconciler = Reconciler(context, presence.who.id)
 
-    def start(**_: object) -> None:
-        signal.signal(signal.SIGQUIT, _exit_at_once)
+    def start() -> None:
         presence.say()
         presence.start()
         watchdog.start()
         reconciler.start()
 
-    def stop_soon(**_: object) -> None:
-        # This runs between any two instructions of a task. It waits for nothing: the task may hold what others want.
+    def stop_soon() -> None:
         context.stopping = True
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _exit_at_once)
 
-    def stop(**_: object) -> None:
+    def stop() -> None:
         reconciler.stop()
         presence.stop()
-        logger.info("stopped")
 
-    def keep_our_logging(**_: object) -> None:
-        """That somebody listens keeps Celery from setting up its own."""
-
-    for event, listener in {
-        setup_logging: keep_our_logging,
-        worker_ready: start,
-        worker_shutting_down: stop_soon,
-        worker_shutdown: stop,
-    }.items():
-        event.connect(listener, weak=False)
-
-
-def _exit_at_once(*_: object) -> None:
-    """On the second signal: what is left undone is found by the others, as after a crash."""
-    os._exit(Exit.FAILURE)
+    lifetime.attend(start, stop_soon, stop)
 
 
 def register(celery: Celery, context: Context, presence: Presence, watchdog: Watchdog) -> None:

@@ -27,6 +27,12 @@ class WorkerSettings(ServiceSettings):
     task_memory_bytes: int = Field(
         default=0, ge=0, description="Memory that a worker may use; 0: 80 % of the machine's or the container's"
     )
+    playground_models: int = Field(
+        default=2, ge=1, description="Number of models that the playground's worker keeps in memory"
+    )
+    playground_seconds: int = Field(
+        default=120, ge=1, description="Seconds that one answer in the playground may take, the model's loading aside"
+    )
 
     @property
     def memory_limit(self) -> int:

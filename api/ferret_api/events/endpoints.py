@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, HTTPException
-from fastapi.responses import StreamingResponse
 
-from ferret_api.auth import Session, UserBearer, Viewer
+from ferret_api.auth import Viewer
 from ferret_api.events import stream
 from ferret_api.events.feeds import FeedsDep
-from ferret_api.events.permission import Claim
+from ferret_api.events.place import Place
 from ferret_api.events.schemas import Event, EventPage
-from ferret_api.events.watch import Follower
+from ferret_api.events.sse import NOT_HELD_BACK, EventStream
 from ferret_api.pagination import PAGE, After, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
@@ -30,7 +28,6 @@ LastEventId = Annotated[
         description="Sent by browsers that reconnect; takes precedence over `after`",
     ),
 ]
-_NOT_HELD_BACK = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second is for nginx
 _ITEM = {
     "type": "object",
     "required": ["id", "event", "data"],
@@ -44,12 +41,6 @@ _ITEM = {
         },
     },
 }
-
-
-class EventStream(StreamingResponse):
-    """Not FastAPI's, which encodes every event for every reader."""
-
-    media_type = "text/event-stream"
 
 
 @router.get("", operation_id="list_events", responses=problems("experiment.not_found"))
@@ -71,14 +62,6 @@ def _start(experiment_id: ExperimentId, caller: Viewer, after: After = 0, last_e
     return start
 
 
-async def _place(
-    experiment_id: ExperimentId, feeds: FeedsDep, bearer: UserBearer, session: Session
-) -> AsyncGenerator[Follower]:
-    """Held until the stream has ended."""
-    with feeds.place(Claim(bearer.credentials if bearer else session or "", experiment_id)) as follower:
-        yield follower
-
-
 @router.get(
     "/stream",
     operation_id="stream_events",
@@ -89,13 +72,11 @@ async def _place(
         **problems("experiment.not_found", "stream.refused"),
     },
 )
-async def stream_events(
-    feeds: FeedsDep, start: Annotated[int, Depends(_start)], follower: Annotated[Follower, Depends(_place)]
-) -> EventStream:
+async def stream_events(feeds: FeedsDep, start: Annotated[int, Depends(_start)], follower: Place) -> EventStream:
     """Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
 
     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. A reader that falls too far
     behind is disconnected, and resumes where it was; one that may no longer see the experiment is disconnected within
     seconds, and refused when it comes back.
     """
-    return EventStream(stream.follow(feeds, follower, start), headers=_NOT_HELD_BACK)
+    return EventStream(stream.follow(feeds, follower, start), headers=NOT_HELD_BACK)

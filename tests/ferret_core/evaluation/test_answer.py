@@ -13,7 +13,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat_template import fitting
 from ferret_core.datasets._encoding import encode_prompts
 from ferret_core.demo import model_path
-from ferret_core.evaluation.answer import Heard, answer, load_exported, question_ids
+from ferret_core.evaluation.answer import Heard, Sampling, answer, load_checkpoint, load_exported, question_ids
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
@@ -30,8 +30,8 @@ def test_the_parts_together_are_what_evaluation_generates() -> None:
     assert [prompt] == encode_prompts([EXAMPLE], tokenizer, 1000)
     parts: list[str] = []
     said = answer(model, tokenizer, prompt, 20, parts.append)
-    assert [said] == generate(model, tokenizer, [prompt], 20, 1)
-    assert "".join(parts) == said
+    assert [said.text] == generate(model, tokenizer, [prompt], 20, 1)
+    assert "".join(parts) == said.text
     assert len(parts) > 1
 
 
@@ -52,7 +52,31 @@ def test_a_question_that_fills_the_context_is_refused(
 ) -> None:
     with pytest.raises(FerretError, match="takes 128 tokens, the model's context is 128: shorten it"):
         answer(tiny_model, tiny_tokenizer, [5] * 128, 10)
-    answer(tiny_model, tiny_tokenizer, [5] * 127, 10)
+    assert answer(tiny_model, tiny_tokenizer, [5] * 127, 10)[1:] == (1, "context")
+
+
+def test_an_answer_says_why_it_ended() -> None:
+    model, tokenizer = load(ModelSpec(source=str(model_path())))
+    tokenizer.chat_template = fitting(tokenizer, "paper")
+    prompt = question_ids(tokenizer, "Count the words.", "bell school kite")
+    counted: list[None] = []
+    whole = answer(model, tokenizer, prompt, 40, on_token=lambda: counted.append(None))
+    assert (whole.ended, len(counted)) == ("model", whole.tokens)
+    assert answer(model, tokenizer, prompt, whole.tokens - 1)[1:] == (whole.tokens - 1, "length")
+
+
+def test_a_seed_draws_the_same_answer_again_and_leaves_the_random_numbers_of_others() -> None:
+    import torch
+
+    model, tokenizer = load(ModelSpec(source=str(model_path())))
+    tokenizer.chat_template = fitting(tokenizer, "paper")
+    prompt = question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input)
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    texts = [answer(model, tokenizer, prompt, 20, sampling=Sampling(1.5, seed)).text for seed in (1, 2, 1)]
+    assert texts[0] == texts[2] != texts[1]
+    assert torch.equal(torch.rand(2), expected)
 
 
 def test_an_interrupted_answer_leaves_the_model_as_it_was(
@@ -80,7 +104,31 @@ def test_exported_models_and_adapters_are_loaded(
     (tmp_path / "chat_template.jinja").write_text(fitting(replica.tokenizer, "paper") or "")
     model, tokenizer = load_exported(tmp_path)
     prompt = question_ids(tokenizer, "Repeat.", "fish")
-    assert [answer(model, tokenizer, prompt, 6)] == generate(replica.model, replica.tokenizer, [prompt], 6, 1)
+    assert [answer(model, tokenizer, prompt, 6).text] == generate(replica.model, replica.tokenizer, [prompt], 6, 1)
+
+
+@pytest.mark.parametrize("algorithm", ["ferret", "fedit"])
+def test_a_stored_checkpoint_is_asked_as_its_export_would_be(
+    toy_spec: Callable[..., ExperimentSpec], tmp_path: Path, algorithm: str
+) -> None:
+    spec = catalog.resolve(toy_spec(algorithm))
+    base, tuned = tmp_path / "base", tmp_path / "tuned"
+    for folder in (base, tuned):
+        folder.mkdir()
+    checkpoint.save(load(spec.model), base)
+    replica = Replica.load(spec)
+    checkpoint.write(replica, "exp_0000000000007e57", tuned)
+    model, tokenizer = load_checkpoint(tuned, base, "paper")
+    assert tokenizer.chat_template == fitting(replica.tokenizer, "paper")
+    prompt = question_ids(tokenizer, "Repeat.", "fish")
+    assert [answer(model, tokenizer, prompt, 6).text] == generate(replica.model, replica.tokenizer, [prompt], 6, 1)
+
+
+def test_a_checkpoint_that_no_template_fits_is_refused(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> None:
+    checkpoint.save(load(toy_spec().model), tmp_path)
+    with pytest.raises(FerretError, match="no chat template gives its tokenizer") as raised:
+        load_checkpoint(tmp_path, tmp_path, "chat")
+    assert raised.value.code == "model.invalid"
 
 
 def test_a_models_own_template_gets_one_message(tiny_tokenizer: PreTrainedTokenizerFast) -> None:

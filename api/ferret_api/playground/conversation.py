@@ -1,0 +1,145 @@
+"""One question on its way: to a worker by the broker, and what the worker says back by publish and subscribe.
+
+Closing a conversation is what cancels it: the worker learns with its next word that nobody listens.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import redis
+from fastapi.concurrency import run_in_threadpool
+from kombu.exceptions import OperationalError
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+
+from ferret_api.context import Context
+from ferret_api.counts import redis_url
+from ferret_api.damage import repairing
+from ferret_core.protocol.errors import FerretError, FieldError
+from ferret_core.protocol.playground import Question, Word, to_asker, to_worker
+from ferret_core.protocol.tasks import Queue
+from ferret_db.repositories import workers
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+SILENT_SECONDS = 10.0
+"""A worker says a word every second; one that is silent for so long is gone."""
+RESTART_SECONDS = 30.0
+"""A worker that ends while a question waits is given so long to be replaced by its supervisor."""
+TIMEOUT_SECONDS = 5.0
+
+
+class Conversation:
+    """A question that was sent, under a random id that nobody else knows."""
+
+    def __init__(self, context: Context, question: Question, client: Redis, channel: PubSub) -> None:
+        self._context = context
+        self._question = question
+        self._client = client
+        self._channel = channel
+        self._id = secrets.token_hex(16)
+        self._begun = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._begun
+
+    async def words(self) -> AsyncGenerator[Word | None]:
+        """Everything that the worker says, up to ``end``; None now and then before it has taken the question, and while
+        it works in silence.
+
+        Raises what the worker says went wrong, ``playground.unavailable`` and ``playground.busy`` where none takes the
+        question, and ``playground.interrupted`` where the worker is gone or a word of it was lost.
+        """
+        expected, heard = 0, self.seconds
+        while True:
+            try:
+                message: Any = await self._channel.get_message(timeout=LOOK_SECONDS)
+            except redis.RedisError as error:
+                raise _interrupted(f"the broker does not answer ({type(error).__name__})") from error
+            if message is None:
+                await self._require_hope(expected, heard)
+                yield None
+                continue
+            word = Word.decode(message["data"])
+            if word.number != expected:
+                raise _interrupted("a part of it got lost on its way from the worker")
+            expected, heard = expected + 1, self.seconds
+            match word.kind:
+                case "ready":
+                    await self._hand_over()
+                case "problem":
+                    await run_in_threadpool(self._raise, word.data)
+                case "alive":
+                    yield None
+                case "end":
+                    return
+                case _:
+                    yield word
+
+    async def send(self) -> None:
+        """Calls a worker; raises ``playground.unavailable``, ``playground.busy`` and ``broker.missing``."""
+        await run_in_threadpool(self._require_worker)
+        try:
+            waiting = int(await self._client.llen(str(Queue.PLAYGROUND)))  # pyright: ignore[reportGeneralTypeIssues]
+            if waiting >= self._context.settings.playground_waiting:
+                raise FerretError("playground.busy", f"{waiting} questions wait already: try again in a minute")
+            await self._channel.subscribe(to_asker(self._id))
+            await self._channel.get_message(timeout=TIMEOUT_SECONDS)  # that it is subscribed
+            await run_in_threadpool(self._context.broker.send_question, self._id)
+        except (redis.RedisError, OperationalError, OSError) as error:
+            raise FerretError("broker.missing", "start Redis, which FERRET_BROKER_URL names; see /readyz") from error
+
+    async def _hand_over(self) -> None:
+        if not await self._client.publish(to_worker(self._id), self._question.model_dump_json()):
+            raise _interrupted("the worker that took the question is gone")
+
+    async def _require_hope(self, expected: int, heard: float) -> None:
+        if expected:
+            if self.seconds - heard > SILENT_SECONDS:
+                raise _interrupted(f"the worker has said nothing for {SILENT_SECONDS:.0f} s")
+            return
+        most = self._context.settings.playground_wait_seconds
+        if self.seconds > most:
+            raise FerretError("playground.busy", f"no worker took the question within {most:g} s: try again later")
+        if self.seconds > RESTART_SECONDS:
+            await run_in_threadpool(self._require_worker)
+
+    def _require_worker(self) -> None:
+        with self._context.database.read() as s:
+            alive = workers.alive(s, Queue.PLAYGROUND)
+        if not alive:
+            reason = "no worker of the playground is alive: start one, ferret worker playground, and see /system"
+            raise FerretError("playground.unavailable", reason)
+
+    def _raise(self, told: dict[str, Any]) -> None:
+        errors = [FieldError.model_validate(error) for error in told["errors"]]
+        with repairing(self._context, self._question.experiment):
+            raise FerretError(told["code"], told["detail"], errors)
+
+
+@asynccontextmanager
+async def conversation(context: Context, question: Question) -> AsyncGenerator[Conversation]:
+    """A conversation about ``question``, sent to a worker, which is told of its end by nobody listening any more."""
+    client = Redis.from_url(
+        redis_url(context.settings.broker_url),
+        protocol=2,
+        socket_connect_timeout=TIMEOUT_SECONDS,
+        socket_timeout=TIMEOUT_SECONDS,
+    )
+    async with client, client.pubsub(ignore_subscribe_messages=True) as channel:
+        begun = Conversation(context, question, client, channel)
+        await begun.send()
+        yield begun
+
+
+def _interrupted(reason: str) -> FerretError:
+    return FerretError("playground.interrupted", f"{reason}: ask again")

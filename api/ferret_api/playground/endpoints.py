@@ -1,0 +1,103 @@
+"""Asking the models of an experiment's checkpoints. Nothing that is asked or answered is kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+
+from ferret_api.auth import Asker, AskingResearcher
+from ferret_api.context import WholeContext
+from ferret_api.events.place import Place
+from ferret_api.events.sse import NOT_HELD_BACK, EventStream
+from ferret_api.playground import answers
+from ferret_api.playground.conversation import Conversation, conversation
+from ferret_api.playground.schemas import Ask, ExampleRequest, HeldOutExample, Said
+from ferret_api.problems import problems
+from ferret_api.schemas import PREFIX, ExperimentId
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.playground import Question, Side
+from ferret_db.database import Database
+from ferret_db.repositories import artifacts, experiments
+
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/playground", tags=["playground"])
+
+_REFUSALS = ("experiment.not_found", "playground.busy", "playground.unavailable", "broker.missing")
+
+
+def _question(experiment_id: ExperimentId, ask: Ask, caller: Asker, context: WholeContext) -> Question:
+    most = context.settings.playground_tokens
+    if ask.max_new_tokens > most:
+        message = f"at most {most}, which FERRET_PLAYGROUND_TOKENS allows"
+        raise FerretError.of_field("request.invalid", "max_new_tokens", ask.max_new_tokens, message)
+    rounds = _rounds(caller.database, experiment_id, ask)
+    context.limits.admit_question(caller.id)
+    shared = ask.model_dump(include={"question", "input", "temperature", "max_new_tokens", "seed"})
+    return Question(experiment=experiment_id, rounds=rounds, **shared)
+
+
+def _rounds(database: Database, experiment_id: str, ask: Ask) -> dict[Side, int]:
+    with database.read() as s:
+        experiments.get(s, experiment_id)
+        written = artifacts.rounds_of(s, experiment_id)
+    if not written:
+        raise FerretError("artifact.not_found", f"{experiment_id} has no checkpoint yet: wait for its first round")
+    number = written[-1] if ask.round is None else ask.round
+    if number not in written:
+        reason = f"has no checkpoint: choose from {', '.join(map(str, written[-20:]))}"
+        raise FerretError.of_field("artifact.not_found", "round", number, reason)
+    if number == 0:
+        return {"base": 0}
+    return {"tuned": number, "base": 0} if ask.compare and 0 in written else {"tuned": number}
+
+
+async def _asked(
+    question: Annotated[Question, Depends(_question)], context: WholeContext, follower: Place
+) -> AsyncGenerator[Conversation]:
+    """Sent while a problem can still be answered as one."""
+    async with conversation(context, question) as begun:
+        yield begun
+
+
+@router.post(
+    "",
+    operation_id="ask_model",
+    response_class=EventStream,
+    responses={
+        200: {"model": Said, "description": "Events: `waiting`, `loading`, `text`, `done`, then `end` or `problem`"},
+        **problems(*_REFUSALS, "artifact.not_found", "stream.refused"),
+    },
+)
+async def ask_model(
+    begun: Annotated[Conversation, Depends(_asked)], follower: Place, context: WholeContext, request: Request
+) -> EventStream:
+    """The answer of a round's model, then the base model's, token by token as server-sent events.
+
+    Whoever closes the connection cancels the work. Question and answers are kept nowhere.
+    """
+    events = answers.follow(begun, follower, context.stopping, request.state.request_id)
+    return EventStream(events, headers=NOT_HELD_BACK)
+
+
+def _example(
+    experiment_id: ExperimentId, wanted: ExampleRequest, caller: AskingResearcher, context: WholeContext
+) -> Question:
+    with caller.database.read() as s:
+        experiments.get(s, experiment_id)
+    context.limits.admit_question(caller.id)
+    return Question(kind="example", experiment=experiment_id, seed=wanted.seed)
+
+
+@router.post(
+    "/example",
+    operation_id="draw_example",
+    responses=problems(*_REFUSALS, "playground.no_example", "playground.interrupted", "dataset.invalid"),
+)
+async def draw_example(question: Annotated[Question, Depends(_example)], context: WholeContext) -> HeldOutExample:
+    """One of the held-out examples on the service, to ask the model about; a worker reads it."""
+    async with conversation(context, question) as begun:
+        async for word in begun.words():
+            if word is not None and word.kind == "example":
+                return HeldOutExample.model_validate(word.data)
+    raise FerretError("playground.interrupted", "the worker gave no example: ask again")

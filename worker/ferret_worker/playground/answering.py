@@ -1,0 +1,109 @@
+"""One question: the answer of each model that is asked, token by token, or an example to ask about."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+
+from ferret_core import files
+from ferret_core.datasets._base import Example
+from ferret_core.evaluation.answer import Sampling, answer, question_ids
+from ferret_core.federated_data import deal
+from ferret_core.memory import memory_checked
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.playground import Question, Side
+from ferret_core.storage import Storage
+from ferret_db.database import Database
+from ferret_db.engine.tasks import described
+from ferret_db.repositories import experiments
+from ferret_worker import memory
+from ferret_worker.playground.asker import Asker, Gone
+from ferret_worker.playground.models import Models
+from ferret_worker.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+REMEDY = "choose a smaller model, or give the playground's worker more memory: FERRET_TASK_MEMORY_BYTES"
+
+
+class Answering:
+    """What is loaded with the first question."""
+
+    def __init__(self, settings: WorkerSettings, database: Database, storage: Storage) -> None:
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+        cuda = torch.cuda.is_available() if settings.device == "auto" else settings.device == "cuda"
+        device = torch.device("cuda" if cuda else "cpu")
+        if device.type == "cpu":
+            memory.limit(settings.memory_limit)
+        self._settings = settings
+        self._database = database
+        self._models = Models(database, storage, settings.playground_models, device)
+        self._held_out = lru_cache(maxsize=1)(self._read_held_out)
+
+    def answer(self, question: Question, asker: Asker) -> None:
+        """Says everything there is to say about ``question``: last ``end``, or ``problem``."""
+        try:
+            with memory_checked(REMEDY), files.within(self._settings.roots):
+                if question.kind == "example":
+                    self._give_example(question, asker)
+                else:
+                    for side, number in question.rounds.items():
+                        self._ask(side, number, question, asker)
+            asker.say("end")
+        except Gone:
+            raise
+        except Exception as error:
+            self._tell(error, question, asker)
+
+    def _ask(self, side: Side, number: int, question: Question, asker: Asker) -> None:
+        asker.say("loading", side=side, round=number)
+        model, tokenizer = self._models.at(question.experiment, number)
+        asker.check()
+        begun, most = time.monotonic(), self._settings.playground_seconds
+
+        def check() -> None:
+            asker.check()
+            if time.monotonic() - begun > most:
+                reason = f"the answer took more than {most} s: ask for fewer tokens, or raise FERRET_PLAYGROUND_SECONDS"
+                raise FerretError("task.too_long", reason)
+
+        said = answer(
+            model,
+            tokenizer,
+            question_ids(tokenizer, question.question, question.input),
+            question.max_new_tokens,
+            lambda text: asker.say("text", side=side, text=text),
+            sampling=Sampling(question.temperature, question.seed),
+            on_token=check,
+        )
+        seconds = time.monotonic() - begun
+        asker.say("done", side=side, tokens=said.tokens, seconds=seconds, ended=said.ended)
+
+    def _give_example(self, question: Question, asker: Asker) -> None:
+        held_out = self._held_out(question.experiment)
+        if not held_out:
+            raise FerretError("playground.no_example", "write a question of your own")
+        number = question.seed % len(held_out)
+        example = held_out[number]
+        references = [example.output, *example.accepted]
+        asker.say("example", number=number, question=example.instruction, input=example.input, references=references)
+
+    def _read_held_out(self, experiment_id: str) -> Sequence[Example]:
+        with self._database.read() as s:
+            spec = experiments.spec_of(experiments.get(s, experiment_id))
+        return deal(spec).held_out
+
+    def _tell(self, error: Exception, question: Question, asker: Asker) -> None:
+        found = described(error)
+        if found.code == "internal":
+            logger.exception("a question to %s failed", question.experiment)
+        else:
+            logger.info("a question to %s was not answered: %s", question.experiment, found.detail)
+        if found.code == "memory.exhausted":
+            self._models.forget()
+        asker.say("problem", **found.to_json())

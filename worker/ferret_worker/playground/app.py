@@ -1,0 +1,85 @@
+"""The process: it waits for questions, and says that it is there."""
+
+from __future__ import annotations
+
+import logging
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import redis
+
+from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.storage import open_storage
+from ferret_db import logs
+from ferret_db.database import Database
+from ferret_worker import lifetime
+from ferret_worker.broker import client
+from ferret_worker.celery import Request, create_celery
+from ferret_worker.playground.asker import Asker, Gone
+from ferret_worker.presence import Presence, identity
+from ferret_worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from ferret_worker.playground.answering import Answering
+
+logger = logging.getLogger(__name__)
+
+NICE = 10
+"""What trains and aggregates on the same machine goes first."""
+
+
+def serve(settings: WorkerSettings) -> None:
+    """Answers questions until a signal."""
+    os.nice(NICE)
+    celery = create_celery(settings)
+    playground = Playground(settings)
+    # Acknowledged before it begins: whoever asked learns that a worker was killed, and nobody waits for another try.
+    celery.task(playground.answer, name=str(TaskName.ANSWER), Request=Request, acks_late=False)
+    lifetime.attend(playground.start, playground.stop_soon, playground.stop)
+    lifetime.run(celery, Queue.PLAYGROUND, settings.log_level)
+
+
+class Playground:
+    """What the process holds between questions."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._database = Database(settings.database_url)
+        who = identity(Queue.PLAYGROUND, settings.device)
+        self._presence = Presence(self._database, who, settings.gone_seconds / 3)
+        self._redis = client(settings.broker_url)
+        self._stopping = False
+
+    @cached_property
+    def _answering(self) -> Answering:
+        from ferret_worker.playground.answering import Answering
+
+        return Answering(self._settings, self._database, open_storage(self._settings.storage_url))
+
+    def start(self) -> None:
+        self._presence.say()
+        self._presence.start()
+
+    def stop_soon(self) -> None:
+        self._stopping = True
+
+    def stop(self) -> None:
+        self._presence.stop()
+        self._redis.close()
+        self._database.dispose()
+
+    def answer(self, question_id: str) -> None:
+        """Answers the question of whoever waits under ``question_id``; nothing where nobody does (any more)."""
+        asker = Asker(self._redis, question_id, lambda: self._stopping)
+        with logs.bound(worker=self._presence.who.id, task=str(TaskName.ANSWER)):
+            try:
+                question = asker.question()
+                with self._presence.at(TaskName.ANSWER, question.experiment), asker.kept_company():
+                    self._presence.say()
+                    self._answering.answer(question, asker)
+            except Gone as gone:
+                logger.info("nobody waits for the answer any more: %s", gone)
+            except redis.RedisError as error:
+                logger.warning("the answer breaks off, the broker does not answer: %s", error)
+        self._presence.say()

@@ -1,0 +1,96 @@
+"""Whoever asked a question, as the worker that answers it knows them: by two channels of Redis."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+
+from ferret_core.protocol.errors import Exit, FerretError
+from ferret_core.protocol.playground import ALIVE_SECONDS, Kind, Question, Word, to_asker, to_worker
+
+logger = logging.getLogger(__name__)
+
+QUESTION_SECONDS = 10.0
+"""For the question to come once its worker is ready."""
+GRACE_SECONDS = 60.0
+"""For the work to end by itself after its asker is gone: loading, or one gigantic step, cannot be asked to stop."""
+
+
+class Gone(Exception):
+    """Nobody listens any more."""
+
+
+class Asker:
+    """Hears what is said about the question with this id. For two threads: one works, one is alive."""
+
+    def __init__(self, client: redis.Redis, question_id: str, stopping: Callable[[], bool] = lambda: False) -> None:
+        self._client = client
+        self._id = question_id
+        self._stopping = stopping
+        self._number = 0
+        self._gone = False
+        self._lock = threading.Lock()
+
+    def say(self, kind: Kind, **data: Any) -> None:
+        """Raises :class:`Gone` where nobody hears it."""
+        with self._lock:
+            word = Word(self._number, kind, data)
+            self._number += 1
+            heard = self._client.publish(to_asker(self._id), word.encode())
+        if not heard:
+            self._gone = True
+            raise Gone(f"{kind} was not heard")
+
+    def check(self) -> None:
+        """Raises :class:`Gone`, and ``worker.stopping`` once this process was told to end."""
+        if self._gone:
+            raise Gone("a sign of life was not heard")
+        if self._stopping():
+            raise FerretError("worker.stopping", "the worker that answered is being stopped: ask again")
+
+    def question(self) -> Question:
+        """Says that a worker is there, and waits for the question."""
+        with self._client.pubsub(ignore_subscribe_messages=True) as channel:
+            channel.subscribe(to_worker(self._id))
+            channel.get_message(timeout=QUESTION_SECONDS)  # that it is subscribed
+            self.say("ready")
+            deadline = time.monotonic() + QUESTION_SECONDS
+            while (left := deadline - time.monotonic()) > 0:
+                message: Any = channel.get_message(timeout=left)
+                if message is not None:
+                    return Question.model_validate_json(message["data"])
+        raise Gone(f"no question came within {QUESTION_SECONDS:.0f} s")
+
+    @contextmanager
+    def kept_company(self) -> Generator[None]:
+        """Says every second of the block that the work goes on.
+
+        Ends the process where it goes on for a minute after its asker is gone; a supervisor starts another.
+        """
+        over = threading.Event()
+        thread = threading.Thread(target=self._keep_alive, args=(over,), name="alive", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _keep_alive(self, over: threading.Event) -> None:
+        while not over.wait(ALIVE_SECONDS):
+            try:
+                self.say("alive")
+            except Gone:
+                if not over.wait(GRACE_SECONDS):
+                    logger.error("this process ends, another takes its place: an answer to nobody goes on")
+                    os._exit(Exit.FAILURE)
+                return
+            except redis.RedisError as error:
+                logger.info("no sign of life, the broker does not answer: %s", error)

@@ -1,0 +1,76 @@
+"""The models of checkpoints, a few of which stay in memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from ferret_core.evaluation.answer import load_checkpoint
+from ferret_core.models.load import LoadedModel
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.storage import Storage
+from ferret_db.database import Database
+from ferret_db.repositories import artifacts, experiments
+from ferret_db.tables import Artifact
+
+
+class Subject(NamedTuple):
+    """An experiment's specification, and the files of its checkpoints by round."""
+
+    spec: ExperimentSpec
+    files: dict[int, list[Artifact]]
+
+
+class Models:
+    """At most ``most`` models on ``device``; the one that was asked least recently makes room, before another loads."""
+
+    def __init__(self, database: Database, storage: Storage, most: int, device: torch.device) -> None:
+        self._database = database
+        self._storage = storage
+        self._most = most
+        self._device = device
+        self._kept: OrderedDict[tuple[str, int], LoadedModel] = OrderedDict()
+
+    def at(self, experiment_id: str, round: int) -> LoadedModel:
+        """The model after ``round``, ready to be asked.
+
+        Raises ``experiment.not_found`` or ``artifact.not_found`` where it was deleted meanwhile, ``storage.missing`` or
+        ``storage.corrupt`` for a damaged file, and ``model.invalid`` for one that cannot be asked.
+        """
+        subject = self._subject(experiment_id, round)
+        key = experiment_id, round
+        if key not in self._kept:
+            while len(self._kept) >= self._most:
+                self._kept.popitem(last=False)
+            self._kept[key] = self._load(subject, round)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def forget(self) -> None:
+        """Lets go of every model: for when memory has run out."""
+        self._kept.clear()
+
+    def _subject(self, experiment_id: str, round: int) -> Subject:
+        with self._database.read() as s:
+            experiment = experiments.get(s, experiment_id)
+            files = {number: artifacts.of_round(s, experiment_id, number) for number in {0, round}}
+        if not files[round]:
+            reason = "its checkpoint was deleted: choose another round"
+            raise FerretError.of_field("artifact.not_found", "round", round, reason)
+        return Subject(experiments.spec_of(experiment), files)
+
+    def _load(self, subject: Subject, round: int) -> LoadedModel:
+        loaded = load_checkpoint(
+            self._folder(subject.files[round]), self._folder(subject.files[0]), subject.spec.prompt.template
+        )
+        loaded.model.to(self._device)
+        return loaded
+
+    def _folder(self, files: list[Artifact]) -> Path:
+        for file in files:
+            self._storage.verify(file.location, file.digest)
+        return self._storage.path(files[0].location).parent
