@@ -24,6 +24,15 @@ const NEXT_STEPS: Record<string, string> = {
   'page.broken':
     'Reload it: the server may have another release than this page. If it stays so, report it with the text above.',
   'participant.conflict': 'Reload the page: somebody else may have decided in the meantime.',
+  'artifact.not_found': 'Choose another round: the files of this one are gone.',
+  'broker.missing': 'Tell an administrator of the server: its Redis does not answer.',
+  'playground.busy': 'Ask again in a minute.',
+  'playground.interrupted': 'Ask again.',
+  'playground.no_example': 'Write a question of your own.',
+  'playground.unavailable': 'Ask whoever runs the server to start “ferret worker playground”.',
+  'request.too_many': 'Wait a minute, then try again.',
+  'task.too_long': 'Ask for fewer tokens.',
+  'worker.stopping': 'Ask again in a moment: the worker is being restarted.',
   'quorum.missed':
     'If updates were refused, fix the cause named above. If participants were missing or slow, lower round.quorum or set a longer round.deadline_seconds. Then clone the experiment.',
   'server.not_ready': 'Run “ferret doctor” on the server: it names what is missing.',

@@ -36,6 +36,21 @@ export function someOf<T extends string>(allowed: readonly T[], value: unknown):
 
 /** A whole number from 1, or undefined. */
 export function positiveInteger(value: unknown): number | undefined {
+  return wholeNumber(value, 1)
+}
+
+/** A whole number from `least`, or undefined. */
+export function wholeNumber(value: unknown, least = 0): number | undefined {
   const number = Number(value)
-  return Number.isSafeInteger(number) && number >= 1 ? number : undefined
+  return isGiven(value) && Number.isSafeInteger(number) && number >= least ? number : undefined
+}
+
+/** A number within bounds, or undefined. */
+export function numberWithin(value: unknown, least: number, most: number): number | undefined {
+  const number = Number(value)
+  return isGiven(value) && number >= least && number <= most ? number : undefined
+}
+
+function isGiven(value: unknown): boolean {
+  return typeof value === 'number' || (typeof value === 'string' && value !== '')
 }

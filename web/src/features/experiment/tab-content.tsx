@@ -16,6 +16,7 @@ const ParticipantsTab = lazy(async () => {
   const { ParticipantsTab } = await import('./participation/participants-tab')
   return { default: ParticipantsTab }
 })
+const Playground = lazy(() => import('./playground/playground'))
 
 interface Props {
   experiment: Experiment
@@ -42,6 +43,12 @@ export function TabContent({ experiment, view, onView }: Props) {
       )
     case 'checkpoints':
       return <CheckpointSection id={id} />
+    case 'playground':
+      return (
+        <Suspense fallback={<p className="muted">Loading…</p>}>
+          <Playground experiment={experiment} view={view} onView={onView} />
+        </Suspense>
+      )
     case 'specification':
       return (
         <SpecSection

@@ -4,7 +4,8 @@ import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { parseView } from './view'
 
-const ADDRESS = '?tab=events&x=bytes&y=linear&smooth=light&round=7&kind=round&kind=contribution&spec=all'
+const ADDRESS =
+  '?tab=events&x=bytes&y=linear&smooth=light&round=7&kind=round&kind=contribution&spec=all&model=0&temperature=0.7&tokens=40&seed=3'
 
 test('the view survives the address', () => {
   const view = parseView(parseSearch(ADDRESS))
@@ -16,6 +17,10 @@ test('the view survives the address', () => {
     round: 7,
     kind: ['round', 'contribution'],
     spec: 'all',
+    model: 0,
+    temperature: 0.7,
+    tokens: 40,
+    seed: 3,
   })
   expect(stringifySearch({ ...view })).toBe(ADDRESS)
 })
@@ -29,7 +34,18 @@ test('so does what the participants are shown by', () => {
 })
 
 test('nonsense falls back to the overview, rounds and the newest round', () => {
-  const nonsense = { tab: 'secrets', x: 'colour', y: 'log', smooth: '7', round: '-2', kind: 'x', spec: 'some' }
+  const nonsense = {
+    tab: 'secrets',
+    x: 'colour',
+    y: 'log',
+    smooth: '7',
+    round: '-2',
+    kind: 'x',
+    spec: 'some',
+    model: '',
+    temperature: '7',
+    seed: '-1',
+  }
   expect(parseView(nonsense)).toEqual({})
   expect(parseView({ tab: 'overview', x: 'round' })).toEqual({})
 })

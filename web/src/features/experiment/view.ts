@@ -1,6 +1,6 @@
 import { X_AXES, type XAxis } from '@/lib/chart-data'
 import { MOST_ZOOM } from '@/lib/heat-map/layout'
-import { oneOf, positiveInteger, type Search, someOf } from '@/lib/search-params'
+import { numberWithin, oneOf, positiveInteger, type Search, someOf, wholeNumber } from '@/lib/search-params'
 import { type Smoothing, SMOOTHINGS } from '@/lib/smoothing'
 
 import { EVENT_KINDS, type EventKind } from './event-text'
@@ -12,6 +12,7 @@ export const TABS = [
   ['rounds', 'Rounds'],
   ['participants', 'Participants'],
   ['checkpoints', 'Checkpoints'],
+  ['playground', 'Playground'],
   ['specification', 'Specification'],
   ['events', 'Events'],
 ] as const
@@ -39,6 +40,11 @@ export interface View {
   kind?: EventKind[] | undefined
   /** The specification with what is as by default. */
   spec?: 'all' | undefined
+  /** Whose model is asked in the playground, 0 is the base model's; and how. What is asked is in no address. */
+  model?: number | undefined
+  temperature?: number | undefined
+  tokens?: number | undefined
+  seed?: number | undefined
 }
 
 export type ChangeView = (changes: View) => void
@@ -74,5 +80,9 @@ export function parseView(search: Search): View {
     participant: nameOf(search.participant),
     kind: kind.length > 0 ? kind : undefined,
     spec: oneOf(['all'], search.spec),
+    model: wholeNumber(search.model),
+    temperature: numberWithin(search.temperature, 0, 2),
+    tokens: positiveInteger(search.tokens),
+    seed: wholeNumber(search.seed),
   }
 }

@@ -1,0 +1,50 @@
+import { eventReader } from '@/lib/server-events'
+
+import { answer, client } from './client'
+import { problemOf, toProblem } from './problem'
+import type { Ask, Said } from './types'
+
+export type SaidKind = 'waiting' | 'loading' | 'text' | 'done' | 'end' | 'problem'
+
+function at(id: string) {
+  return { params: { path: { experiment_id: id } } }
+}
+
+/**
+ * Asks a model, and tells everything that is said until the end. Aborting `signal` closes the connection, which is what
+ * stops the worker. Rejects with an ApiProblem where the question is refused or the answer breaks off.
+ */
+export async function askModel(
+  id: string,
+  ask: Ask,
+  onSaid: (kind: SaidKind, said: Said) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { data, error, response } = await client
+    .POST('/api/v1/experiments/{experiment_id}/playground', { ...at(id), body: ask, parseAs: 'stream', signal })
+    .catch((reason: unknown) => {
+      throw toProblem(reason)
+    })
+  if (!response.ok) throw problemOf(error, response.status)
+  let ended = false
+  const take = eventReader(({ event, data }) => {
+    const said = JSON.parse(data) as Said
+    if (event === 'problem') throw problemOf(said, said.status ?? 0)
+    ended ||= event === 'end'
+    onSaid(event as SaidKind, said)
+  })
+  const reader = (data as ReadableStream<Uint8Array<ArrayBuffer>>).pipeThrough(new TextDecoderStream()).getReader()
+  for (;;) {
+    const { value, done } = await reader.read().catch((reason: unknown) => {
+      throw toProblem(reason)
+    })
+    if (done) break
+    take(value)
+  }
+  if (!ended) throw toProblem(new TypeError('The stream ended before the answer'))
+}
+
+/** One of the held-out examples on the service; `seed` says which. */
+export function drawExample(id: string, seed: number) {
+  return answer(client.POST('/api/v1/experiments/{experiment_id}/playground/example', { ...at(id), body: { seed } }))
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+
+import { asked, heard, standing } from './answers'
+
+test('the parts of an answer are put together, each on its side', () => {
+  let answers = asked(['tuned', 'base'])
+  answers = heard(answers, 'waiting', { seconds: 2.4 })
+  expect(answers.waited).toBe(2.4)
+  answers = heard(answers, 'loading', { side: 'tuned', round: 3 })
+  expect(answers.waited).toBeUndefined()
+  for (const text of ['Anna', ' has']) answers = heard(answers, 'text', { side: 'tuned', text })
+  expect(answers.sides.tuned).toMatchObject({ state: 'answering', text: 'Anna has' })
+  answers = heard(answers, 'done', { side: 'tuned', tokens: 2, seconds: 0.5, ended: 'model' })
+  answers = heard(answers, 'end', {})
+  expect(answers.sides.tuned).toMatchObject({ state: 'done', text: 'Anna has', tokens: 2 })
+  expect(answers.sides.base).toMatchObject({ state: 'waiting', text: '' })
+})
+
+test('where an answer stands is said in words', () => {
+  const { tuned } = asked(['tuned']).sides
+  if (tuned === undefined) throw new Error('it was asked')
+  expect(standing(tuned, undefined, false)).toBe('waiting')
+  expect(standing(tuned, 3.2, false)).toBe('waiting for a worker, 3 s')
+  expect(standing({ ...tuned, state: 'loading' }, undefined, false)).toBe('loading the model')
+  expect(standing({ ...tuned, state: 'answering', text: 'a' }, undefined, true)).toBe('broken off')
+  expect(standing(tuned, undefined, true)).toBe('no answer')
+  const done = { ...tuned, state: 'done' as const, tokens: 1, seconds: 0.5 }
+  expect(standing({ ...done, ended: 'model' }, undefined, true)).toBe('1 token in 0.50 s')
+  expect(standing({ ...done, ended: 'length' }, undefined, true)).toBe('1 token in 0.50 s · cut at the longest answer')
+})

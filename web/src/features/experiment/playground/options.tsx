@@ -1,0 +1,68 @@
+import type { ChangeView, View } from '@/features/experiment/view'
+import { numberWithin, positiveInteger, wholeNumber } from '@/lib/search-params'
+import { Field } from '@/lib/ui/field'
+
+export const TOKENS = 128
+
+interface Props {
+  view: View
+  onView: ChangeView
+  models: { round: number; name: string }[]
+  chosen: number
+}
+
+/** Which model is asked, and how it chooses its words; all of it stands in the address. */
+export function Options({ view, onView, models, chosen }: Props) {
+  return (
+    <div className="ask-options">
+      <Field label="Model">
+        <select
+          value={chosen}
+          onChange={(event) => {
+            onView({ model: wholeNumber(event.target.value) })
+          }}
+        >
+          {models.map(({ round, name }) => (
+            <option key={round} value={round}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <Field label="Temperature" hint="0: the most probable answer">
+        <input
+          type="number"
+          min={0}
+          max={2}
+          step={0.1}
+          value={view.temperature ?? 0}
+          onChange={(event) => {
+            onView({ temperature: numberWithin(event.target.value, 0, 2) || undefined })
+          }}
+        />
+      </Field>
+      <Field label="Longest answer" hint="tokens">
+        <input
+          type="number"
+          min={1}
+          max={2048}
+          value={view.tokens ?? TOKENS}
+          onChange={(event) => {
+            onView({ tokens: positiveInteger(event.target.value) })
+          }}
+        />
+      </Field>
+      <Field label="Seed" hint="the same seed, the same answer">
+        <input
+          type="number"
+          min={0}
+          value={view.seed ?? 0}
+          disabled={!view.temperature}
+          onChange={(event) => {
+            onView({ seed: wholeNumber(event.target.value) || undefined })
+          }}
+        />
+      </Field>
+    </div>
+  )
+}

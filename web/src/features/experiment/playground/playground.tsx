@@ -1,0 +1,139 @@
+import './playground.css'
+
+import { useQuery } from '@tanstack/react-query'
+import { type KeyboardEvent, type SubmitEvent, useRef, useState } from 'react'
+
+import { artifactsQuery, metricsQuery } from '@/api/queries'
+import type { Experiment, HeldOutExample } from '@/api/types'
+import { checkpoints } from '@/features/experiment/checkpoint'
+import type { ChangeView, View } from '@/features/experiment/view'
+import { Field } from '@/lib/ui/field'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+
+import { AnswerCards } from './answer-cards'
+import { ExampleButton } from './example-button'
+import { bestRound, modelName } from './models'
+import { Options, TOKENS } from './options'
+import { useAnswers } from './use-answers'
+
+interface Props {
+  experiment: Experiment
+  view: View
+  onView: ChangeView
+}
+
+/** Asks the model of any checkpoint, beside the base model. */
+export default function Playground({ experiment: { id }, view, onView }: Props) {
+  const { data: artifacts, isPending } = useQuery(artifactsQuery(id))
+  const { data: metrics } = useQuery(metricsQuery(id))
+  const rounds = checkpoints(artifacts?.items ?? []).map(({ round }) => round)
+  const best = bestRound(rounds, metrics?.series ?? [])
+  const chosen = view.model ?? best
+  if (chosen === undefined) {
+    return isPending ? null : <p className="muted">No checkpoint yet: the first can be asked when it is written.</p>
+  }
+  const named = (round: number) => modelName(round, best, rounds[0])
+  const models = rounds.map((round) => ({ round, name: named(round) }))
+  return <Asking id={id} view={view} onView={onView} models={models} chosen={chosen} name={named(chosen)} />
+}
+
+interface AskingProps extends Omit<Props, 'experiment'> {
+  id: string
+  models: { round: number; name: string }[]
+  chosen: number
+  name: string
+}
+
+function Asking({ id, view, onView, models, chosen, name }: AskingProps) {
+  const [question, setQuestion] = useState('')
+  const [input, setInput] = useState('')
+  const [example, setExample] = useState<HeldOutExample>()
+  const [names, setNames] = useState({ tuned: name, base: 'Base model' })
+  const form = useRef<HTMLFormElement>(null)
+  const { answers, problem, running, ask, stop } = useAnswers(id)
+
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault()
+    setNames({ tuned: name, base: 'Base model' })
+    const { temperature = 0, tokens = TOKENS, seed = 0 } = view
+    const body = { question, input, round: chosen, compare: true, temperature, max_new_tokens: tokens, seed }
+    void ask(body, chosen === 0 ? ['base'] : ['tuned', 'base'])
+  }
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.current?.requestSubmit()
+  }
+  return (
+    <section aria-labelledby="playground" className="playground">
+      <header className="section-header">
+        <h2 id="playground">Ask the model</h2>
+        <span className="muted small">Questions and answers are not stored.</span>
+      </header>
+      <form ref={form} onSubmit={submit} onKeyDown={onKey}>
+        <Options view={view} onView={onView} models={models} chosen={chosen} />
+        <Field label="Question">
+          <textarea
+            value={question}
+            rows={3}
+            required
+            maxLength={16_000}
+            dir="auto"
+            onChange={(event) => {
+              setQuestion(event.target.value)
+            }}
+          />
+        </Field>
+        <Field label="Input" hint="What the question is about, where that stands apart; may be empty.">
+          <textarea
+            value={input}
+            rows={2}
+            maxLength={16_000}
+            dir="auto"
+            onChange={(event) => {
+              setInput(event.target.value)
+            }}
+          />
+        </Field>
+        <div className="ask-actions">
+          {running ? (
+            <button type="button" className="button primary" onClick={stop}>
+              Stop
+            </button>
+          ) : (
+            <button type="submit" className="button primary" disabled={question.trim() === ''}>
+              Ask
+            </button>
+          )}
+          <ExampleButton
+            id={id}
+            onDrawn={(drawn) => {
+              setExample(drawn)
+              setQuestion(drawn.question)
+              setInput(drawn.input)
+            }}
+          />
+          <span className="muted small">Ctrl + Enter asks.</span>
+        </div>
+      </form>
+      {problem && <ProblemNotice problem={problem} />}
+      {answers && <AnswerCards answers={answers} names={names} over={!running} />}
+      {example && question === example.question && input === example.input && <Reference example={example} />}
+    </section>
+  )
+}
+
+/** What the data set says is right; gone once the question is another. */
+function Reference({ example }: { example: HeldOutExample }) {
+  return (
+    <section className="answer reference" aria-label="Reference" data-testid="reference">
+      <header>
+        <h3>Reference</h3>
+        <span className="muted small">held-out example {example.number}</span>
+      </header>
+      {example.references.map((text) => (
+        <p key={text} className="answer-text" dir="auto">
+          {text}
+        </p>
+      ))}
+    </section>
+  )
+}
