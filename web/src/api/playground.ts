@@ -26,22 +26,26 @@ export async function askModel(
       throw toProblem(reason)
     })
   if (!response.ok) throw problemOf(error, response.status)
-  let ended = false
+  const last = { event: '' }
   const take = eventReader(({ event, data }) => {
     const said = JSON.parse(data) as Said
     if (event === 'problem') throw problemOf(said, said.status ?? 0)
-    ended ||= event === 'end'
+    last.event = event
     onSaid(event as SaidKind, said)
   })
-  const reader = (data as ReadableStream<Uint8Array<ArrayBuffer>>).pipeThrough(new TextDecoderStream()).getReader()
+  await read(data as unknown as ReadableStream<Uint8Array<ArrayBuffer>>, take)
+  if (last.event !== 'end') throw toProblem(new TypeError('The stream ended before the answer'))
+}
+
+async function read(body: ReadableStream<Uint8Array<ArrayBuffer>>, take: (text: string) => void): Promise<void> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   for (;;) {
     const { value, done } = await reader.read().catch((reason: unknown) => {
       throw toProblem(reason)
     })
-    if (done) break
+    if (done) return
     take(value)
   }
-  if (!ended) throw toProblem(new TypeError('The stream ended before the answer'))
 }
 
 /** One of the held-out examples on the service; `seed` says which. */

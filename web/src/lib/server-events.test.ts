@@ -18,7 +18,7 @@ function read(parts: string[]): ServerEvent[] {
 
 test('events are told as they are complete, wherever the text is cut', () => {
   expect(read([STREAM])).toEqual(EVENTS)
-  expect(read([...STREAM])).toEqual(EVENTS)
+  expect(read(Array.from(STREAM, (character) => character))).toEqual(EVENTS)
 })
 
 test('what is not complete is not told', () => {

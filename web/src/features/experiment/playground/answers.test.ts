@@ -24,7 +24,8 @@ test('where an answer stands is said in words', () => {
   expect(standing({ ...tuned, state: 'loading' }, undefined, false)).toBe('loading the model')
   expect(standing({ ...tuned, state: 'answering', text: 'a' }, undefined, true)).toBe('broken off')
   expect(standing(tuned, undefined, true)).toBe('no answer')
-  const done = { ...tuned, state: 'done' as const, tokens: 1, seconds: 0.5 }
+  const done = { ...tuned, state: 'done' as const, text: 'a', tokens: 1, seconds: 0.5 }
+  expect(standing({ ...done, text: '' }, undefined, true)).toBe('an empty answer · 1 token in 0.50 s')
   expect(standing({ ...done, ended: 'model' }, undefined, true)).toBe('1 token in 0.50 s')
   expect(standing({ ...done, ended: 'length' }, undefined, true)).toBe('1 token in 0.50 s · cut at the longest answer')
 })

@@ -60,7 +60,7 @@ export function standing(answer: Answer, waited: number | undefined, over: boole
   if (answer.state === 'done') {
     const { tokens = 0, seconds = 0, ended = '' } = answer
     const length = `${tokens} ${tokens === 1 ? 'token' : 'tokens'} in ${formatSeconds(seconds)}`
-    return [length, ENDS[ended]].filter(Boolean).join(' · ')
+    return [answer.text === '' && 'an empty answer', length, ENDS[ended]].filter(Boolean).join(' · ')
   }
   if (over) return answer.text === '' ? 'no answer' : 'broken off'
   if (answer.state === 'waiting')

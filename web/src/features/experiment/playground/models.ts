@@ -1,21 +1,17 @@
-import type { MetricSeries } from '@/api/types'
+import type { Checkpoint } from '@/features/experiment/checkpoint'
 
-/** The round with the lowest evaluation loss among those that can be asked; the newest where none is measured. */
-export function bestRound(rounds: number[], series: MetricSeries[]): number | undefined {
-  const losses = series.find(({ name }) => name === 'eval_loss')?.points ?? []
-  const measured = losses.flatMap(({ round, value }) =>
-    value !== null && rounds.includes(round) ? [{ round, value }] : [],
-  )
-  const best = measured.reduce<{ round: number; value: number } | undefined>(
-    (found, point) => (found === undefined || point.value < found.value ? point : found),
-    undefined,
-  )
-  return best?.round ?? (rounds.length > 0 ? Math.max(...rounds) : undefined)
+/** The round that the server calls the best; the newest where it calls none so. `models` begin with the newest. */
+export function firstChoice(models: Checkpoint[]): number | undefined {
+  return (models.find(isBest) ?? models[0])?.round
 }
 
 /** What a round's model is called in a list of them. */
-export function modelName(round: number, best: number | undefined, newest: number | undefined): string {
-  if (round === 0) return 'Base model'
-  const marks = [round === best && 'lowest loss', round === newest && 'newest'].filter(Boolean)
-  return marks.length > 0 ? `Round ${round} (${marks.join(', ')})` : `Round ${round}`
+export function modelName(model: Checkpoint, models: Checkpoint[]): string {
+  if (model.round === 0) return 'Base model'
+  const marks = [isBest(model) && 'best', model === models[0] && 'newest'].filter(Boolean)
+  return marks.length > 0 ? `Round ${model.round} (${marks.join(', ')})` : `Round ${model.round}`
+}
+
+function isBest({ files }: Checkpoint): boolean {
+  return files.some((file) => file.best)
 }

@@ -37,7 +37,7 @@ export function Options({ view, onView, models, chosen }: Props) {
           step={0.1}
           value={view.temperature ?? 0}
           onChange={(event) => {
-            onView({ temperature: numberWithin(event.target.value, 0, 2) || undefined })
+            onView({ temperature: numberWithin(event.target.value, 0, 2) })
           }}
         />
       </Field>
@@ -59,7 +59,7 @@ export function Options({ view, onView, models, chosen }: Props) {
           value={view.seed ?? 0}
           disabled={!view.temperature}
           onChange={(event) => {
-            onView({ seed: wholeNumber(event.target.value) || undefined })
+            onView({ seed: wholeNumber(event.target.value) })
           }}
         />
       </Field>

@@ -3,7 +3,7 @@ import './playground.css'
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, type SubmitEvent, useRef, useState } from 'react'
 
-import { artifactsQuery, metricsQuery } from '@/api/queries'
+import { artifactsQuery } from '@/api/queries'
 import type { Experiment, HeldOutExample } from '@/api/types'
 import { checkpoints } from '@/features/experiment/checkpoint'
 import type { ChangeView, View } from '@/features/experiment/view'
@@ -12,7 +12,7 @@ import { ProblemNotice } from '@/lib/ui/problem-notice'
 
 import { AnswerCards } from './answer-cards'
 import { ExampleButton } from './example-button'
-import { bestRound, modelName } from './models'
+import { firstChoice, modelName } from './models'
 import { Options, TOKENS } from './options'
 import { useAnswers } from './use-answers'
 
@@ -24,27 +24,24 @@ interface Props {
 
 /** Asks the model of any checkpoint, beside the base model. */
 export default function Playground({ experiment: { id }, view, onView }: Props) {
-  const { data: artifacts, isPending } = useQuery(artifactsQuery(id))
-  const { data: metrics } = useQuery(metricsQuery(id))
-  const rounds = checkpoints(artifacts?.items ?? []).map(({ round }) => round)
-  const best = bestRound(rounds, metrics?.series ?? [])
-  const chosen = view.model ?? best
+  const { data, isPending } = useQuery(artifactsQuery(id))
+  const found = checkpoints(data?.items ?? [])
+  const chosen = view.model ?? firstChoice(found)
   if (chosen === undefined) {
     return isPending ? null : <p className="muted">No checkpoint yet: the first can be asked when it is written.</p>
   }
-  const named = (round: number) => modelName(round, best, rounds[0])
-  const models = rounds.map((round) => ({ round, name: named(round) }))
-  return <Asking id={id} view={view} onView={onView} models={models} chosen={chosen} name={named(chosen)} />
+  const models = found.map((model) => ({ round: model.round, name: modelName(model, found) }))
+  return <Asking id={id} view={view} onView={onView} models={models} chosen={chosen} />
 }
 
 interface AskingProps extends Omit<Props, 'experiment'> {
   id: string
   models: { round: number; name: string }[]
   chosen: number
-  name: string
 }
 
-function Asking({ id, view, onView, models, chosen, name }: AskingProps) {
+function Asking({ id, view, onView, models, chosen }: AskingProps) {
+  const name = models.find(({ round }) => round === chosen)?.name ?? `Round ${chosen}`
   const [question, setQuestion] = useState('')
   const [input, setInput] = useState('')
   const [example, setExample] = useState<HeldOutExample>()
@@ -116,9 +113,13 @@ function Asking({ id, view, onView, models, chosen, name }: AskingProps) {
       </form>
       {problem && <ProblemNotice problem={problem} />}
       {answers && <AnswerCards answers={answers} names={names} over={!running} />}
-      {example && question === example.question && input === example.input && <Reference example={example} />}
+      {isAsked(example, question, input) && <Reference example={example} />}
     </section>
   )
+}
+
+function isAsked(example: HeldOutExample | undefined, question: string, input: string): example is HeldOutExample {
+  return example?.question === question && example.input === input
 }
 
 /** What the data set says is right; gone once the question is another. */

@@ -1,0 +1,74 @@
+"""A person asks a round's model in Chromium, beside the base model."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ferret_core.protocol.spec import ExperimentSpec
+from tests import chromium
+
+pytestmark = pytest.mark.browser
+Served = Any  # tests/served.py
+PATIENCE_MS = 120_000
+
+
+@pytest.fixture
+def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
+    with chromium.opened(need) as page:
+        problems: list[str] = []
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        yield page
+        assert [text for text in problems if "401" not in text] == []  # 401 is how one learns that a token is needed
+
+
+def shot(page: Page, name: str) -> None:
+    """A picture for those who look at one: where FERRET_PICTURES names a folder."""
+    if folder := os.environ.get("FERRET_PICTURES"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def test_a_model_is_asked_beside_its_base(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
+    run = served.service.submit(toy_spec(name="asked", rounds=3))
+    run.wait()
+    page.goto(served.address.replace("/#", f"/experiments/{run.id}?tab=playground&tokens=12#"))
+    question = page.get_by_role("textbox", name="Question", exact=True)
+    page.get_by_role("button", name="Draw a held-out example").click()
+    reference = page.get_by_test_id("reference")
+    expect(reference).to_be_visible(timeout=PATIENCE_MS)
+    expect(question).to_have_value("Repeat.")
+    assert page.get_by_role("textbox", name="Input").input_value() in reference.inner_text()
+
+    question.press("Control+Enter")
+    for side in ("tuned", "base"):
+        card = page.get_by_test_id(f"answer-{side}")
+        expect(card.get_by_role("status")).to_contain_text("token", timeout=PATIENCE_MS)
+        assert card.get_attribute("aria-busy") == "false"
+    expect(page.get_by_test_id("answer-tuned")).to_contain_text("Round ")
+    assert "Repeat" not in page.url
+    shot(page, "playground")
+
+    page.get_by_label("Temperature").fill("1.5")
+    page.get_by_role("combobox", name="Model").select_option("Base model")
+    expect(page).to_have_url(re.compile("temperature=1.5&model=0"))
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_test_id("answer-base").get_by_role("status")).to_contain_text("token", timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("answer-tuned")).to_have_count(0)
+
+    question.fill("Name a colour.")
+    expect(reference).to_have_count(0)  # it is the answer to another question
+    question.fill("fish " * 500)
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("alert")).to_contain_text("shorten it", timeout=PATIENCE_MS)
+    shot(page, "playground-problem")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    shot(page, "playground-narrow")
