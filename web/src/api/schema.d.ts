@@ -522,6 +522,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/playground": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask Model
+         * @description The answer of a round's model, then the base model's, token by token as server-sent events.
+         *
+         *     Whoever closes the connection cancels the work. Question and answers are kept nowhere.
+         */
+        post: operations["ask_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}/playground/example": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Draw Example
+         * @description One of the held-out examples on the service, to ask the model about; a worker reads it.
+         */
+        post: operations["draw_example"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/rejections": {
         parameters: {
             query?: never;
@@ -1621,6 +1663,52 @@ export interface components {
             items: components["schemas"]["Artifact"][];
         };
         /**
+         * Ask
+         * @description A question to the model after a round, in the words of training.
+         */
+        Ask: {
+            /**
+             * Compare
+             * @description Whether the base model answers too, after the tuned one
+             * @default true
+             */
+            compare: boolean;
+            /**
+             * Input
+             * @description What the question is about, where that stands apart
+             * @default
+             */
+            input: string;
+            /**
+             * Max New Tokens
+             * @description Longest answer, in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service
+             * @default 128
+             */
+            max_new_tokens: number;
+            /**
+             * Question
+             * @description What to ask: the instruction
+             */
+            question: string;
+            /**
+             * Round
+             * @description Round whose checkpoint answers; 0 is the base model. By default the last with a checkpoint
+             */
+            round?: number | null;
+            /**
+             * Seed
+             * @description Draws the same answer again at a temperature
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Temperature
+             * @description 0: the most probable answer; higher: more varied
+             * @default 0
+             */
+            temperature: number;
+        };
+        /**
          * AssignmentFailure
          * @description Why the participant cannot do its assignment.
          */
@@ -2288,6 +2376,18 @@ export interface components {
             items: components["schemas"]["Event"][];
         };
         /**
+         * ExampleRequest
+         * @description Which held-out example.
+         */
+        ExampleRequest: {
+            /**
+             * Seed
+             * @description Divided by their number, the rest is its number
+             * @default 0
+             */
+            seed: number;
+        };
+        /**
          * Experiment
          * @description A federated tuning run: what was asked for, how far it has come, and what it has cost.
          */
@@ -2790,6 +2890,23 @@ export interface components {
              * @description The `fence` that came with the lease
              */
             fence: number;
+        };
+        /**
+         * HeldOutExample
+         * @description A held-out example of the experiment's dataset, as evaluation asks it.
+         */
+        HeldOutExample: {
+            /** Input */
+            input: string;
+            /** Number */
+            number: number;
+            /** Question */
+            question: string;
+            /**
+             * References
+             * @description Answers that count as right, the dataset's own first
+             */
+            references: string[];
         };
         /**
          * Info
@@ -4167,6 +4284,57 @@ export interface components {
             rounds: number;
             /** Seed */
             seed: number;
+        };
+        /**
+         * Said
+         * @description The data of one event of an answer. Which members there are, its type says.
+         *
+         *     `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is read. `text`: more of
+         *     its answer. `done`: the answer is whole. `problem`: there is no more, since. `end`: there is no more.
+         */
+        Said: {
+            /**
+             * Code
+             * @description With `problem`, as the following
+             */
+            code?: string | null;
+            /** Detail */
+            detail?: string | null;
+            /**
+             * Ended
+             * @description With `done`: who ended the answer, the model, `max_new_tokens`, or the end of the context
+             */
+            ended?: ("model" | "length" | "context") | null;
+            /** Errors */
+            errors?: components["schemas"]["FieldError"][] | null;
+            /** Request Id */
+            request_id?: string | null;
+            /**
+             * Round
+             * @description With `loading`: the round whose model is read
+             */
+            round?: number | null;
+            /**
+             * Seconds
+             * @description With `done`: what the answer took; with `waiting`: so far
+             */
+            seconds?: number | null;
+            /** Side */
+            side?: ("tuned" | "base") | null;
+            /** Status */
+            status?: number | null;
+            /**
+             * Text
+             * @description With `text`: what follows what was said before
+             */
+            text?: string | null;
+            /** Title */
+            title?: string | null;
+            /**
+             * Tokens
+             * @description With `done`: the answer's length
+             */
+            tokens?: number | null;
         };
         /**
          * Scope
@@ -7553,6 +7721,259 @@ export interface operations {
                 };
             };
             /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Ask"];
+            };
+        };
+        responses: {
+            /** @description Events: `waiting`, `loading`, `text`, `done`, then `end` or `problem` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["Said"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `artifact.not_found`: No such artifact.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `playground.busy`: Too many questions wait for an answer.
+             *     `stream.refused`: Too many event streams are open.
+             *     `request.too_many`: There are too many requests.
+             */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `playground.unavailable`: No worker answers questions.
+             *     `broker.missing`: The broker that carries task messages does not answer.
+             *     `server.not_ready`: The server is not ready.
+             */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    draw_example: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExampleRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeldOutExample"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `playground.no_example`: The service has no held-out examples of this experiment.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `dataset.invalid`: The dataset cannot be read.
+             *     `request.invalid`: The request is not valid.
+             */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `playground.busy`: Too many questions wait for an answer.
+             *     `request.too_many`: There are too many requests.
+             */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `playground.unavailable`: No worker answers questions.
+             *     `broker.missing`: The broker that carries task messages does not answer.
+             *     `playground.interrupted`: The answer broke off.
+             *     `server.not_ready`: The server is not ready.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
