@@ -6,6 +6,7 @@ The API runs alone on SQLite. The document holds ``machine``, its ``load`` befor
                    when they are served
     first_curve    seconds from opening an experiment of 200 rounds to its first curve, nothing cached: p50, p99, max
     lines_ms       of a redraw of 4 series of 25,000 points to which one more came: p50, p99, max
+    heat_map_ms    of a redraw of 1,000 participants × 200 rounds whose cells all change: p50, p99, max
     memory         by tab, bytes of the JavaScript heap after collecting garbage at ``start``, ``half`` and ``end`` of
                    ``seconds`` with 5,000 events a minute, and how many ``events`` there were
 
@@ -34,6 +35,7 @@ BOUNDS = {
     "javascript_compressed": Bound(">=", 1),
     "first_curve_seconds": Bound("<=", 1),
     "lines_redraw_ms": Bound("<=", 30),
+    "heat_map_redraw_ms": Bound("<=", 16),
     "heap_growth": Bound("<=", 1.1),
 }
 """Medians; ``heap_growth`` is the largest heap in the end over that at half of the time."""
@@ -45,10 +47,11 @@ class Sizes(NamedTuple):
     rounds: int = 200
     redraws: int = 30
     lines: tuple[int, int] = (4, 25_000)
+    cells: tuple[int, int] = (1000, 200)
     flood_seconds: float = 600
 
 
-QUICK = Sizes(visits=2, rounds=20, redraws=3, lines=(4, 2000), flood_seconds=4)
+QUICK = Sizes(visits=2, rounds=20, redraws=3, lines=(4, 2000), cells=(100, 20), flood_seconds=4)
 
 
 @final
@@ -73,6 +76,7 @@ class Benchmark:
             curves = [curve.first_curve_seconds(chromium, api) for _ in range(sizes.visits)]
             say("redraws")
             lines = redraw.milliseconds(chromium, "lines", sizes.lines, sizes.redraws)
+            cells = redraw.milliseconds(chromium, "cells", sizes.cells, sizes.redraws)
             left = (max_seconds - (perf_counter() - begin)) / len(TABS)
             seconds = max(1.0, min(sizes.flood_seconds, left))
             memory = list[dict[str, Any]]()
@@ -87,13 +91,17 @@ class Benchmark:
             "javascript": javascript,
             "first_curve": spread(curves),
             "lines_ms": spread(lines),
+            "heat_map_ms": spread(cells),
             "memory": memory,
         }
         return document | {"bounds": against(BOUNDS, _bounded(document)), "seconds": perf_counter() - begin}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         columns = ["p50", "p99", "max"]
-        times = [[name, *(shown(document[name][column]) for column in columns)] for name in ("first_curve", "lines_ms")]
+        times = [
+            [name, *(shown(document[name][column]) for column in columns)]
+            for name in ("first_curve", "lines_ms", "heat_map_ms")
+        ]
         kept = ["tab", "seconds", "events", "start", "half", "end"]
         memory = [[shown(found[name]) for name in kept] for found in document["memory"]]
         return [
@@ -109,5 +117,6 @@ def _bounded(document: Mapping[str, Any]) -> dict[str, float | None]:
         "javascript_compressed": document["javascript"]["compressed"],
         "first_curve_seconds": document["first_curve"]["p50"],
         "lines_redraw_ms": document["lines_ms"]["p50"],
+        "heat_map_redraw_ms": document["heat_map_ms"]["p50"],
         "heap_growth": max(found["end"] / found["half"] for found in document["memory"]),
     }

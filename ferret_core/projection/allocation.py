@@ -37,7 +37,7 @@ def split(rule: AllocationRule, K: int, norms: Sequence[float], blocks: Sequence
         _check_finite(block.name, norm)
     if least(blocks) > K:
         reason = f"with the blocks sent whole at least {least(blocks)} are needed: raise it, or lower whole_up_to"
-        raise FerretError.of_field("spec.invalid", "K", K, reason)
+        raise FerretError.of_field("spec.invalid", "algorithm.K", K, reason)
     counts = [block.size for block in blocks]
     sharing = [block.id for block in blocks if not block.whole]
     if sharing:
@@ -58,7 +58,7 @@ def allocate(rule: AllocationRule, K: int, norms: Sequence[float], sizes: Sequen
     Raises ``spec.invalid`` for K < 1 and ``training.non_finite`` for a norm that is no number.
     """
     if K < 1:
-        raise FerretError.of_field("spec.invalid", "K", K, "at least 1 coordinate must be sent")
+        raise FerretError.of_field("spec.invalid", "algorithm.K", K, "at least 1 coordinate must be sent")
     for position, norm in enumerate(norms):
         _check_finite(f"norms[{position}]", norm)
     weights = [_weight(rule, norm, size) for norm, size in zip(norms, sizes, strict=True)]

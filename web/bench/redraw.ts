@@ -1,9 +1,12 @@
 import uPlot from 'uplot'
 
+import { draw, NOTHING, paint } from '@/lib/heat-map/draw'
 import { chartOptions } from '@/lib/ui/chart-options'
 
 const WIDTH = 900
 const HEIGHT = 300
+/** What a heat-map shows at once; it scrolls to the rest. */
+const TALLEST = 640
 
 /** Milliseconds of each redraw of a chart to which one more point came. */
 export function lines(series: number, points: number, times: number): number[] {
@@ -43,6 +46,43 @@ export function lines(series: number, points: number, times: number): number[] {
 /** What losses look like: they fall ever more slowly, and each differs from the one before by a few percent. */
 function noisyLoss(progress: number, line: number): number {
   return 1 + line / 4 + 2 * Math.exp(-4 * progress) + 0.05 * Math.sin(1e9 * progress)
+}
+
+/** Milliseconds of each redraw of a heat-map whose cells have all changed. */
+export function cells(rows: number, columns: number, times: number): number[] {
+  const [canvas, context] = surface(1400, TALLEST)
+  const [image, pixels] = surface(columns, rows)
+  const buffer = pixels.createImageData(columns, rows)
+  const colours = Array.from({ length: 64 }, (_, shade) => [shade, 2 * shade, 3 * shade] as const)
+  const scene = {
+    layout: { rows, columns, width: 6, height: 4, left: 120, top: 20 },
+    seen: { x: 0, y: 0, width: canvas.width, height: canvas.height },
+    ratio: 1,
+    image,
+    rowNames: Array.from({ length: rows }, (_, row) => `site-${row}`),
+    columnNames: Array.from({ length: columns }, (_, column) => String(column + 1)),
+    cursor: { row: 3, column: 3 },
+    ink: { ground: '#fff', text: '#000', muted: '#555', line: '#ccc', sign: '#fff', font: '12px sans-serif' },
+  }
+  return Array.from({ length: times }, (_, time) => {
+    const places = Uint8Array.from({ length: rows * columns }, (_, cell) =>
+      cell % 97 === 0 ? NOTHING : (cell + time) % 64,
+    )
+    const shown = { rows, columns, places, colours, signs: [] }
+    return measure(context, () => {
+      paint(shown, buffer.data)
+      pixels.putImageData(buffer, 0, 0)
+      draw(context, { ...scene, cells: shown })
+    })
+  })
+}
+
+function surface(width: number, height: number): [HTMLCanvasElement, CanvasRenderingContext2D] {
+  const canvas = document.createElement('canvas')
+  Object.assign(canvas, { width, height })
+  const context = canvas.getContext('2d')
+  if (context === null) throw new Error('this browser draws on no canvas')
+  return [canvas, context]
 }
 
 /** A canvas only notes what is to be drawn: who reads a pixel waits until it is. */

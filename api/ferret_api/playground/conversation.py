@@ -117,7 +117,7 @@ class Conversation:
         with self._context.database.read() as s:
             alive = workers.alive(s, Queue.PLAYGROUND)
         if not alive:
-            reason = "no worker of the playground is alive: start one, ferret worker playground, and see /system"
+            reason = "no worker of the playground is alive: start one with: ferret worker playground"
             raise FerretError("playground.unavailable", reason)
 
     def _raise(self, told: dict[str, Any]) -> None:

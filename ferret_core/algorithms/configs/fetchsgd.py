@@ -74,7 +74,7 @@ class Config(Strict):
         columns = self.bytes_per_round // (4 * self.rows)
         if columns == 0:
             reason = f"the smallest possible is {4 * self.rows} for {self.rows} rows"
-            raise FerretError.of_field("spec.invalid", "bytes_per_round", self.bytes_per_round, reason)
+            raise FerretError.of_field("spec.invalid", "algorithm.bytes_per_round", self.bytes_per_round, reason)
         return columns
 
     def moved(self, d: int) -> int:

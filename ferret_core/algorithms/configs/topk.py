@@ -97,7 +97,7 @@ class Config(Strict):
         fitting = bisect_right(range(1, d + 1), self.bytes_per_round, key=lambda K: size_of(self._layouts(K, d)).arrays)
         if fitting == 0:
             reason = f"the smallest possible is {size_of(self._layouts(1, d)).arrays} for {d} parameters"
-            raise FerretError.of_field("spec.invalid", "bytes_per_round", self.bytes_per_round, reason)
+            raise FerretError.of_field("spec.invalid", "algorithm.bytes_per_round", self.bytes_per_round, reason)
         return fitting
 
     def values(self, arrays: Arrays, K: int) -> Array:

@@ -198,7 +198,8 @@ def test_a_contribution_stays_within_its_bytes(
 
 
 @pytest.mark.parametrize(
-    ("options", "field"), [({"bytes_per_round": 60}, "bytes_per_round"), ({"K": 90, "whole_up_to": 64}, "K")]
+    ("options", "field"),
+    [({"bytes_per_round": 60}, "algorithm.bytes_per_round"), ({"K": 90, "whole_up_to": 64}, "algorithm.K")],
 )
 def test_a_budget_too_small_for_the_model_ends_the_experiment_before_it_starts(
     toy_spec: SpecFactory, options: dict[str, Any], field: str

@@ -144,7 +144,7 @@ def test_options_exclude_each_other() -> None:
 def test_a_budget_for_no_column_is_refused_before_anything_runs(toy_spec: SpecFactory) -> None:
     with pytest.raises(FerretError, match="the smallest possible is 20 for 5 rows") as caught:
         Replica.load(catalog.resolve(toy_spec("fetchsgd", options={"bytes_per_round": 19})))
-    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "bytes_per_round")
+    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
 
 
 def test_a_table_of_another_shape_is_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
