@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from sqlalchemy import Select, and_, func, select
@@ -13,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.metrics import METRICS
-from ferret_db.tables import Metric, Round
+from ferret_db.tables import Metric
 
 
 class MetricSummary(NamedTuple):
@@ -22,20 +20,6 @@ class MetricSummary(NamedTuple):
     first: float
     last: float
     best: float | None
-
-
-class Point(NamedTuple):
-    """``bytes_up`` is what all participants had sent by the end of the round."""
-
-    round: int
-    value: float
-    time: datetime
-    bytes_up: int
-
-
-class Series(NamedTuple):
-    name: str
-    points: list[Point]
 
 
 def add(s: Session, experiment_id: str, round: int, values: Mapping[str, float]) -> None:
@@ -98,25 +82,3 @@ def summaries(s: Session, among: Sequence[str] | Select[str]) -> Iterator[tuple[
     for experiment_id, name, start, end, least, greatest in rows:
         best = METRICS[name].best(least, greatest) if name in METRICS else None
         yield experiment_id, name, MetricSummary(start, end, best)
-
-
-def series(s: Session, experiment_id: str, name: str | None = None) -> list[Series]:
-    """The curve ``name``, or all curves, by name."""
-    query = select(Metric).where(Metric.experiment_id == experiment_id).order_by(Metric.name, Metric.round)
-    if name is not None:
-        query = query.where(Metric.name == name)
-    sent = _bytes_up(s, experiment_id)
-    return [
-        Series(name, [Point(row.round, row.value, row.created_at, sent.get(row.round, 0)) for row in rows])
-        for name, rows in groupby(s.scalars(query), key=lambda row: row.name)
-    ]
-
-
-def _bytes_up(s: Session, experiment_id: str) -> dict[int, int]:
-    rows = s.execute(
-        select(Round.number, func.sum(Round.bytes_up))
-        .where(Round.experiment_id == experiment_id)
-        .group_by(Round.number)
-        .order_by(Round.number)
-    ).all()
-    return dict(zip((number for number, _ in rows), accumulate(int(up) for _, up in rows), strict=True))

@@ -111,7 +111,32 @@ def test_metrics_are_series_with_the_bytes_sent_until_then(site: Any, experiment
     assert second["time"] >= first["time"]
     only = site.admin.get(address, params={"name": "train_loss"}).json()["series"]
     assert [curve["name"] for curve in only] == ["train_loss"]
-    assert site.admin.get(address, params={"name": "nothing"}).json() == {"series": []}
+    assert site.admin.get(address, params={"name": "nothing"}).json()["series"] == []
+
+
+def test_metrics_are_thinned_out_to_as_many_points_as_asked_for(site: Any, experiment_id: str) -> None:
+    address = f"/api/v1/experiments/{experiment_id}/metrics"
+    thin = site.admin.get(address, params={"name": "train_loss", "points": 1}).json()
+    assert thin["rounds_per_point"] == 2
+    (point,) = thin["series"][0]["points"]
+    every = site.admin.get(address, params={"name": "train_loss"}).json()
+    assert every["rounds_per_point"] == 1
+    values = [point["value"] for point in every["series"][0]["points"]]
+    assert (point["first"], point["round"], point["count"], point["lost"]) == (1, 2, 2, 0)
+    assert (point["least"], point["value"], point["greatest"]) == (min(values), sum(values) / 2, max(values))
+    (later,) = site.admin.get(address, params={"name": "train_loss", "from": 2, "to": 2}).json()["series"]
+    assert [point["round"] for point in later["points"]] == [2]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("points", 0), ("points", 2001), ("from", -1), ("to", "x"), ("point", 3)]
+)
+def test_what_metrics_cannot_be_asked_for_is_refused(
+    site: Any, experiment_id: str, parameter: str, value: object
+) -> None:
+    answer = site.admin.get(f"/api/v1/experiments/{experiment_id}/metrics", params={parameter: value})
+    assert answer.status_code == 422
+    assert parameter in answer.text
 
 
 def test_metrics_are_a_table_where_csv_is_asked_for(site: Any, experiment_id: str) -> None:

@@ -34,7 +34,7 @@ from ferret_core.models.load import context_of, load
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.engine import verify
 from ferret_db.engine.collect import collect
-from ferret_db.repositories import artifacts, assignments, contributions, events, ledger, metrics, participants
+from ferret_db.repositories import artifacts, assignments, contributions, curves, events, ledger, participants
 from ferret_db.repositories import references as reference_rows
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories.references import Reference
@@ -184,7 +184,8 @@ def look(service: Service, request: Request) -> dict[str, Any]:
         tried = [item.round for item in round_rows.list_page(s, experiment.id, 100).items]
         reports = [item for round_ in tried for item in assignments.of_round(s, round_.id)]
         accepted = contributions.of_experiment(s, experiment.id)
-        losses = {metric.name: [point.value for point in metric.points] for metric in metrics.series(s, experiment.id)}
+        found = curves.curves(s, experiment.id).series
+        losses = {metric.name: [point.value for point in metric.points] for metric in found}
         return {
             "state": [experiment.state, experiment.digest, experiment.error],
             "ledger": [

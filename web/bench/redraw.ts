@@ -27,7 +27,7 @@ export function lines(series: number, points: number, times: number): number[] {
     ...panel.lines.map((_, line) => Array.from({ length: count }, (_, x) => noisyLoss(x / points, line))),
   ]
   const plot = new uPlot(
-    chartOptions(() => panel, WIDTH, HEIGHT),
+    { ...chartOptions(() => panel), width: WIDTH, height: HEIGHT },
     data(points) as uPlot.AlignedData,
     document.body,
   )

@@ -8,12 +8,26 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ferret_api.auth import Viewer
 from ferret_api.metrics import csv_table
-from ferret_api.metrics.schemas import MetricSeries, MetricSeriesList
+from ferret_api.metrics.schemas import MetricSeriesList
 from ferret_api.problems import problems
-from ferret_api.schemas import PREFIX, ExperimentId
-from ferret_db.repositories import experiments, metrics
+from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
+from ferret_db.repositories import curves, experiments
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/metrics", tags=["metrics"])
+
+MOST_POINTS = 2000
+Name = Annotated[str | None, Query(max_length=256, description="Only this metric, e.g. `eval_loss`")]
+Points = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=MOST_POINTS,
+        description="At most so many points of each metric: where there are more rounds, a point stands for a power of "
+        "two of them, with their least, mean and greatest value. Without it every round has its own",
+    ),
+]
+First = Annotated[int | None, Query(alias="from", ge=0, le=MAX_INTEGER, description="Rounds from this one on")]
+Last = Annotated[int | None, Query(alias="to", ge=0, le=MAX_INTEGER, description="Rounds up to this one")]
 
 
 @router.get(
@@ -32,7 +46,10 @@ def get_metrics(
     experiment_id: ExperimentId,
     request: Request,
     caller: Viewer,
-    name: Annotated[str | None, Query(max_length=256, description="Only this metric, e.g. `eval_loss`")] = None,
+    name: Name = None,
+    points: Points = None,
+    first: First = None,
+    last: Last = None,
 ) -> MetricSeriesList | Response:
     """Every metric over the rounds: losses, scores in percent, costs; docs/metrics.md says what each is.
 
@@ -40,7 +57,7 @@ def get_metrics(
     """
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
-        found = metrics.series(s, experiment_id, name)
-        if csv_table.wanted(request.headers.get("accept", "")):
-            return Response(csv_table.table(found), media_type=f"{csv_table.MEDIA_TYPE}; charset=utf-8")
-        return MetricSeriesList(series=[MetricSeries.model_validate(series) for series in found])
+        found = curves.curves(s, experiment_id, name, points, curves.Window(first, last))
+    if csv_table.wanted(request.headers.get("accept", "")):
+        return Response(csv_table.table(found.series), media_type=f"{csv_table.MEDIA_TYPE}; charset=utf-8")
+    return MetricSeriesList.model_validate(found)

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
 import { politeInterval } from '@/lib/back-off'
+import type { Rounds } from '@/lib/zoom'
 
 import { type Answer, answer, client } from './client'
 import { byCursor, page } from './paging'
@@ -148,13 +149,17 @@ export function contributionsQuery(id: string, round: number) {
   })
 }
 
-export function metricsQuery(id: string) {
+/** More than a chart is pixels wide: of longer runs the server thins out. */
+const POINTS = 1000
+
+/** All curves, thinned out where there are more rounds; or of some rounds, which leaves more points to each. */
+export function metricsQuery(id: string, rounds?: Rounds) {
   return queryOptions({
-    queryKey: partKey(id, 'metrics'),
-    queryFn: ({ signal }) =>
-      answer(
-        client.GET('/api/v1/experiments/{experiment_id}/metrics', { params: { path: { experiment_id: id } }, signal }),
-      ),
+    queryKey: [...partKey(id, 'metrics'), ...(rounds ? [rounds.from, rounds.to] : [])],
+    queryFn: ({ signal }) => {
+      const params = { path: { experiment_id: id }, query: { points: POINTS, ...rounds } }
+      return answer(client.GET('/api/v1/experiments/{experiment_id}/metrics', { params, signal }))
+    },
   })
 }
 

@@ -3159,7 +3159,7 @@ export interface components {
         };
         /**
          * MetricPoint
-         * @description One value, with the three axes it can be drawn over: round, time and bytes sent.
+         * @description One value, or the mean of a few rounds' values, with the axes it can be drawn over: round, time, bytes sent.
          */
         MetricPoint: {
             /**
@@ -3168,8 +3168,27 @@ export interface components {
              */
             bytes_up: number;
             /**
+             * Count
+             * @description Values in it
+             */
+            count: number;
+            /**
+             * First
+             * @description The first round that it stands for: the same one unless `points` thins out
+             */
+            first: number;
+            /** Greatest */
+            greatest: number | null;
+            /** Least */
+            least: number | null;
+            /**
+             * Lost
+             * @description Values that are no finite numbers, besides
+             */
+            lost: number;
+            /**
              * Round
-             * @description 0 is the base model
+             * @description The last round that it stands for; 0 is the base model
              */
             round: number;
             /**
@@ -3177,8 +3196,11 @@ export interface components {
              * Format: date-time
              */
             time: string;
-            /** Value */
-            value: number;
+            /**
+             * Value
+             * @description Mean of the values; null where none is a finite number
+             */
+            value: number | null;
         };
         /**
          * MetricSeries
@@ -3195,6 +3217,11 @@ export interface components {
          * @description All series asked for, by name.
          */
         MetricSeriesList: {
+            /**
+             * Rounds Per Point
+             * @description Rounds that a point stands for at most; 1 where nothing is thinned out
+             */
+            rounds_per_point: number;
             /** Series */
             series: components["schemas"]["MetricSeries"][];
         };
@@ -6827,6 +6854,12 @@ export interface operations {
             query?: {
                 /** @description Only this metric, e.g. `eval_loss` */
                 name?: string | null;
+                /** @description At most so many points of each metric: where there are more rounds, a point stands for a power of two of them, with their least, mean and greatest value. Without it every round has its own */
+                points?: number | null;
+                /** @description Rounds from this one on */
+                from?: number | null;
+                /** @description Rounds up to this one */
+                to?: number | null;
             };
             header?: never;
             path: {

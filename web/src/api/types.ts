@@ -1,3 +1,5 @@
+import type { Curve } from '@/lib/zoom'
+
 import type { components } from './schema'
 
 type Schemas = components['schemas']
@@ -25,12 +27,17 @@ export type Said = Schemas['Said']
 export type Scope = Schemas['Scope']
 export type Token = Schemas['Token']
 export type Event = Schemas['Event']
-export type MetricSeries = Schemas['MetricSeries']
 export type Draft = Schemas['Draft']
 export type Plan = Schemas['Plan']
 export type Planned = Schemas['Planned']
 export type Preset = Schemas['Preset']
 export type Stall = Schemas['Stall']
+
+export type MetricSeries = Curve
+
+export interface MetricSeriesList extends Omit<Schemas['MetricSeriesList'], 'series'> {
+  series: MetricSeries[]
+}
 
 export const EXPERIMENT_STATES = [
   'queued',

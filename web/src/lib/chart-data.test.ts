@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { chartData, countOf, cumulative, type Point, sharedRange, within } from './chart-data'
+import { chartData, countOf, cumulative, type Point, roundsAt, sharedRange, within } from './chart-data'
 
 const START = '2026-11-21T12:00:00Z'
 
@@ -78,4 +78,16 @@ test('within finds what a zoom shows', () => {
   expect(within([0, 1, 2, 3], [0.5, 2])).toEqual([1, 2])
   expect(within([0, 1, 2, 3], [1.2, 1.8])).toBeNull()
   expect(within([], [0, 1])).toBeNull()
+})
+
+test('points that stand for several rounds bring their first round and their bounds', () => {
+  const thin = { ...point(8, 2), first: 5, least: 1, greatest: 4, count: 4 }
+  const data = chartData([[point(0, 3), thin]], 'round', START)
+  expect(data.thinned).toEqual({ firsts: [0, 5], least: [[3, 1]], greatest: [[3, 4]] })
+  expect([roundsAt(data, 0), roundsAt(data, 1)]).toEqual(['0', '5–8'])
+})
+
+test('a total counts every value that a point stands for', () => {
+  const thin = { ...point(8, 2), first: 5, least: 1, greatest: 4, count: 4 }
+  expect(cumulative([point(4, 1), thin]).map(({ value }) => value)).toEqual([1, 9])
 })

@@ -1,7 +1,14 @@
-/** One value of a metric: the round it belongs to, when it was measured and the bytes sent until then. */
+/**
+ * One value of a metric: the round it belongs to, when it was measured and the bytes sent until then. Where the server
+ * has thinned out, it is the mean of `count` values from the round `first` on, between the least and the greatest.
+ */
 export interface Point {
   round: number
-  value: number
+  first?: number
+  value: number | null
+  least?: number | null
+  greatest?: number | null
+  count?: number
   time: string
   bytes_up: number
 }
@@ -18,6 +25,8 @@ export interface ChartData {
   x: number[]
   rounds: number[]
   lines: Value[][]
+  /** Where points stand for several rounds: the first of each, and what the lines' values lie between. */
+  thinned?: { firsts: number[]; least: Value[][]; greatest: Value[][] }
 }
 
 export type Range = [number, number]
@@ -38,17 +47,37 @@ export function chartData(lines: Point[][], axis: XAxis, start: string): ChartDa
   const order = [...byRound.values()]
     .map((point) => ({ round: point.round, x: xOf(point, axis, start) }))
     .sort((a, b) => a.x - b.x || a.round - b.round)
-  const values = lines.map((line) => new Map(line.map((point) => [point.round, finite(point.value)])))
+  const rounds = order.map(({ round }) => round)
+  const column = (line: Point[], value: (point: Point) => number | null) => {
+    const values = new Map(line.map((point) => [point.round, finite(value(point))]))
+    return rounds.map((round) => values.get(round))
+  }
+  const columns = (value: (point: Point) => number | null) => lines.map((line) => column(line, value))
+  const data = { x: order.map(({ x }) => x), rounds, lines: columns(({ value }) => value) }
+  if (!lines.flat().some(isThinned)) return data
   return {
-    x: order.map((row) => row.x),
-    rounds: order.map((row) => row.round),
-    lines: values.map((line) => order.map((row) => line.get(row.round))),
+    ...data,
+    thinned: {
+      firsts: rounds.map((round) => byRound.get(round)?.first ?? round),
+      least: columns(({ least, value }) => least ?? value),
+      greatest: columns(({ greatest, value }) => greatest ?? value),
+    },
   }
 }
 
+export function isThinned({ count = 1 }: Point): boolean {
+  return count > 1
+}
+
+/** "7", or "1–16" where a point stands for several rounds. */
+export function roundsAt({ rounds, thinned }: ChartData, index: number): string {
+  const [first, last] = [thinned?.firsts[index], rounds[index]]
+  return first === undefined || first === last ? String(last ?? 0) : `${first}–${last ?? 0}`
+}
+
 /** JSON has no NaN: the server sends null for it. */
-function finite(value: number): number | null {
-  return Number.isFinite(value) ? value : null
+function finite(value: number | null): number | null {
+  return value !== null && Number.isFinite(value) ? value : null
 }
 
 /** How many values a line has that can be drawn. */
@@ -56,10 +85,17 @@ export function countOf(line: Value[] | undefined): number {
   return (line ?? []).filter((value) => value != null).length
 }
 
-/** Running totals, in the order of rounds. */
+/** What a point adds to a total: all the values that it stands for. */
+export function sumOf({ value, count = 1 }: Pick<Point, 'value' | 'count'>): number {
+  return (value ?? 0) * count
+}
+
+/** Running totals, in the order of rounds, each at the end of its point. */
 export function cumulative(points: Point[]): Point[] {
   let total = 0
-  return [...points].sort((a, b) => a.round - b.round).map((point) => ({ ...point, value: (total += point.value) }))
+  return [...points]
+    .sort((a, b) => a.round - b.round)
+    .map(({ round, time, bytes_up, ...point }) => ({ round, time, bytes_up, value: (total += sumOf(point)) }))
 }
 
 /** The range that all panels share, so that synced cursors stand one above the other. */

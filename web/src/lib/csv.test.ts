@@ -21,3 +21,9 @@ test('another axis has a column of its own', () => {
   expect(csvOf(DATA, 'time', ['a', 'b']).split('\r\n')[2]).toBe('1,10.5,0.123456789,NaN')
   expect(csvOf(DATA, 'clock', ['a', 'b']).split('\r\n')[1]).toBe('0,1970-01-01T00:00:00.000Z,7.5,')
 })
+
+test('thinned out values come with their rounds and bounds', () => {
+  const thinned = { firsts: [1], least: [[0.5]], greatest: [[null]] }
+  const data = { x: [8], rounds: [8], lines: [[2]], thinned }
+  expect(csvOf(data, 'round', ['loss'])).toBe('first_round,round,loss,loss_min,loss_max\r\n1,8,2,0.5,NaN\r\n')
+})

@@ -1,8 +1,8 @@
 import type uPlot from 'uplot'
 
 import { logTicks } from '@/lib/log-scale'
+import type { Ink } from '@/lib/ui/use-plot'
 
-import type { Ink } from './use-drawing'
 import type { CompareAxis } from './view'
 
 export const X_AXES: Record<CompareAxis, { name: string; label: string }> = {
@@ -22,11 +22,11 @@ interface Wanted {
 /** An axis in the dashboard's look. uPlot's own ticks on a logarithm begin at its range, whatever number that is. */
 export function axis(ink: Ink, { label, tick, steps, size, log = false }: Wanted): uPlot.Axis {
   return {
-    stroke: ink('var(--muted)'),
+    stroke: () => ink('var(--muted)'),
     font: '12px system-ui, sans-serif',
     labelFont: '12px system-ui, sans-serif',
     labelSize: 20,
-    grid: { stroke: ink('var(--line)'), width: 1 },
+    grid: { stroke: () => ink('var(--line)'), width: 1 },
     ticks: { show: false },
     size,
     space: size > 40 ? 30 : 60,

@@ -21,6 +21,7 @@ vi.mock('uplot', () => ({
   default: class {
     destroy = vi.fn()
     setSize = vi.fn()
+    setData = vi.fn()
   },
 }))
 

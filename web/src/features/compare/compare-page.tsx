@@ -5,6 +5,7 @@ import { useMemo } from 'react'
 
 import { isFinished } from '@/api/types'
 import { useTitle } from '@/lib/use-title'
+import { zoomRange } from '@/lib/zoom'
 
 import { AddRun } from './add-run'
 import { baselineOf, entriesOf, type Run } from './entries'
@@ -28,7 +29,8 @@ interface Props {
 export function ComparePage({ view, onView }: Props) {
   useTitle('Compare')
   const { chosen, over } = useMemo(() => chosenRuns(view.ids), [view.ids])
-  const { runs, missing, pending } = useRuns(chosen)
+  const zoom = useMemo(() => zoomRange(view.span), [view.span])
+  const { runs, missing, pending } = useRuns(chosen, view.x ?? 'round', zoom)
   const add = (id: string) => {
     onView((before) => withRun(before, id))
   }

@@ -48,6 +48,7 @@ test('curves share their x; gaps are null', () => {
   const b = [{ round: 1, x: 5, value: 1, sd: 0.25 }]
   expect(columnsOf([a, b], false)).toEqual({
     x: [0, 5, 10],
+    smooth: [],
     values: [
       [3, null, 2],
       [null, 1, null],
@@ -74,4 +75,21 @@ test('a logarithm leaves out what it cannot draw', () => {
   ]
   const { x, values, low } = columnsOf([curve], true)
   expect([x, values, low]).toEqual([[1], [[2]], [[2]]])
+})
+
+test('what stands for several rounds has bounds, what is smoothed stands beside it', () => {
+  const thinned = run({ 4: 2, 8: 1 }, 10)
+  const points = thinned.series[0]?.points.map((point) => ({ ...point, count: 4, least: 0.5, greatest: 3 })) ?? []
+  const curve = curveOf(entry({ ...thinned, series: [{ name: 'eval_loss', points }] }), 'eval_loss', 'round')
+  const columns = columnsOf([curve], false, 'light')
+  expect([columns.low, columns.high]).toEqual([[[0.5, 0.5]], [[3, 3]]])
+  expect(columns.smooth).toEqual([[2, expect.closeTo(4 / 3)]])
+})
+
+test('a value that is not a number is no point of a curve', () => {
+  const lost = run({ 0: 3, 1: 2 }, 10)
+  const points = lost.series[0]?.points.map((point) => ({ ...point, value: point.round === 1 ? null : point.value }))
+  expect(
+    curveOf(entry({ ...lost, series: [{ name: 'eval_loss', points: points ?? [] }] }), 'eval_loss', 'round'),
+  ).toEqual([{ round: 0, x: 0, value: 3 }])
 })

@@ -1,20 +1,24 @@
-import { type Point, type XAxis, xOf } from '@/lib/chart-data'
+import { isThinned, type Point, type Range, type XAxis, xOf } from '@/lib/chart-data'
+import { smoothed, type Smoothing } from '@/lib/smoothing'
 
 import type { Entry, Run } from './entries'
 import { stat } from './stat'
 
-/** A value on the overlay, and its standard deviation where it is a group's mean. */
+/** A value on the overlay: its deviation where it is a group's mean, its bounds where it stands for several rounds. */
 export interface CurvePoint {
   round: number
   x: number
   value: number
   sd?: number | undefined
+  bounds?: Range | undefined
 }
 
 /** Equal-length columns, x ascending, as uPlot wants them; null where a curve has no point. */
 export interface Columns {
   x: number[]
   values: (number | null)[][]
+  /** Empty unless asked for. */
+  smooth: (number | null)[][]
   low: (number | null)[][]
   high: (number | null)[][]
   rounds: (number | null)[][]
@@ -30,7 +34,12 @@ function runCurve({ experiment, series }: Run, name: string, axis: XAxis): Curve
   const points: Point[] = series.find((metric) => metric.name === name)?.points ?? []
   const start = experiment.started_at ?? experiment.created_at
   return points
-    .map((point) => ({ round: point.round, x: xOf(point, axis, start), value: point.value }))
+    .flatMap((point): CurvePoint[] => {
+      const { round, value, least, greatest } = point
+      if (value === null) return []
+      const bounds: Range | undefined = isThinned(point) ? [least ?? value, greatest ?? value] : undefined
+      return [{ round, x: xOf(point, axis, start), value, ...(bounds && { bounds }) }]
+    })
     .sort((a, b) => a.x - b.x || a.round - b.round)
 }
 
@@ -49,18 +58,35 @@ export function meanCurve(curves: readonly CurvePoint[][]): CurvePoint[] {
 }
 
 /** Joins curves by x. A logarithm has no place for values of 0 and less; a band that reaches there ends at its curve. */
-export function columnsOf(curves: readonly CurvePoint[][], log: boolean): Columns {
+export function columnsOf(curves: readonly CurvePoint[][], log: boolean, smoothing?: Smoothing): Columns {
   const drawn = curves.map((curve) => curve.filter(({ value }) => !log || value > 0))
   const x = [...new Set(drawn.flatMap((curve) => curve.map((point) => point.x)))].sort((a, b) => a - b)
   const byX = drawn.map((curve) => new Map(curve.map((point) => [point.x, point])))
   const pick = (value: (point: CurvePoint) => number | null) =>
     byX.map((curve) => x.map((at) => curve.get(at)).map((point) => (point === undefined ? null : value(point))))
-  const low = ({ value, sd }: CurvePoint) => (sd === undefined ? null : log && value <= sd ? value : value - sd)
+  const low = (point: CurvePoint) => {
+    const [least] = boundsOf(point) ?? [null]
+    return least !== null && log && least <= 0 ? point.value : least
+  }
+  const averages = new Map(smoothing ? drawn.flatMap((curve) => smoothedPoints(curve, smoothing)) : [])
   return {
     x,
     values: pick(({ value }) => value),
+    smooth: smoothing ? pick((point) => averages.get(point) ?? null) : [],
     low: pick(low),
-    high: pick(({ value, sd }) => (sd === undefined ? null : value + sd)),
+    high: pick((point) => boundsOf(point)?.[1] ?? null),
     rounds: pick(({ round }) => round),
   }
+}
+
+function boundsOf({ value, sd, bounds }: CurvePoint): Range | undefined {
+  return sd === undefined ? bounds : [value - sd, value + sd]
+}
+
+function smoothedPoints(curve: readonly CurvePoint[], smoothing: Smoothing): [CurvePoint, number | null][] {
+  const values = smoothed(
+    curve.map(({ value }) => value),
+    smoothing,
+  )
+  return curve.map((point, index) => [point, values[index] ?? null])
 }

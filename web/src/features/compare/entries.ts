@@ -8,6 +8,8 @@ export interface Run {
   place: number
   experiment: Experiment
   series: MetricSeries[]
+  /** More than 1 where the curves are thinned out. */
+  roundsPerPoint?: number
 }
 
 /** One line, one column, one point: a run, or the runs that differ in their seed only. */

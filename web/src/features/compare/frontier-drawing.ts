@@ -2,11 +2,11 @@ import type uPlot from 'uplot'
 
 import { formatBytes, plainTick } from '@/lib/format'
 import { logRangeOf } from '@/lib/log-scale'
+import type { Ink, PlotOptions } from '@/lib/ui/use-plot'
 
 import { axis, distribution, linearRange } from './axes'
 import type { FrontierPoint } from './frontier'
 import { lineStyle } from './palette'
-import type { Drawing, Ink } from './use-drawing'
 
 export interface FrontierWanted {
   points: readonly FrontierPoint[]
@@ -17,32 +17,45 @@ export interface FrontierWanted {
 
 const SIZE = 11
 
-/** One series per point, so that each has its colour; the front is a staircase: fewer bytes than a step's are never as good. */
-export function frontierDrawing({ points, log, xLabel, yLabel }: FrontierWanted, ink: Ink): Drawing {
+/** Charts of the same kind differ in their data alone. */
+export function frontierKind({ points, log, xLabel, yLabel }: FrontierWanted): string {
+  return [log, xLabel, yLabel, ...points.map(({ entry, onFront }) => `${entry.place}:${onFront ? 'front' : ''}`)].join()
+}
+
+/** One series per point, so that each has its colour; before them the front. */
+export function frontierData(points: readonly FrontierPoint[]): uPlot.AlignedData {
   const x = points.map(({ bytes }) => bytes)
   const means = points.map(({ best }) => best.mean)
   const front = points.map(({ onFront, best }) => (onFront ? best.mean : null))
+  return [x, front, ...points.map((_, index) => means.map((mean, at) => (at === index ? mean : null)))]
+}
+
+/** The front is a staircase: fewer bytes than a step's are never as good. */
+export function frontierOptions(wanted: () => FrontierWanted, ink: Ink): PlotOptions {
+  const { points, log, xLabel, yLabel } = wanted()
+  const bytes = () => wanted().points.map((point) => point.bytes)
   return {
-    data: [x, front, ...points.map((_, index) => means.map((mean, at) => (at === index ? mean : null)))],
-    options: {
-      legend: { show: false },
-      scales: {
-        x: { time: false, distr: distribution(log), range: () => (log ? logRangeOf(x) : linearRange(x, true)) },
-        y: { range: () => linearRange(spread(points), false) },
+    legend: { show: false },
+    scales: {
+      x: {
+        time: false,
+        distr: distribution(log),
+        range: () => (log ? logRangeOf(bytes()) : linearRange(bytes(), true)),
       },
-      cursor: { show: false },
-      series: [{}, staircase(ink), ...points.map((point) => dot(point, ink))],
-      axes: [
-        axis(ink, { label: xLabel, tick: formatBytes, size: 32, log }),
-        axis(ink, { label: yLabel, tick: plainTick, size: 58 }),
+      y: { range: () => linearRange(spread(wanted().points), false) },
+    },
+    cursor: { show: false },
+    series: [{}, staircase(ink), ...points.map((point) => dot(point, ink))],
+    axes: [
+      axis(ink, { label: xLabel, tick: formatBytes, size: 32, log }),
+      axis(ink, { label: yLabel, tick: plainTick, size: 58 }),
+    ],
+    hooks: {
+      draw: [
+        (plot) => {
+          for (const point of wanted().points) annotate(plot, point, ink)
+        },
       ],
-      hooks: {
-        draw: [
-          (plot) => {
-            for (const point of points) annotate(plot, point, ink)
-          },
-        ],
-      },
     },
   }
 }
@@ -52,7 +65,14 @@ function spread(points: readonly FrontierPoint[]): number[] {
 }
 
 function staircase(ink: Ink): uPlot.Series {
-  return { stroke: ink('var(--muted)'), width: 1, dash: [4, 4], spanGaps: true, paths: steps, points: { show: false } }
+  return {
+    stroke: () => ink('var(--muted)'),
+    width: 1,
+    dash: [4, 4],
+    spanGaps: true,
+    paths: steps,
+    points: { show: false },
+  }
 }
 
 /** Right, then up or down: a budget between two points buys the cheaper one. */
@@ -76,8 +96,8 @@ function steps(plot: uPlot, seriesIndex: number): uPlot.Series.Paths {
 
 /** Full on the front, hollow behind it. */
 function dot({ entry, onFront }: FrontierPoint, ink: Ink): uPlot.Series {
-  const stroke = ink(lineStyle(entry.place).colour)
-  const fill = onFront ? stroke : ink('var(--surface)')
+  const stroke = () => ink(lineStyle(entry.place).colour)
+  const fill = onFront ? stroke : () => ink('var(--surface)')
   return { stroke, width: 0, points: { show: true, size: SIZE, width: 2, stroke, fill } }
 }
 

@@ -1,17 +1,17 @@
-import { useCallback, useMemo } from 'react'
+import { useMemo } from 'react'
 
 import { formatBytes } from '@/lib/format'
 import { TableHead } from '@/lib/ui/table-head'
+import { usePlot } from '@/lib/ui/use-plot'
 
 import type { Entry } from './entries'
 import { FigureValue } from './figure-value'
 import { type FrontierPoint, frontierPoints } from './frontier'
-import { frontierDrawing } from './frontier-drawing'
+import { frontierData, frontierKind, frontierOptions } from './frontier-drawing'
 import { type Metric, metricOf } from './metric'
 import type { Better } from './pareto'
 import { Segments, Switch } from './segments'
 import { Swatch } from './swatch'
-import { type Ink, useDrawing } from './use-drawing'
 import type { View } from './view'
 
 interface Props {
@@ -92,11 +92,10 @@ interface FrontierProps {
 }
 
 function Frontier({ points, metric, log, xLabel }: FrontierProps) {
-  const draw = useCallback(
-    (ink: Ink) => frontierDrawing({ points, log, xLabel, yLabel: metric.unit }, ink),
-    [points, log, xLabel, metric],
-  )
-  const container = useDrawing(draw, HEIGHT)
+  const panel = { points, log, xLabel, yLabel: metric.unit }
+  const data = useMemo(() => frontierData(points), [points])
+  const kind = frontierKind(panel)
+  const { container } = usePlot({ panel, options: frontierOptions, kind, shown: '', height: HEIGHT, data })
   const title = `Best ${metric.label}`
   return (
     <figure className="compare-chart" data-testid="compare-frontier" data-points={points.length}>

@@ -1,19 +1,20 @@
 import type uPlot from 'uplot'
 
+import type { Range } from '@/lib/chart-data'
 import { plainTick } from '@/lib/format'
-import { logRangeOf } from '@/lib/log-scale'
+import { logRange } from '@/lib/log-scale'
+import type { Ink, PlotOptions } from '@/lib/ui/use-plot'
 import { X_AXIS } from '@/lib/ui/x-axis'
+import { type OnZoom, zoomCursor, zoomTo } from '@/lib/ui/zoom-drag'
 
 import { axis, distribution, linearRange, X_AXES } from './axes'
-import { columnsOf, type CurvePoint } from './curves'
+import type { Columns } from './curves'
 import { lineStyle } from './palette'
-import type { Drawing, Ink } from './use-drawing'
 import type { CompareAxis } from './view'
 
 export interface Line {
   label: string
   place: number
-  curve: CurvePoint[]
 }
 
 /** What the cursor is next to. */
@@ -23,71 +24,106 @@ export interface Pointed {
   value: number
 }
 
-export interface OverlayWanted {
+export interface Overlay {
   lines: readonly Line[]
+  columns: Columns
   axis: CompareAxis
   log: boolean
   /** The unit, written beside the values. */
   unit: string
+  /** What is shown of the axis; everything unless given. */
+  zoom: Range | undefined
   onPoint: (pointed: Pointed | undefined) => void
+  onZoom: OnZoom
 }
 
 /** How near the cursor has to be to a line, in pixels. */
 const NEAR = 30
+/** So many points stand too close for a dot each. */
+const MANY = 200
 
-export function overlayDrawing(wanted: OverlayWanted, ink: Ink): Drawing {
-  const { lines, log, unit } = wanted
-  const columns = columnsOf(
-    lines.map(({ curve }) => curve),
-    log,
-  )
-  const x = X_AXIS[wanted.axis]
-  const drawn = [columns.values, columns.low, columns.high].flat(2).filter((value) => value !== null)
-  const many = columns.x.length > 200
+/** Charts of the same kind differ in their data and in what part of it they show. */
+export function overlayKind({ lines, columns, axis, log, unit }: Overlay): string {
+  const styles = lines.map(({ label, place }) => `${place}:${label}`)
+  return [axis, log, unit, columns.smooth.length > 0, columns.x.length > MANY, ...styles].join()
+}
+
+export function overlayData({ x, values, smooth, low, high }: Columns): uPlot.AlignedData {
+  return [x, ...values, ...smooth, ...low, ...high]
+}
+
+export function overlayOptions(overlay: () => Overlay, ink: Ink): PlotOptions {
+  const start = overlay()
+  const { lines, log, columns } = start
+  const smooth = columns.smooth.length > 0
+  const x = X_AXIS[start.axis]
+  const first = 1 + lines.length * (smooth ? 2 : 1)
   return {
-    data: [columns.x, ...columns.values, ...columns.low, ...columns.high],
-    options: {
-      legend: { show: false },
-      scales: {
-        x: { time: false, range: () => [0, Math.max(columns.x.at(-1) ?? 0, wanted.axis === 'round' ? 1 : 10)] },
-        y: { distr: distribution(log), range: () => (log ? logRangeOf(drawn) : linearRange(drawn, false)) },
-      },
-      cursor: { drag: { setScale: false, x: false, y: false }, points: { show: false }, focus: { prox: NEAR } },
-      focus: { alpha: 0.25 },
-      series: [{}, ...lines.map((line) => series(line, ink, many)), ...edges(lines), ...edges(lines)],
-      bands: lines.map(({ place }, index) => ({
-        series: [1 + 2 * lines.length + index, 1 + lines.length + index],
-        fill: `color-mix(in srgb, ${ink(lineStyle(place).colour)} 16%, transparent)`,
-      })),
-      axes: [
-        axis(ink, { label: X_AXES[wanted.axis].label, tick: x.tick, steps: x.steps, size: 32 }),
-        axis(ink, { label: unit, tick: plainTick, size: 58, log }),
+    legend: { show: false },
+    scales: {
+      x: { time: false, range: () => overlay().zoom ?? wholeRange(overlay()) },
+      y: { distr: distribution(log), range: (_, low, high) => yRange(low, high, log) },
+    },
+    cursor: { ...zoomCursor(() => overlay().onZoom), points: { show: false }, focus: { prox: NEAR } },
+    focus: { alpha: 0.25 },
+    series: [
+      {},
+      ...lines.map((line) => series(line, ink, smooth ? 'faint' : columns.x.length > MANY ? 'line' : 'dotted')),
+      ...(smooth ? lines.map((line) => series(line, ink, 'line')) : []),
+      ...edges(lines),
+      ...edges(lines),
+    ],
+    bands: lines.map(({ place }, index) => ({
+      series: [first + lines.length + index, first + index],
+      fill: () => `color-mix(in srgb, ${ink(lineStyle(place).colour)} 16%, transparent)`,
+    })),
+    axes: [
+      axis(ink, { label: X_AXES[start.axis].label, tick: x.tick, steps: x.steps, size: 32 }),
+      axis(ink, { label: start.unit, tick: plainTick, size: 58, log }),
+    ],
+    hooks: {
+      setCursor: [
+        (plot) => {
+          overlay().onPoint(pointed(plot, overlay()))
+        },
       ],
-      hooks: {
-        setCursor: [
-          (plot) => {
-            const { line = -1, index = -1, value } = nearest(plot, columns.values) ?? {}
-            const label = lines[line]?.label
-            const round = columns.rounds[line]?.[index]
-            wanted.onPoint(
-              label === undefined || round == null || value === undefined ? undefined : { label, round, value },
-            )
-          },
-        ],
-      },
+      setSelect: [
+        (plot) => {
+          zoomTo(plot, overlay().onZoom)
+        },
+      ],
     },
   }
 }
 
-function series({ label, place }: Line, ink: Ink, many: boolean): uPlot.Series {
+function wholeRange({ columns, axis }: Overlay): Range {
+  return [0, Math.max(columns.x.at(-1) ?? 0, axis === 'round' ? 1 : 10)]
+}
+
+/** Of what is shown; without any value uPlot asks too, and has none. */
+function yRange(low: number | null, high: number | null, log: boolean): Range {
+  if (log) return logRange(low ?? 1, high ?? 1)
+  return low === null || high === null ? [0, 1] : linearRange([low, high], false)
+}
+
+function series({ label, place }: Line, ink: Ink, look: 'faint' | 'line' | 'dotted'): uPlot.Series {
   const { colour, dash } = lineStyle(place)
-  const stroke = ink(colour)
-  return { label, stroke, width: 2, dash: [...dash], spanGaps: true, points: { show: !many, size: 5, fill: stroke } }
+  const stroke = () => ink(colour)
+  const points = look === 'dotted' ? { show: true, size: 5, fill: stroke } : { show: false }
+  const faint = look === 'faint'
+  return { label, stroke, width: faint ? 1 : 2, alpha: faint ? 0.35 : 1, dash: [...dash], spanGaps: true, points }
 }
 
 /** The edges of bands, which are not drawn themselves. */
 function edges(lines: readonly Line[]): uPlot.Series[] {
   return lines.map(() => ({ width: 0, spanGaps: true, points: { show: false } }))
+}
+
+function pointed(plot: uPlot, { lines, columns }: Overlay): Pointed | undefined {
+  const { line = -1, index = -1, value } = nearest(plot, columns.values) ?? {}
+  const label = lines[line]?.label
+  const round = columns.rounds[line]?.[index]
+  return label === undefined || round == null || value === undefined ? undefined : { label, round, value }
 }
 
 /** The point nearest to the cursor: curves have their points at different x, so all are looked at. */

@@ -1,19 +1,23 @@
 import 'uplot/dist/uPlot.min.css'
 import '@/lib/ui/line-chart.css'
 
-import { useCallback, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 
+import { formatZoom, zoomRange } from '@/lib/zoom'
+import { oneOf } from '@/lib/search-params'
+import { SMOOTHINGS } from '@/lib/smoothing'
 import { DataTable } from '@/lib/ui/data-table'
+import { ThinnedNote } from '@/lib/ui/thinned-note'
+import { usePlot } from '@/lib/ui/use-plot'
 
 import { X_AXES } from './axes'
-import { curveOf } from './curves'
+import { columnsOf, curveOf, type CurvePoint } from './curves'
 import type { Entry } from './entries'
 import { type Metric, metricOf } from './metric'
-import { type Line, overlayDrawing, type Pointed } from './overlay-drawing'
+import { type Overlay, overlayData, overlayKind, overlayOptions, type Pointed } from './overlay-drawing'
 import { overlayTable } from './overlay-table'
 import { Segments, Switch } from './segments'
-import { type Ink, useDrawing } from './use-drawing'
-import type { CompareAxis, View } from './view'
+import type { View } from './view'
 
 interface Props {
   /** Those that are shown. */
@@ -31,6 +35,7 @@ const AXES = (['round', 'time', 'bytes'] as const).map((axis) => [axis, X_AXES[a
 /** One metric of all runs in one chart. */
 export function OverlaySection({ entries, metric, names, view, onView }: Props) {
   const axis = view.x ?? 'round'
+  const roundsPerPoint = Math.max(1, ...entries.flatMap(({ runs }) => runs.map((run) => run.roundsPerPoint ?? 1)))
   const lines = useMemo(
     () =>
       entries.map((entry) => ({ label: entry.label, place: entry.place, curve: curveOf(entry, metric.name, axis) })),
@@ -55,12 +60,38 @@ export function OverlaySection({ entries, metric, names, view, onView }: Props) 
               </option>
             ))}
           </select>
+          {view.span !== undefined && (
+            <button
+              type="button"
+              className="button quiet"
+              onClick={() => {
+                onView((before) => ({ ...before, span: undefined }))
+              }}
+            >
+              Reset zoom
+            </button>
+          )}
+          <select
+            aria-label="Smoothing"
+            value={view.smooth ?? ''}
+            onChange={(event) => {
+              const { value } = event.target
+              onView((before) => ({ ...before, smooth: oneOf(SMOOTHINGS, value) }))
+            }}
+          >
+            <option value="">not smoothed</option>
+            {SMOOTHINGS.map((smoothing) => (
+              <option key={smoothing} value={smoothing}>
+                smoothed: {smoothing}
+              </option>
+            ))}
+          </select>
           <Segments
             label="Horizontal axis"
             options={AXES}
             value={axis}
             onChoose={(x) => {
-              onView((before) => ({ ...before, x: x === 'round' ? undefined : x }))
+              onView((before) => ({ ...before, x: x === 'round' ? undefined : x, span: undefined }))
             }}
           />
           <Switch
@@ -72,25 +103,43 @@ export function OverlaySection({ entries, metric, names, view, onView }: Props) 
           />
         </div>
       </header>
-      <Overlay lines={lines} metric={metric} axis={axis} log={view.y === 'log'} />
+      <OverlayChart lines={lines} metric={metric} view={view} onView={onView} />
+      <ThinnedNote rounds={roundsPerPoint} />
     </section>
   )
 }
 
-interface OverlayProps {
-  lines: Line[]
-  metric: Metric
-  axis: CompareAxis
-  log: boolean
+interface OverlayProps extends Pick<Props, 'metric' | 'view' | 'onView'> {
+  lines: { label: string; place: number; curve: CurvePoint[] }[]
 }
 
-function Overlay({ lines, metric, axis, log }: OverlayProps) {
+function OverlayChart({ lines, metric, view, onView }: OverlayProps) {
   const [pointed, setPointed] = useState<Pointed>()
-  const draw = useCallback(
-    (ink: Ink) => overlayDrawing({ lines, axis, log, unit: metric.unit, onPoint: setPointed }, ink),
-    [lines, axis, log, metric],
+  const log = view.y === 'log'
+  const columns = useMemo(
+    () =>
+      columnsOf(
+        lines.map(({ curve }) => curve),
+        log,
+        view.smooth,
+      ),
+    [lines, log, view.smooth],
   )
-  const container = useDrawing(draw, HEIGHT)
+  const overlay: Overlay = {
+    ...{ lines, columns, log, axis: view.x ?? 'round', unit: metric.unit, zoom: zoomRange(view.span) },
+    onPoint: setPointed,
+    onZoom: (range) => {
+      onView((before) => ({ ...before, span: formatZoom(range) }))
+    },
+  }
+  const { container } = usePlot({
+    panel: overlay,
+    options: overlayOptions,
+    kind: overlayKind(overlay),
+    shown: view.span ?? '',
+    height: HEIGHT,
+    data: useMemo(() => overlayData(columns), [columns]),
+  })
   const points = lines.reduce((sum, { curve }) => sum + curve.length, 0)
   const table = overlayTable(lines)
   return (

@@ -51,3 +51,12 @@ test('rows are what somebody has; a group has mean and deviation', () => {
   expect(rows.map(({ title }) => title)).toEqual(['Rouge-L, best'])
   expect(rows[0]?.values).toEqual([{ mean: 50, sd: Math.sqrt(200), count: 2 }, undefined])
 })
+
+test('of thinned out curves the best is a bound, and the last is what the experiment says', () => {
+  const thinned = run({}, { metrics: { eval_loss: { first: 3, last: 1.9, best: 1.2 } } })
+  const point = { round: 8, first: 1, value: 2, least: 1.2, greatest: 3, count: 8, time: '', bytes_up: 0 }
+  thinned.series.push({ name: 'eval_loss', points: [point] })
+  expect(bestOf(thinned, { name: 'eval_loss', better: 'low' })).toBe(1.2)
+  expect(bestOf(thinned, { name: 'eval_loss', better: 'high' })).toBe(3)
+  expect(lastOf(thinned, 'eval_loss')).toBe(1.9)
+})

@@ -1,3 +1,5 @@
+import { isThinned, type Point } from '@/lib/chart-data'
+
 import type { Entry, Run } from './entries'
 import { type Metric, metricOf } from './metric'
 import type { Better } from './pareto'
@@ -5,17 +7,22 @@ import { median, type Stat, stat } from './stat'
 
 export type Way = 'up' | 'down'
 
-function valuesOf(run: Run, name: string): number[] {
-  return run.series.find((series) => series.name === name)?.points.map(({ value }) => value) ?? []
+function pointsOf(run: Run, name: string): Point[] {
+  return run.series.find((series) => series.name === name)?.points ?? []
 }
 
+/** Where curves are thinned out, their last point is a mean: the experiment knows the value itself. */
 export function lastOf(run: Run, name: string): number | undefined {
-  return valuesOf(run, name).at(-1)
+  const last = pointsOf(run, name).at(-1)
+  const value = last && isThinned(last) ? run.experiment.metrics[name]?.last : last?.value
+  return value ?? undefined
 }
 
 /** Over all rounds, the base model included; undefined where no value is better than another. */
 export function bestOf(run: Run, { name, better }: { name: string; better: Better | undefined }): number | undefined {
-  const values = valuesOf(run, name)
+  const values = pointsOf(run, name).flatMap(({ value, least = value, greatest = value }) => {
+    return (better === 'low' ? least : greatest) ?? []
+  })
   if (better === undefined || values.length === 0) return undefined
   return values.reduce((best, value) => (better === 'low' ? Math.min(best, value) : Math.max(best, value)))
 }
@@ -27,7 +34,7 @@ export function bestOf(run: Run, { name, better }: { name: string; better: Bette
 export function bytesEach({ experiment, series }: Run, way: Way): number | undefined {
   const { participants, spec } = experiment
   const points = series.find(({ name }) => name === `bytes_${way}`)?.points ?? []
-  const middle = median(points.filter(({ round }) => round > 0).map(({ value }) => value))
+  const middle = median(points.filter(({ round }) => round > 0).flatMap(({ value }) => value ?? []))
   const asked = Math.ceil(spec.participants.fraction * participants)
   return middle === undefined || asked < 1 ? undefined : middle / asked
 }

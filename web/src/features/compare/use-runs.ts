@@ -4,10 +4,12 @@ import { useEffect, useMemo, useRef } from 'react'
 import { type ApiProblem, toProblem } from '@/api/problem'
 import { experimentQuery, metricsQuery, partKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
+import { useZoomed } from '@/api/use-zoomed'
+import type { Range } from '@/lib/chart-data'
 
 import type { Run } from './entries'
 import { metricsStamp, pollMilliseconds } from './polling'
-import type { Chosen } from './view'
+import type { Chosen, CompareAxis } from './view'
 
 export interface Missing {
   id: string
@@ -23,7 +25,7 @@ export interface Runs {
 }
 
 /** Fetches experiments and curves, and keeps those that still run true by asking: a stream for each would be too many. */
-export function useRuns(chosen: readonly Chosen[]): Runs {
+export function useRuns(chosen: readonly Chosen[], axis: CompareAxis, zoom: Range | undefined): Runs {
   const pause = pollMilliseconds(chosen.length)
   const shown = useQueries({
     queries: chosen.map(({ id }) => ({
@@ -39,11 +41,21 @@ export function useRuns(chosen: readonly Chosen[]): Runs {
     combine: dataAndErrors,
   })
   useFreshCurves(shown.data)
+  const known = useMemo(
+    () =>
+      chosen.map(({ id }, index) => {
+        const { started_at: started, created_at: created } = shown.data[index] ?? {}
+        return { id, curves: curves.data[index], start: started ?? created ?? '' }
+      }),
+    [chosen, shown, curves],
+  )
+  const zoomed = useZoomed(known, axis, zoom)
 
   return useMemo(() => {
     const runs = chosen.flatMap(({ id, place }, index): Run[] => {
       const experiment = shown.data[index]
-      return experiment === undefined ? [] : [{ id, place, experiment, series: curves.data[index]?.series ?? [] }]
+      const { series = [], rounds_per_point: roundsPerPoint = 1 } = zoomed[index] ?? {}
+      return experiment === undefined ? [] : [{ id, place, experiment, series, roundsPerPoint }]
     })
     const missing = chosen.flatMap(({ id }, index): Missing[] => {
       const error = shown.data[index] === undefined ? shown.errors[index] : null
@@ -54,7 +66,7 @@ export function useRuns(chosen: readonly Chosen[]): Runs {
         ? shown.errors[index] === null
         : curves.data[index] === undefined && curves.errors[index] === null
     return { runs, missing, pending: chosen.some((_, index) => awaited(index)) }
-  }, [chosen, shown, curves])
+  }, [chosen, shown, curves, zoomed])
 }
 
 /** Declared once: TanStack Query keeps what it returns as long as nothing in it changes. */

@@ -1,5 +1,7 @@
 import type { XAxis } from '@/lib/chart-data'
 import { oneOf, type Search } from '@/lib/search-params'
+import { type Smoothing, SMOOTHINGS } from '@/lib/smoothing'
+import { parseZoom } from '@/lib/zoom'
 
 /** Experiments that ran at different times have no time of day in common. */
 export type CompareAxis = Exclude<XAxis, 'clock'>
@@ -12,6 +14,9 @@ export interface View {
   metric?: string | undefined
   x?: Exclude<CompareAxis, 'round'> | undefined
   y?: 'log' | undefined
+  smooth?: Smoothing | undefined
+  /** The part of the horizontal axis that is shown, in its unit: "12,40". */
+  span?: string | undefined
   hidden?: string | undefined
   groups?: 'seeds' | undefined
   spec?: 'all' | undefined
@@ -37,6 +42,8 @@ export function parseView(search: Search): View {
     metric: word(search.metric),
     x: oneOf(['time', 'bytes'], search.x),
     y: oneOf(['log'], search.y),
+    smooth: oneOf(SMOOTHINGS, search.smooth),
+    span: parseZoom(search.span),
     hidden: list(search.hidden),
     groups: oneOf(['seeds'], search.groups),
     spec: oneOf(['all'], search.spec),

@@ -27,16 +27,20 @@ const SCALES: ['log' | 'linear', string][] = [
 interface Props {
   view: View
   onView: ChangeView
-  /** Given while a part of the axis is shown. */
-  resetZoom: (() => void) | undefined
 }
 
 /** How all charts are drawn. */
-export function ChartToolbar({ view, onView, resetZoom }: Props) {
+export function ChartToolbar({ view, onView }: Props) {
   return (
     <div className="chart-toolbar">
-      {resetZoom && (
-        <button type="button" className="button quiet" onClick={resetZoom}>
+      {view.span !== undefined && (
+        <button
+          type="button"
+          className="button quiet"
+          onClick={() => {
+            onView({ span: undefined })
+          }}
+        >
           Reset zoom
         </button>
       )}
@@ -64,7 +68,7 @@ export function ChartToolbar({ view, onView, resetZoom }: Props) {
         options={AXES}
         chosen={view.x ?? 'round'}
         onChoose={(axis) => {
-          onView({ x: oneOf(OTHER_AXES, axis) })
+          onView({ x: oneOf(OTHER_AXES, axis), span: undefined })
         }}
       />
     </div>

@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useMemo } from 'react'
 
 import { metricsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
-import type { Range } from '@/lib/chart-data'
+import { useZoomed } from '@/api/use-zoomed'
 import { LineChart } from '@/lib/ui/line-chart'
+import { ThinnedNote } from '@/lib/ui/thinned-note'
+import { formatZoom, zoomRange } from '@/lib/zoom'
 
 import { ChartToolbar } from './chart-toolbar'
 import { experimentPanels } from './panels'
@@ -20,16 +22,18 @@ export function Charts({ experiment, view, onView }: Props) {
   const { id, started_at: started, created_at: created } = experiment
   const metrics = useQuery(metricsQuery(id))
   const axis = view.x ?? 'round'
-  const [zoom, setZoom] = useState<{ axis: string; range: Range } | null>(null)
-  const zoomed = zoom?.axis === axis ? zoom.range : undefined
+  const zoom = useMemo(() => zoomRange(view.span), [view.span])
+  const start = started ?? created
+  const known = useMemo(() => [{ id, curves: metrics.data, start }], [id, metrics.data, start])
+  const [curves] = useZoomed(known, axis, zoom)
   const { panels, range, missing } = useMemo(
     () =>
-      experimentPanels(metrics.data?.series ?? [], started ?? created, {
+      experimentPanels(curves?.series ?? [], start, {
         axis,
         linear: view.y === 'linear',
         smoothing: view.smooth,
       }),
-    [metrics.data, started, created, axis, view.y, view.smooth],
+    [curves, start, axis, view.y, view.smooth],
   )
 
   if (metrics.isPending) return <p className="muted">Loading…</p>
@@ -38,31 +42,23 @@ export function Charts({ experiment, view, onView }: Props) {
     <section aria-labelledby="convergence">
       <header className="section-header">
         <h2 id="convergence">Convergence</h2>
-        <ChartToolbar
-          view={view}
-          onView={onView}
-          resetZoom={
-            zoomed &&
-            (() => {
-              setZoom(null)
-            })
-          }
-        />
+        <ChartToolbar view={view} onView={onView} />
       </header>
       <div className="panels">
         {panels.map((panel) => (
           <LineChart
             key={panel.testId}
             axis={axis}
-            range={zoomed ?? range}
+            range={zoom ?? range}
             file={`${id}-${panel.testId.replace('chart-', '')}`}
             onZoom={(next) => {
-              setZoom(next && { axis, range: next })
+              onView({ span: formatZoom(next) })
             }}
             {...panel}
           />
         ))}
       </div>
+      <ThinnedNote rounds={curves?.rounds_per_point ?? 1} />
       {missing.length > 0 && !isFinished(experiment.state) && (
         <p className="muted small panels-missing">
           No value yet: {missing.map(({ title, why }) => `${title} (${why})`).join('; ')}.

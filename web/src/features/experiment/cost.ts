@@ -19,7 +19,7 @@ const FACTS: { term?: string; names: [MetricName, ...MetricName[]] }[] = [
 
 /** What a round cost one participant and the server: medians, because the first round compiles kernels. */
 export function costFacts(series: MetricSeries[]): CostFact[] {
-  const medians = new Map(series.map(({ name, points }) => [name, median(points.map((point) => point.value))]))
+  const medians = new Map(series.map(({ name, points }) => [name, median(points.flatMap(({ value }) => value ?? []))]))
   return FACTS.flatMap(({ term, names }) => {
     const found = names.flatMap((name) => medians.get(name) ?? [])
     if (found.length < names.length) return []
@@ -28,7 +28,8 @@ export function costFacts(series: MetricSeries[]): CostFact[] {
   })
 }
 
-function median(values: number[]): number {
+function median(values: number[]): number | undefined {
+  if (values.length === 0) return undefined
   const ordered = values.toSorted((a, b) => a - b)
   const middle = ordered.length / 2
   const around = ordered.slice(Math.ceil(middle) - 1, Math.floor(middle) + 1)

@@ -16,7 +16,7 @@ export function noisiestBlocks(series: MetricSeries[]): BlockNoise[] {
   return series
     .filter(({ name }) => name.startsWith(PREFIX))
     .map(({ name, points }) => {
-      const at = (round: number) => points.find((point) => point.round === round)?.value
+      const at = (round: number) => points.find((point) => point.round === round)?.value ?? undefined
       return { block: name.slice(PREFIX.length), expected: at(0), measured: at(1) }
     })
     .toSorted((a, b) => (b.measured ?? b.expected ?? 0) - (a.measured ?? a.expected ?? 0))

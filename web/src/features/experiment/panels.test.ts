@@ -98,3 +98,13 @@ test('the best is the lowest or the highest, whatever is no number', () => {
   expect(bestIndex([null, 3, 1, undefined], 'low')).toBe(2)
   expect(bestIndex([null, 3, 1, undefined], 'high')).toBe(1)
 })
+
+test('the best round is looked for among all that a point stands for', () => {
+  const points = [
+    { round: 8, first: 1, value: 2, least: 0.5, greatest: 4, count: 8, time: START, bytes_up: 0 },
+    { round: 16, first: 9, value: 1.5, least: 1, greatest: 2, count: 8, time: START, bytes_up: 0 },
+  ]
+  const { data, marks } = panel('chart-loss', [{ name: 'eval_loss', points }])
+  expect(data.thinned?.least).toContainEqual([0.5, 1])
+  expect(marks).toContainEqual({ line: 1, index: 0, text: 'best' })
+})

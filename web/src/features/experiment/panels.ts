@@ -110,7 +110,7 @@ function panelOf(shown: Kind, points: (name: string) => Point[], start: string, 
   return {
     ...{ testId, title, unit, lines, columns: metrics, tick, data },
     format: (value) => formatMetric(metrics[0], value),
-    log: shown.log === true && !choices.linear && allPositive(data.lines),
+    log: shown.log === true && !choices.linear && allPositive([...data.lines, ...(data.thinned?.least ?? [])]),
     // A running total is smooth by itself.
     smooth: smoothing === undefined || total ? [] : data.lines.map((values) => smoothed(values, smoothing)),
     marks: total ? [] : metrics.flatMap((name, index) => marksOf(name, index, data)),
@@ -118,11 +118,12 @@ function panelOf(shown: Kind, points: (name: string) => Point[], start: string, 
 }
 
 /** The base model, and the best round where one is better than another; of training only evaluation says which. */
-function marksOf(name: MetricName, line: number, { rounds, lines }: ChartData): Mark[] {
+function marksOf(name: MetricName, line: number, { rounds, lines, thinned }: ChartData): Mark[] {
   const { better, source } = METRICS[name]
   if (source !== 'evaluation') return []
   const values = lines[line] ?? []
-  const best = better === null || countOf(values) < 2 ? -1 : bestIndex(values, better)
+  const ends = (better === 'low' ? thinned?.least : thinned?.greatest)?.[line] ?? values
+  const best = better === null || countOf(values) < 2 ? -1 : bestIndex(ends, better)
   const base = rounds.indexOf(0)
   return [
     ...(values[base] == null ? [] : [{ line, index: base, text: 'base' }]),

@@ -1,4 +1,5 @@
 import type { Experiment, MetricSeries, Round } from '@/api/types'
+import { sumOf } from '@/lib/chart-data'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
 export interface Change {
@@ -70,7 +71,7 @@ export interface Traffic {
 /** What travelled in the rounds that are committed, as the chart of bytes and the table of rounds count it. */
 export function traffic(series: MetricSeries[], { bytes_up: up, bytes_down: down }: Experiment): Traffic {
   const total = (name: string) =>
-    series.find((metric) => metric.name === name)?.points.reduce((sum, { value }) => sum + value, 0) ?? 0
+    series.find((metric) => metric.name === name)?.points.reduce((sum, point) => sum + sumOf(point), 0) ?? 0
   const [sent, received] = [total('bytes_up'), total('bytes_down')]
   return { sent, received, besides: Math.max(0, up + down - sent - received) }
 }

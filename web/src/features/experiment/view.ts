@@ -2,6 +2,7 @@ import { X_AXES, type XAxis } from '@/lib/chart-data'
 import { MOST_ZOOM } from '@/lib/heat-map/layout'
 import { numberWithin, oneOf, positiveInteger, type Search, someOf, wholeNumber } from '@/lib/search-params'
 import { type Smoothing, SMOOTHINGS } from '@/lib/smoothing'
+import { parseZoom } from '@/lib/zoom'
 
 import { EVENT_KINDS, type EventKind } from './event-text'
 import { NUMBER_MEASURES, type NumberMeasure } from './participation/measures'
@@ -25,6 +26,8 @@ export interface View {
   /** Losses are logarithmic where they can be. */
   y?: 'linear' | undefined
   smooth?: Smoothing | undefined
+  /** The part of the horizontal axis that is shown, in its unit: "12,40". */
+  span?: string | undefined
   round?: number | undefined
   /** What colours the participants over rounds; their state if nothing is named. */
   cells?: NumberMeasure | undefined
@@ -72,6 +75,7 @@ export function parseView(search: Search): View {
     x: oneOf(OTHER_AXES, search.x),
     y: oneOf(['linear'], search.y),
     smooth: oneOf(SMOOTHINGS, search.smooth),
+    span: parseZoom(search.span),
     round: positiveInteger(search.round),
     cells: oneOf(NUMBER_MEASURES, search.cells),
     zoom: zoomOf(search.zoom),

@@ -5,7 +5,9 @@ import { logRange, logTicks } from '@/lib/log-scale'
 
 import { drawMarks, type Mark } from './chart-marks'
 import { colour, LINE_COLOURS } from './chart-colours'
+import type { PlotOptions } from './use-plot'
 import { X_AXIS } from './x-axis'
+import { type OnZoom, zoomCursor, zoomTo } from './zoom-drag'
 
 /** What a chart shows besides its data. */
 export interface Panel {
@@ -15,16 +17,14 @@ export interface Panel {
   log: boolean
   /** Whether a smoothed line follows each line, which is then faint. */
   smooth: boolean
+  /** Whether the edges of a band about each line come last. */
+  banded: boolean
   lines: readonly string[]
   marks: readonly Mark[]
   tick: (value: number) => string
   onCursor: (index: number | null) => void
-  /** null: back to everything. */
-  onZoom: (range: Range | null) => void
+  onZoom: OnZoom
 }
-
-/** A drag shorter than this is a click. */
-const SHORTEST_DRAG = 8
 
 const LOOK: uPlot.Axis = {
   stroke: () => colour('--muted'),
@@ -58,17 +58,21 @@ function line(label: string, index: number, faint: boolean): uPlot.Series {
   return { label, stroke, width: faint ? 1 : 2, alpha: faint ? 0.4 : 1, dash, points }
 }
 
-function series({ lines, smooth }: Panel): uPlot.Series[] {
+function series({ lines, smooth, banded }: Panel): uPlot.Series[] {
   const raw = lines.map((label, index) => line(label, index, smooth))
   const smoothed = lines.map((label, index) => ({ ...line(label, index, false), points: { show: false } }))
-  return [{}, ...raw, ...(smooth ? smoothed : [])]
+  const edges = [...lines, ...lines].map(() => ({ width: 0, points: { show: false } }))
+  return [{}, ...raw, ...(smooth ? smoothed : []), ...(banded ? edges : [])]
 }
 
-function zoom(plot: uPlot, { onZoom }: Panel): void {
-  const { left, width } = plot.select
-  if (width < SHORTEST_DRAG) return
-  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-  onZoom([plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')])
+/** Between the edges, which are all lines' lower ones and then all lines' upper ones. */
+function bands({ lines, smooth, banded }: Panel): uPlot.Band[] {
+  if (!banded) return []
+  const first = 1 + lines.length * (smooth ? 2 : 1)
+  return lines.map((_, index) => ({
+    series: [first + lines.length + index, first + index],
+    fill: () => `color-mix(in srgb, ${colour(LINE_COLOURS[index] ?? '--muted')} 18%, transparent)`,
+  }))
 }
 
 const LOGARITHMIC: uPlot.Scale = {
@@ -79,11 +83,9 @@ const LOGARITHMIC: uPlot.Scale = {
 }
 
 /** `panel` is asked again for what changes during a chart's life: its range, its marks and its listeners. */
-export function chartOptions(panel: () => Panel, width: number, height: number): uPlot.Options {
+export function chartOptions(panel: () => Panel): PlotOptions {
   const start = panel()
   return {
-    width,
-    height,
     padding: [12, 18, 0, 0],
     legend: { show: false },
     scales: {
@@ -92,16 +94,11 @@ export function chartOptions(panel: () => Panel, width: number, height: number):
     },
     cursor: {
       sync: { key: 'rounds', scales: ['x', null] },
-      drag: { setScale: false, x: true, y: false },
       points: { size: 8 },
-      bind: {
-        dblclick: () => () => {
-          panel().onZoom(null)
-          return null
-        },
-      },
+      ...zoomCursor(() => panel().onZoom),
     },
     series: series(start),
+    bands: bands(start),
     axes: [xAxis(start.axis), yAxis(start)],
     hooks: {
       setCursor: [
@@ -111,7 +108,7 @@ export function chartOptions(panel: () => Panel, width: number, height: number):
       ],
       setSelect: [
         (plot) => {
-          zoom(plot, panel())
+          zoomTo(plot, panel().onZoom)
         },
       ],
       draw: [

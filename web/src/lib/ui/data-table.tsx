@@ -1,4 +1,4 @@
-import type { ChartData, Value } from '@/lib/chart-data'
+import { type ChartData, roundsAt, type Value } from '@/lib/chart-data'
 import { TableHead } from '@/lib/ui/table-head'
 
 interface Props {
@@ -20,7 +20,7 @@ export function DataTable({ caption, data, lines, format }: Props) {
           <tbody>
             {data.rounds.map((round, row) => (
               <tr key={round}>
-                <th scope="row">{round}</th>
+                <th scope="row">{roundsAt(data, row)}</th>
                 {data.lines.map((line, column) => (
                   <td key={lines[column]} className="number">
                     {formatValue(line[row], format)}

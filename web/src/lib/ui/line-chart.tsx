@@ -1,15 +1,19 @@
 import 'uplot/dist/uPlot.min.css'
 import './line-chart.css'
 
-import { type KeyboardEvent, useState } from 'react'
+import { type KeyboardEvent, useMemo, useState } from 'react'
+import type uPlot from 'uplot'
 
-import { type ChartData, countOf, type Range, type Value, within, type XAxis } from '@/lib/chart-data'
+import { type ChartData, countOf, type Range, roundsAt, type Value, within, type XAxis } from '@/lib/chart-data'
 
 import { ChartDownloads } from './chart-downloads'
 import type { Mark } from './chart-marks'
+import { chartOptions } from './chart-options'
 import { DataTable, formatValue } from './data-table'
 import { keyTarget } from './roving'
 import { usePlot } from './use-plot'
+
+const PLOT_HEIGHT = 228
 
 export interface LineChartProps {
   title: string
@@ -35,16 +39,25 @@ export interface LineChartProps {
 export function LineChart({ title, unit, testId, file, data, smooth, columns, format, ...rest }: LineChartProps) {
   const [hovered, setHovered] = useState<number | null>(null)
   const { lines, axis, range } = rest
-  const { container, point, canvas } = usePlot(
-    { ...rest, smooth: smooth.length > 0, onCursor: setHovered },
-    data,
-    smooth,
-  )
+  const columnsDrawn = useMemo((): uPlot.AlignedData => {
+    const { least = [], greatest = [] } = data.thinned ?? {}
+    return [data.x, ...data.lines, ...smooth, ...least, ...greatest]
+  }, [data, smooth])
+  const panel = { ...rest, smooth: smooth.length > 0, banded: data.thinned !== undefined, onCursor: setHovered }
+  const { container, point, canvas } = usePlot({
+    panel,
+    options: chartOptions,
+    kind: [axis, rest.log, panel.smooth, panel.banded, ...lines].join(),
+    shown: range.join(),
+    height: PLOT_HEIGHT,
+    data: columnsDrawn,
+  })
   const newest = data.x.length - 1
   const index = hovered !== null && hovered <= newest ? hovered : newest
   const points = Math.max(...data.lines.map(countOf))
   const values = lines.map((line, position) => ({ line, text: formatValue(data.lines[position]?.[index], format) }))
-  const spoken = `round ${data.rounds[index] ?? 0}: ${values.map(({ line, text }) => `${line} ${text}`).join(', ')}`
+  const round = roundsAt(data, index)
+  const spoken = `round ${round}: ${values.map(({ line, text }) => `${line} ${text}`).join(', ')}`
 
   const move = (event: KeyboardEvent) => {
     if (event.key === 'Escape') point(null)
@@ -64,7 +77,7 @@ export function LineChart({ title, unit, testId, file, data, smooth, columns, fo
           {title} <span className="chart-unit">{unit}</span>
         </h3>
         <p className="readout">
-          <span className="muted">round {data.rounds[index]}</span>
+          <span className="muted">round {round}</span>
           {values.map(({ line, text }, position) => (
             <span
               key={line}

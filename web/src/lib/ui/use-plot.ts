@@ -1,12 +1,25 @@
 import { type RefObject, useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 
-import type { ChartData, Value } from '@/lib/chart-data'
 import { onThemeChange } from '@/lib/theme'
 
-import { chartOptions, type Panel } from './chart-options'
+/** Resolves any CSS colour, variables and `light-dark()` among them, to what a canvas understands. */
+export type Ink = (colour: string) => string
 
-export const PLOT_HEIGHT = 228
+export type PlotOptions = Omit<uPlot.Options, 'width' | 'height'>
+
+interface Wanted<P> {
+  /** What is drawn besides the data; `options` ask for it again at every drawing. */
+  panel: P
+  options: (panel: () => P, ink: Ink) => PlotOptions
+  /** A chart of another kind is made anew; one of the same kind is fed with new data. */
+  kind: string
+  /** Changes with whatever of the panel asks for a drawing. */
+  shown: string
+  /** In pixels. */
+  height: number
+  data: uPlot.AlignedData
+}
 
 export interface Plot {
   container: RefObject<HTMLDivElement | null>
@@ -15,40 +28,34 @@ export interface Plot {
   canvas: () => HTMLCanvasElement | undefined
 }
 
-function columns(data: ChartData, smooth: Value[][]): uPlot.AlignedData {
-  return [data.x, ...data.lines, ...smooth]
-}
-
-/** Keeps one uPlot in the returned element: new per kind of axis, fed with new data, as wide as its element. */
-export function usePlot(panel: Panel, data: ChartData, smooth: Value[][]): Plot {
+/** Keeps one uPlot in the returned element, as wide as it; drawn again when its panel, its data or the theme change. */
+export function usePlot<P>({ panel, options, kind, shown, height, data }: Wanted<P>): Plot {
   const container = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(null)
-  const latest = useRef({ panel, data, smooth })
-  const [low, high] = panel.range
-  const kind = [panel.axis, panel.log, panel.smooth, ...panel.lines].join()
+  const latest = useRef({ panel, options, data })
 
   useEffect(() => {
-    latest.current = { panel, data, smooth }
+    latest.current = { panel, options, data }
   })
 
   useEffect(() => {
     const element = container.current
     if (element === null) return
-    const { data, smooth } = latest.current
-    const options = chartOptions(() => latest.current.panel, element.clientWidth, PLOT_HEIGHT)
-    const created = new uPlot(options, columns(data, smooth), element)
+    const { options, data } = latest.current
+    const made = options(() => latest.current.panel, inkOf(element))
+    const created = new uPlot({ ...made, width: element.clientWidth, height }, data, element)
     plot.current = created
-    const release = follow(created, element)
+    const release = follow(created, element, height)
     return () => {
       release()
       created.destroy()
       plot.current = null
     }
-  }, [kind])
+  }, [kind, height])
 
   useEffect(() => {
-    plot.current?.setData(columns(data, smooth))
-  }, [data, smooth, low, high])
+    plot.current?.setData(data)
+  }, [data, shown])
 
   return {
     container,
@@ -56,6 +63,15 @@ export function usePlot(panel: Panel, data: ChartData, smooth: Value[][]): Plot 
       if (plot.current) pointAt(plot.current, index)
     },
     canvas: () => plot.current?.ctx.canvas,
+  }
+}
+
+function inkOf(element: HTMLElement): Ink {
+  return (colour) => {
+    element.style.color = colour
+    const resolved = getComputedStyle(element).color
+    element.style.color = ''
+    return resolved
   }
 }
 
@@ -69,9 +85,9 @@ function pointAt(plot: uPlot, index: number | null): void {
 }
 
 /** Redraws when the element's width or the page's theme changes. */
-function follow(plot: uPlot, element: HTMLElement): () => void {
+function follow(plot: uPlot, element: HTMLElement, height: number): () => void {
   const observer = new ResizeObserver(() => {
-    plot.setSize({ width: element.clientWidth, height: PLOT_HEIGHT })
+    plot.setSize({ width: element.clientWidth, height })
   })
   observer.observe(element)
   const ignoreTheme = onThemeChange(() => {

@@ -1,0 +1,10 @@
+/** Says that the server has thinned out, and what a point then is. */
+export function ThinnedNote({ rounds }: { rounds: number }) {
+  if (rounds === 1) return null
+  return (
+    <p className="muted small thinned-note" data-testid="thinned">
+      Each point is the mean of up to {rounds} rounds; the band spans their least and greatest value. Zoom in for finer
+      points.
+    </p>
+  )
+}
