@@ -77,11 +77,14 @@ class Chat:
 
     def _answer(self, question: str, input: str, *, print_it: bool = True) -> str:
         prompt = question_ids(self._tokenizer, question, input)
-        tell = _print if print_it else lambda text: None
-        said = answer(self._model, self._tokenizer, prompt, self._max_tokens, tell)
+        said = answer(self._model, self._tokenizer, prompt, self._max_tokens, _print if print_it else _say_nothing)
         if print_it:
             print(flush=True)
         return said.text
+
+
+def _say_nothing(text: str) -> None:
+    """For answers that are told as a whole."""
 
 
 def _asked() -> str | None:

@@ -149,14 +149,14 @@ def test_children_die_with_a_killed_supervisor(serve):
     served = serve()
     served.address()
     left = children(served.process.pid)
-    assert len(left) == 4
+    assert len(left) == 5
     served.stop(signal.SIGKILL)
     eventually(lambda: not [number for number in left if alive(number)])
 
 
 def test_it_can_be_interrupted_while_it_starts(serve, home, free_port):
     served = serve()
-    eventually(lambda: len(children(served.process.pid)) == 4)
+    eventually(lambda: len(children(served.process.pid)) == 5)
     left = children(served.process.pid)
     assert served.stop(signal.SIGTERM) == 0
     assert not [number for number in left if alive(number)]

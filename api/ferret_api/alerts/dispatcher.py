@@ -14,7 +14,7 @@ from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.alerts import mail, webhook
+from ferret_api.alerts import webhook
 from ferret_api.alerts.addresses import Allowed
 from ferret_api.context import Context
 from ferret_core.protocol.alerts import AlertKind
@@ -91,6 +91,8 @@ class Dispatcher:
         delivery, alert = claimed
         message = self._with_link(delivery.message)
         if alert.kind == AlertKind.EMAIL:
+            from ferret_api.alerts import mail  # its libraries are in memory only where e-mail is sent
+
             await run_in_threadpool(mail.send, self._context.settings, alert.address, delivery.id, message)
             return None
         body = canonical_json(message)

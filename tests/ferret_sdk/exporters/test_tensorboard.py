@@ -37,7 +37,8 @@ def test_time_is_the_rounds_own_and_parameters_are_there(run: Run, tmp_path: Pat
     found = read(folder)
     assert found.Scalars("train_loss")[0].wall_time == 1767225603.0
     content = found.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
-    told = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
+    plugin: Any = plugin_data_pb2  # its messages are made when it is imported
+    told = plugin.HParamsPluginData.FromString(content).session_start_info.hparams
     assert told["algorithm.local.learning_rate"].number_value == 1e-3
     assert told["dataset.shares"].string_value == "[0.5, 0.5]"
     assert told["tags"].string_value == "K search"

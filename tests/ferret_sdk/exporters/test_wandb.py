@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import struct
 from collections.abc import Iterator
@@ -41,8 +42,7 @@ def written(data: bytes) -> Iterator[bytes]:
 
 def records(folder: Path) -> list[Any]:
     """What the files say that `wandb sync` uploads."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
+    Record = importlib.import_module("wandb.proto.wandb_internal_pb2").Record
     files = sorted(folder.glob("wandb/offline-run-*/*.wandb"))
     return [Record.FromString(record) for file in files for record in written(file.read_bytes())]
 
