@@ -48,6 +48,8 @@ UPLOAD_BYTES = 1 << 16
 TEST_HOST = "testserver, x"
 # Nothing listens there: whatever is not about the broker must work without one.
 NO_BROKER = "redis://127.0.0.1:1/0"
+# Nothing is looked for beside what a test does.
+NO_ALERTS = 86_400.0
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +64,8 @@ def make_settings(tmp_path: Path, migrated: Path) -> Callable[..., ApiSettings]:
     """Settings of a service whose home folder has a migrated database."""
     home = make_home(tmp_path, migrated)
     return lambda **changes: ApiSettings(
-        **{"home": home, "broker_url": NO_BROKER, "admin_token": ADMIN, "allowed_hosts": TEST_HOST, **changes}
+        **{"home": home, "broker_url": NO_BROKER, "admin_token": ADMIN, "allowed_hosts": TEST_HOST}
+        | {"alert_seconds": NO_ALERTS, **changes}
     )
 
 
