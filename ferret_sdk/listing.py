@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict
 
 from ferret_sdk import html
 from ferret_sdk.pages import items
@@ -14,6 +15,35 @@ from ferret_sdk.transport import Transport
 PATH = "/experiments"
 SHOWN = 20
 """Rows in a notebook."""
+
+
+class ExperimentFilters(TypedDict, total=False):
+    """Which experiments, and in which order; without any, all that are not archived, the newest first."""
+
+    state: Sequence[str]
+    """One of these states."""
+    algorithm: str | None
+    dataset: str | None
+    name: str | None
+    """A part of the name."""
+    archived: bool
+    """Only archived ones."""
+    project: str | None
+    tags: Sequence[str]
+    """Each of these tags."""
+    created_after: datetime | None
+    created_before: datetime | None
+    sort: str | None
+    """A column such as ``name``, ``rounds``, ``bytes_up``, or a metric; with a minus before it the greatest first."""
+
+
+def parameters(wanted: ExperimentFilters) -> dict[str, Any]:
+    """The same as query parameters of the list."""
+    query: dict[str, Any] = {**wanted, "archived": wanted.get("archived") or None}
+    query["tag"] = list(query.pop("tags", ()))
+    for name in ("created_after", "created_before"):
+        query[name] = query[name].isoformat() if query.get(name) else None
+    return query
 
 
 class Experiments:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from ferret_core.protocol.audit import AuditEntry, Head
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.address import ClientSettings, resolve
 from ferret_sdk.alerts import Alerts
-from ferret_sdk.listing import Experiments
+from ferret_sdk.listing import ExperimentFilters, Experiments, parameters
 from ferret_sdk.pages import items
 from ferret_sdk.people import People
 from ferret_sdk.projects import Projects
@@ -122,66 +121,19 @@ class Service:
     def experiment(self, id: str) -> Run:
         return Run(self.transport, Experiment.read(self.transport.get(f"/experiments/{id}")))
 
-    def experiments(
-        self,
-        *,
-        state: Sequence[str] = (),
-        algorithm: str | None = None,
-        dataset: str | None = None,
-        name: str | None = None,
-        archived: bool = False,
-        project: str | None = None,
-        tags: Sequence[str] = (),
-        created_after: datetime | None = None,
-        created_before: datetime | None = None,
-        sort: str | None = None,
-    ) -> Experiments:
+    def experiments(self, **wanted: Unpack[ExperimentFilters]) -> Experiments:
         """Experiments, newest first, fetched page by page as they are asked for; only archived ones, or all others.
 
-        They have each of the ``tags``. ``sort`` is a column such as ``name``, ``rounds``, ``bytes_up`` or a metric;
-        with a minus before it the greatest comes first. :meth:`experiment` gives what there is to do with one.
+        :meth:`experiment` gives what there is to do with one.
         """
-        query: dict[str, Any] = {
-            "state": list(state),
-            "algorithm": algorithm,
-            "dataset": dataset,
-            "name": name,
-            "archived": archived or None,
-            "project": project,
-            "tag": list(tags),
-            "created_after": created_after and created_after.isoformat(),
-            "created_before": created_before and created_before.isoformat(),
-            "sort": sort,
-        }
-        return Experiments(self.transport, query)
+        return Experiments(self.transport, parameters(wanted))
 
-    def experiment_groups(
-        self,
-        *,
-        state: Sequence[str] = (),
-        algorithm: str | None = None,
-        dataset: str | None = None,
-        name: str | None = None,
-        archived: bool = False,
-        project: str | None = None,
-        tags: Sequence[str] = (),
-        sort: str | None = None,
-    ) -> Iterator[ExperimentGroup]:
+    def experiment_groups(self, **wanted: Unpack[ExperimentFilters]) -> Iterator[ExperimentGroup]:
         """The same experiments, where those that differ in name and seed only are one: means and deviations over them.
 
         By ``sort`` a group stands by the mean of a metric, the sum of bytes, the last of times.
         """
-        query = {
-            "state": list(state),
-            "algorithm": algorithm,
-            "dataset": dataset,
-            "name": name,
-            "archived": archived or None,
-            "project": project,
-            "tag": list(tags),
-            "sort": sort,
-        }
-        return items(self.transport, "/experiments/groups", ExperimentGroup, **query)
+        return items(self.transport, "/experiments/groups", ExperimentGroup, **parameters(wanted))
 
     def catalog(self, kind: Kind) -> list[CatalogEntry]:
         """What this server can run: each entry with the JSON Schema of its options."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,31 @@ def test_every_example_is_a_valid_experiment_or_search(path: Path, monkeypatch: 
         assert plan.read(path).name
     else:
         assert catalog.resolve(specfile.load(path)).name
+
+
+def changed_examples() -> list[tuple[str, tuple[str, ...]]]:
+    """The changes to an example that its own head or a document shows; README's clone is of the quickstart."""
+    found = set[tuple[str, tuple[str, ...]]]()
+    for path in [*DOCUMENTS, *(str(path.relative_to(ROOT)) for path in (ROOT / "examples").glob("*.toml"))]:
+        lines = [line for line in (ROOT / path).read_text().splitlines() if "ferret" in line and "--set " in line]
+        for line in lines:
+            example = re.search(r"examples/[a-z0-9_]+[.]toml", line)
+            if example or (path == "README.md" and "clone ID" in line):
+                shown = re.search("--set [^`]*", line)
+                words = shlex.split(shown[0], comments=True) if shown else []
+                changes = [change for option, change in pairwise(words) if option == "--set"]
+                found.add((example[0] if example else "examples/quickstart.toml", tuple(changes)))
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("example", "changes"), changed_examples())
+def test_a_change_that_is_shown_gives_a_valid_experiment(
+    example: str, changes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in re.findall(r"\$\{(\w+)\}", (ROOT / example).read_text()):
+        monkeypatch.setenv(name, f"/somewhere/{name.lower()}")
+    before, after = (catalog.resolve(specfile.load(ROOT / example, given)) for given in ((), changes))
+    assert after != before
 
 
 def test_the_settings_of_a_search_are_documented_with_their_defaults_and_the_example_is_shown() -> None:

@@ -22,7 +22,7 @@ Points = Annotated[
     Query(
         ge=1,
         le=MOST_POINTS,
-        description="At most so many points of each metric: where there are more rounds, a point stands for a power of "
+        description="The most points of each metric: where there are more rounds, a point stands for a power of "
         "two of them, with their least, mean and greatest value. Without it every round has its own",
     ),
 ]

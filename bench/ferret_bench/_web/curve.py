@@ -22,7 +22,7 @@ WATCH = """window.firstCurve = new Promise((resolve) => {
 
 
 def measured_rounds(api: Api, rounds: int) -> None:
-    """Makes the experiment one that runs, with so many rounds behind it."""
+    """Makes the experiment a running one that has committed ``rounds`` rounds."""
     begin = datetime.now(UTC) - timedelta(minutes=rounds)
     with api.database.begin() as s:
         experiment = s.get_one(Experiment, api.experiment)

@@ -6854,7 +6854,7 @@ export interface operations {
             query?: {
                 /** @description Only this metric, e.g. `eval_loss` */
                 name?: string | null;
-                /** @description At most so many points of each metric: where there are more rounds, a point stands for a power of two of them, with their least, mean and greatest value. Without it every round has its own */
+                /** @description The most points of each metric: where there are more rounds, a point stands for a power of two of them, with their least, mean and greatest value. Without it every round has its own */
                 points?: number | null;
                 /** @description Rounds from this one on */
                 from?: number | null;

@@ -8,12 +8,12 @@ import { TagButton } from './tag-button'
 import { useBulk } from './use-bulk'
 import type { Ticks } from './use-selection'
 
-/** What can be done with the rows that are ticked. */
+/** What can be done with the selected rows. */
 export function BulkBar({ ticks, reads }: { ticks: Ticks; reads: boolean }) {
   const { selected } = ticks
   if (selected.length === 0) return null
   return (
-    <div className="bulk-bar" role="region" aria-label="Ticked experiments">
+    <div className="bulk-bar" role="region" aria-label="Selected experiments">
       <Link to="/compare" search={{ ids: selected.map(({ id }) => id).join(',') }} className="button primary">
         Compare {selected.length}
       </Link>

@@ -13,8 +13,7 @@ export function useColumns(view: View, rows: readonly ListedExperiment[], projec
   useEffect(() => {
     const remembered = rememberedColumns()
     if (named === undefined && remembered) onView((before) => ({ ...before, columns: remembered.join(',') }))
-    // Once: who chooses the usual columns takes them out of the address.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once: choosing the usual columns empties the address
   }, [])
   const ids = named?.split(',') ?? usualColumns(rows, projects)
   const choose = (chosen: string[] | undefined) => {
