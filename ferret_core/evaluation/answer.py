@@ -72,7 +72,7 @@ def load_checkpoint(folder: Path, base: Path, template: Template) -> LoadedModel
 
 
 def _load(folder: Path) -> LoadedModel:
-    return load(ModelSpec(source=str(folder.resolve())), anywhere=True)
+    return load(ModelSpec(source=str(folder.resolve())), anywhere=True, as_stored=True)
 
 
 def _load_adapters(folder: Path) -> LoadedModel:

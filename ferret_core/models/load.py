@@ -39,20 +39,21 @@ def virtual_tokens(model: nn.Module) -> int:
     return getattr(getattr(model, "active_peft_config", None), "num_virtual_tokens", 0)
 
 
-def load(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel:
+def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) -> LoadedModel:
     """The model of ``spec`` in its ``dtype``, on the CPU; ``model.invalid`` names the source and what is wrong.
 
     ``anywhere``: the folder is the caller's own and need not lie under a root (:mod:`ferret_core.files`).
+    ``as_stored``: in the type that its files have, so that it takes no more memory than they do on disk.
     Raises ``memory.exhausted`` where the machine has too little for it.
     """
     own = files.within(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY):
-        loaded = _load(spec, _look(spec))
+        loaded = _load(spec, _look(spec), "auto" if as_stored else getattr(torch, spec.dtype))
         _check_ids(loaded)
         return loaded
 
 
-def _load(spec: ModelSpec, weights: Weights | None) -> LoadedModel:
+def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | str) -> LoadedModel:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
@@ -66,7 +67,7 @@ def _load(spec: ModelSpec, weights: Weights | None) -> LoadedModel:
     tokenizer = AutoTokenizer.from_pretrained(spec.source, **options)
     # With output_loading_info the answer is a pair, which the library's types do not say.
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        spec.source, use_safetensors=True, dtype=getattr(torch, spec.dtype), output_loading_info=True, **options
+        spec.source, use_safetensors=True, dtype=dtype, output_loading_info=True, **options
     )
     model, info = loaded
     if info["missing_keys"]:

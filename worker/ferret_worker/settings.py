@@ -30,6 +30,11 @@ class WorkerSettings(ServiceSettings):
     playground_models: int = Field(
         default=2, ge=1, description="Number of models that the playground's worker keeps in memory"
     )
+    playground_idle_seconds: float = Field(
+        default=300,
+        gt=0,
+        description="Seconds without a question after which the playground's worker gives its models' memory back",
+    )
     playground_seconds: int = Field(
         default=120, ge=1, description="Seconds that one answer in the playground may take, the model's loading aside"
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core import catalog, checkpoint
@@ -36,8 +37,6 @@ def test_the_parts_together_are_what_evaluation_generates() -> None:
 
 
 def test_a_character_of_several_tokens_is_told_whole(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
-    import torch
-
     parts: list[str] = []
     heard = Heard(tiny_tokenizer, parts.append)
     heard.put(torch.tensor([[0, 5]]))
@@ -122,6 +121,17 @@ def test_a_stored_checkpoint_is_asked_as_its_export_would_be(
     assert tokenizer.chat_template == fitting(replica.tokenizer, "paper")
     prompt = question_ids(tokenizer, "Repeat.", "fish")
     assert [answer(model, tokenizer, prompt, 6).text] == generate(replica.model, replica.tokenizer, [prompt], 6, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_model_takes_no_more_memory_than_it_was_trained_in(
+    dtype: str, toy_spec: Callable[..., ExperimentSpec], tmp_path: Path
+) -> None:
+    replica = Replica.load(catalog.resolve(toy_spec(model={"source": str(model_path()), "dtype": dtype})))
+    checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
+    model, tokenizer = load_checkpoint(tmp_path, tmp_path, "paper")
+    assert {weight.dtype for weight in model.parameters()} == {getattr(torch, dtype)}
+    assert answer(model, tokenizer, question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input), 5).tokens > 0
 
 
 def test_a_checkpoint_that_no_template_fits_is_refused(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> None:

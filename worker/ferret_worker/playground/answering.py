@@ -22,6 +22,7 @@ from ferret_db.engine.tasks import described
 from ferret_db.repositories import experiments
 from ferret_worker import memory
 from ferret_worker.playground.asker import Asker, Gone
+from ferret_worker.playground.idle import Idle
 from ferret_worker.playground.models import Models
 from ferret_worker.settings import WorkerSettings
 
@@ -43,12 +44,13 @@ class Answering:
         self._settings = settings
         self._database = database
         self._models = Models(database, storage, settings.playground_models, device)
+        self._idle = Idle(settings.playground_idle_seconds, self._models.forget)
         self._held_out = lru_cache(maxsize=1)(self._read_held_out)
 
     def answer(self, question: Question, asker: Asker) -> None:
         """Says everything there is to say about ``question``: last ``end``, or ``problem``."""
         try:
-            with memory_checked(REMEDY), files.within(self._settings.roots):
+            with self._idle, memory_checked(REMEDY), files.within(self._settings.roots):
                 if question.kind == "example":
                     self._give_example(question, asker)
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
@@ -51,8 +52,11 @@ class Models:
         return self._kept[key]
 
     def forget(self) -> None:
-        """Lets go of every model: for when memory has run out."""
+        """Gives every model's memory back."""
         self._kept.clear()
+        gc.collect()
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def _subject(self, experiment_id: str, round: int) -> Subject:
         with self._database.read() as s:
