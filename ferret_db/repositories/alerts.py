@@ -15,6 +15,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_db import clock
 from ferret_db.tables import Alert, AlertDelivery
 
+KEPT = timedelta(days=30)
+"""How long one can see what became of a message."""
 _UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 
 
@@ -60,8 +62,11 @@ def delete(s: Session, alert_id: str) -> None:
 
 
 def enqueue(s: Session, told: Sequence[Alert], event: str, message: dict[str, Any]) -> list[AlertDelivery]:
-    """The same message to each, due at once."""
+    """The same message to each, due at once. Their old ones make room, of which nothing is to be done any more."""
     now = clock.now(s)
+    ids = [alert.id for alert in told]
+    over = AlertDelivery.alert_id.in_(ids), AlertDelivery.due_at.is_(None), AlertDelivery.created_at < now - KEPT
+    s.execute(deleted(AlertDelivery).where(*over), execution_options=_UNSYNCHRONISED)
     rows = [
         AlertDelivery(alert_id=alert.id, project=alert.project, event=event, message=message, due_at=now)
         for alert in told

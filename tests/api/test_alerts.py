@@ -142,6 +142,23 @@ def test_a_refused_post_is_repeated_under_its_id(open_to_loopback: Site, failing
     assert deliveries(site)[0]["error"] is None
 
 
+def test_messages_are_kept_for_a_month_and_until_they_are_sent(quiet: Site) -> None:
+    add(quiet, "https://hooks.example.org/ferret")
+    for _ in range(3):
+        cancelled(quiet)
+    old, waiting, _ = deliveries(quiet)
+    with quiet.database.begin() as s:
+        month_ago = quiet.database.now(s) - timedelta(days=31)
+        either = AlertDelivery.id.in_([old["id"], waiting["id"]])
+        s.execute(update(AlertDelivery).where(either).values(created_at=month_ago))
+        s.execute(update(AlertDelivery).where(AlertDelivery.id == old["id"]).values(due_at=None))
+    cancelled(quiet)
+    left = {each["id"] for each in deliveries(quiet)}
+    assert len(left) == 3
+    assert waiting["id"] in left
+    assert old["id"] not in left
+
+
 def hurry(site: Site) -> None:
     """What waits is due now."""
     with site.database.begin() as s:
