@@ -34,7 +34,8 @@ def metrics_of(run: Run, number: int) -> dict[str, float]:
     """Every metric of the round by its name."""
     if number:
         return run.round(number).metrics
-    return {name: points[0].value for name, points in run.metrics().items() if points and points[0].round == 0}
+    first = {name: points[0] for name, points in run.metrics().items() if points}
+    return {name: point.value for name, point in first.items() if point.round == 0 and point.value is not None}
 
 
 def measured_rounds(run: Run, events: Iterable[Event], there: frozenset[int] = frozenset()) -> Iterator[MeasuredRound]:

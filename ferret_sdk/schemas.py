@@ -270,10 +270,11 @@ class Rejection(Document):
 
 
 class Point(Document):
-    """A metric's value after a round; ``bytes_up`` is what all participants had sent until then."""
+    """A metric's value after a round, None for what is no finite number; ``bytes_up`` is what all participants had sent
+    until then."""
 
     round: int
-    value: float
+    value: float | None
     time: datetime
     bytes_up: int = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ def of_metrics(metrics: Mapping[str, Sequence[Point]]) -> DataFrame:
             row = rows.setdefault(point.round, {"time": point.time, "bytes_up_so_far": point.bytes_up})
             row["time"] = max(row["time"], point.time)
             row["bytes_up_so_far"] = max(row["bytes_up_so_far"], point.bytes_up)
-            row[name] = point.value
+            row[name] = math.nan if point.value is None else point.value
     return _frame({"round": number, **rows[number]} for number in sorted(rows))
 
 

@@ -121,6 +121,8 @@ def _shoot(page: Page, address: str, path: Path) -> None:
     page.goto(address)
     page.locator("main").wait_for()
     page.wait_for_load_state("networkidle")
+    if "?tab=" in address:
+        page.get_by_role("tablist").evaluate("list => innerWidth < 600 && list.scrollIntoView()")
     page.wait_for_timeout(300)  # charts follow their width
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     for quality in (80, 60, 40):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -112,6 +112,23 @@ def test_what_it_prints_runs_as_it_stands(
     form.get_by_role("button", name="Fill the form").click()
     expect(field(page, "name")).to_have_value("it's printed")
     assert snippet(page, "TOML") == text
+
+
+def test_what_is_typed_while_the_server_works_is_kept(
+    signed_in: Page, served: Served, document: dict[str, Any]
+) -> None:
+    page = signed_in
+    page.goto(f"{served.url}/new")
+    fill(page, document)
+    waiting: list[Route] = []
+    page.route("**/experiments:revise", lambda route: waiting.append(route))
+    field(page, "algorithm.local.optimizer").select_option("adam")
+    field(page, "algorithm.local.options").fill('{"betas": [0.9, 0.95]}')
+    field(page, "rounds").fill("7")
+    waiting[0].continue_()
+    expect(field(page, "algorithm.local.optimizer")).to_have_value("adam")
+    expect(field(page, "algorithm.local.options")).to_have_value('{"betas": [0.9, 0.95]}')
+    expect(field(page, "rounds")).to_have_value("7")
 
 
 def test_a_clone_by_another_algorithm_keeps_the_training_and_shows_what_changed(

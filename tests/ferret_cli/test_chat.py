@@ -17,6 +17,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat_template import fitting
 from ferret_core.datasets._encoding import encode_prompts
 from ferret_core.demo import model_path
+from ferret_core.evaluation.answer import Answer
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
@@ -71,12 +72,12 @@ def test_ctrl_c_ends_the_answer_and_not_the_questions(
 ) -> None:
     answers = iter([KeyboardInterrupt(), "second"])
 
-    def answer(*given: Any) -> str:
+    def answer(*given: Any) -> Answer:
         following = next(answers)
         if isinstance(following, KeyboardInterrupt):
             raise following
         given[-1](following)
-        return following
+        return Answer(following, 1, "model")
 
     monkeypatch.setattr(chatting, "answer", answer)
     monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))

@@ -208,7 +208,7 @@ class Api:
         )
         listener = socket.create_server(("127.0.0.1", self.port))
         self.port = int(listener.getsockname()[1])
-        config = uvicorn.Config(create_app(settings), log_config=None, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(create_app(settings), log_config=None, loop="asyncio", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listener],))
         self._thread.start()

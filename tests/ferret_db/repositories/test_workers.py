@@ -38,13 +38,13 @@ def test_a_sign_of_life_is_noted_with_the_work_it_comes_from(database: Database)
 
 def test_the_living_are_counted_by_queue(database: Database, lab: Any) -> None:
     with database.read() as s:
-        assert workers.counts(s) == {Queue.TRAIN: 0, Queue.AGGREGATE: 0}
+        assert workers.counts(s) == dict.fromkeys(Queue, 0)
         assert workers.last_seen(s, Queue.TRAIN) is None
     with database.begin() as s:
         workers.seen(s, TRAIN, TaskName.TRAIN, "asg_1")
         workers.seen(s, AGGREGATE)
     with database.read() as s:
-        assert workers.counts(s) == {Queue.TRAIN: 1, Queue.AGGREGATE: 1}
+        assert workers.counts(s) == {Queue.TRAIN: 1, Queue.AGGREGATE: 1, Queue.PLAYGROUND: 0}
         assert (workers.idle(s, Queue.TRAIN), workers.idle(s, Queue.AGGREGATE)) == (False, True)
     lab.age(Worker, "seen_at", 20, Worker.id == TRAIN.id)
     with database.read() as s:

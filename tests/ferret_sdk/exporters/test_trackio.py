@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,7 @@ import pytest
 from ferret_sdk.run import Run
 from tests.ferret_sdk.exporters.conftest import VALUES
 
-pytestmark = [
-    pytest.mark.heavy,
-    pytest.mark.skipif(not find_spec("trackio"), reason="trackio is not installed: it needs an older pillow"),
-]
+pytestmark = pytest.mark.heavy
 READ = """
 import json, sys, trackio
 from trackio.sqlite_storage import SQLiteStorage

@@ -13,7 +13,6 @@ from ferret_sdk.exporters import export_metrics
 from ferret_sdk.run import Run
 from tests.ferret_sdk.exporters.conftest import VALUES
 
-pytest.importorskip("wandb", reason="wandb is not installed: it weighs 80 MB")
 pytestmark = pytest.mark.heavy
 
 

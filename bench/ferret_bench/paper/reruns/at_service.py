@@ -14,6 +14,7 @@ from ferret_cli.output import say
 from ferret_cli.progress import HEADER, line_of, measured
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
+from ferret_sdk.measured import metrics_of
 from ferret_sdk.retry import AWAY
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Round
@@ -118,10 +119,7 @@ class _Flight:
         )
 
     def _base(self) -> RoundRecord:
-        series = self.run.metrics().items()
-        return RoundRecord(
-            number=0, metrics={name: points[0].value for name, points in series if points and points[0].round == 0}
-        )
+        return RoundRecord(number=0, metrics=metrics_of(self.run, 0))
 
 
 def _submit(place: Place, cell: Cell, attempt: int) -> _Flight | Record:

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 
 import { reviseDraft } from '@/api/drafts'
 import { toProblem } from '@/api/problem'
@@ -12,25 +12,39 @@ import { named } from './form'
 import { type Draft, forgetDraft, keepDraft } from './store'
 
 type Dropped = Record<string, unknown>
+type Edit = (spec: Tree) => Tree
 
 /** The draft, kept for this tab, and the ways to change it. */
 export function useDraft(from: string | undefined, beginning: Draft, specification: JsonSchema) {
   const [draft, setDraft] = useState(beginning)
   const [dropped, setDropped] = useState<Dropped>({})
+  const latest = useRef(beginning)
+  /** What was typed while the server worked at the draft, done again to what it sends. */
+  const meanwhile = useRef<Edit[]>([])
   const keep = (changed: Draft) => {
     const next = { ...changed, spec: named(specification, pruned(changed.spec)) }
+    latest.current = next
     keepDraft(from, next, window.sessionStorage)
     setDraft(next)
   }
+  const edit = (change: Edit) => {
+    meanwhile.current.push(change)
+    setDropped({})
+    keep({ ...latest.current, spec: change(latest.current.spec) })
+  }
   const revision = useMutation({
-    mutationFn: reviseDraft,
+    scope: { id: 'draft' }, // a second choice is made in what the first has led to
+    mutationFn: (wanted: Omit<Parameters<typeof reviseDraft>[0], 'spec'>) => {
+      meanwhile.current = []
+      return reviseDraft({ spec: latest.current.spec, ...wanted })
+    },
     onError: (failure) => {
       toastFailure('Change', toProblem(failure))
     },
     onSuccess: (revised) => {
       dismissToast('Change')
       setDropped(revised.dropped)
-      keep({ ...draft, spec: revised.spec })
+      keep({ ...latest.current, spec: meanwhile.current.reduce((spec, change) => change(spec), revised.spec) })
     },
   })
 
@@ -42,26 +56,25 @@ export function useDraft(from: string | undefined, beginning: Draft, specificati
     /** One value, which takes the place of those that it excludes. */
     set: (field: FormField, value: unknown) => {
       const beside = value === undefined ? [] : field.excludes
-      const spec = beside.reduce(
-        (tree, name) => withValue(tree, [...field.path.slice(0, -1), name], undefined),
-        withValue(draft.spec, field.path, value),
+      edit((spec) =>
+        beside.reduce(
+          (tree, name) => withValue(tree, [...field.path.slice(0, -1), name], undefined),
+          withValue(spec, field.path, value),
+        ),
       )
-      setDropped({})
-      keep({ ...draft, spec })
     },
     /** What others follow from is changed by the server, which knows its rules. */
     choose: (field: FormField, value: string) => {
-      revision.mutate({ spec: draft.spec, change: withValue({}, field.path, value === '' ? null : value) })
+      revision.mutate({ change: withValue({}, field.path, value === '' ? null : value) })
     },
     preset: (name: string) => {
-      revision.mutate({ spec: draft.spec, preset: name })
+      revision.mutate({ preset: name })
     },
     replace: (spec: Tree) => {
-      setDropped({})
-      keep({ ...draft, spec })
+      edit(() => spec)
     },
     assume: (more: Omit<Draft, 'spec'>) => {
-      keep({ ...draft, ...more })
+      keep({ ...latest.current, ...more })
     },
     forget: () => {
       forgetDraft(from, window.sessionStorage)
