@@ -148,7 +148,7 @@ class Run:
         return tables.of_metrics(self.metrics()) if what == "metrics" else tables.of_rounds(self.rounds())
 
     def artifacts(self) -> list[Artifact]:
-        return self._list(f"{self._path}/artifacts", Artifact)
+        return list(items(self._transport, f"{self._path}/artifacts", Artifact))
 
     def rejections(self, round: int | None = None) -> Iterator[Rejection]:
         """The uploads that were refused, by round, participant and reason."""

@@ -8,6 +8,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
+from ferret_db.pagination import Page, page, seek
 from ferret_db.tables import Artifact
 
 
@@ -29,6 +30,13 @@ def of_experiment(s: Session, experiment_id: str) -> list[Artifact]:
     """All artifacts by round, kind and name."""
     query = select(Artifact).where(Artifact.experiment_id == experiment_id)
     return list(s.scalars(query.order_by(Artifact.round, Artifact.kind, Artifact.name)))
+
+
+def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = None) -> Page[Artifact]:
+    """By round, kind and name."""
+    query = select(Artifact).where(Artifact.experiment_id == experiment_id)
+    rows = s.scalars(seek(query, (Artifact.round, Artifact.kind, Artifact.name), cursor, limit)).all()
+    return page(rows, limit, lambda row: (row.round, row.kind, row.name))
 
 
 def of_round(s: Session, experiment_id: str, round: int) -> list[Artifact]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
@@ -135,3 +136,70 @@ def test_the_best_of_the_kept_checkpoints_is_marked(shared_site: Any) -> None:
     found = site.admin.get(f"/api/v1/experiments/{experiment_id}/artifacts").json()["items"]
     assert [(file["round"], file["best"]) for file in found] == [(0, False), (1, True), (3, False)]
     assert site.show(experiment_id)["best"] == {"metric": "eval_loss", "round": 2, "value": 1.0}
+
+
+def test_the_list_is_read_page_by_page(shared_site: Any) -> None:
+    site, experiment_id = shared_site, shared_site.submit()
+    names = [f"part-{number}.safetensors" for number in range(5)]
+    site.start(experiment_id, [site.store(name, name.encode()) for name in names])
+    path, cursor, pages = f"/api/v1/experiments/{experiment_id}/artifacts", None, list[list[str]]()
+    while cursor is not None or not pages:
+        query = {"limit": 2} | ({"cursor": cursor} if cursor else {})
+        page = site.admin.get(path, params=query).json()
+        pages.append([file["name"] for file in page["items"]])
+        cursor = page["next_cursor"]
+    assert pages == [names[:2], names[2:4], names[4:]]
+    refused = site.admin.get(path, params={"cursor": "made-up"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "cursor")
+
+
+def test_the_best_is_marked_on_whichever_page_it_is(shared_site: Any) -> None:
+    site, experiment_id = shared_site, shared_site.submit(rounds=9)
+    site.start(experiment_id, [site.store("base", b"0")])
+    for number, loss in enumerate((1.0, 3.0), start=1):
+        site.committed(experiment_id, number, files=[site.store("model", b"%d" % number)])
+        with site.database.begin() as s:
+            rounds.record_evaluation(s, experiment_id, number, {"eval_loss": loss})
+    path = f"/api/v1/experiments/{experiment_id}/artifacts"
+    first = site.admin.get(path, params={"limit": 1}).json()
+    rest = site.admin.get(path, params={"cursor": first["next_cursor"]}).json()
+    found = [(file["round"], file["best"]) for file in first["items"] + rest["items"]]
+    assert found == [(0, False), (1, True), (2, False)]
+
+
+@pytest.mark.parametrize("asked", [{}, {"Range": "bytes=10-19"}, {"Range": f"bytes={len(DATA)}-"}])
+def test_head_tells_what_a_download_would_bring(
+    shared_site: Any, artifact: dict[str, Any], asked: dict[str, str]
+) -> None:
+    whole = shared_site.admin.get(artifact["href"])
+    answer = shared_site.admin.head(artifact["href"], headers=asked)
+    assert (answer.status_code, answer.content) == (200, b"")
+    for name in ("Content-Length", "Content-Type", "Content-Disposition", "ETag", "Accept-Ranges"):
+        assert answer.headers[name] == whole.headers[name]
+
+
+def test_head_answers_conditions_and_problems_as_a_download_does(shared_site: Any, artifact: dict[str, Any]) -> None:
+    known = {"If-None-Match": f'"{artifact["digest"]}"'}
+    assert shared_site.admin.head(artifact["href"], headers=known).status_code == 304
+    assert shared_site.admin.head(f"{artifact['href']}0").status_code == 404
+    assert shared_site.client().head(artifact["href"]).status_code == 401
+    (path,) = (shared_site.context.settings.home / "storage").rglob(artifact["digest"])
+    held = path.rename(path.with_suffix(".held"))
+    try:
+        assert shared_site.admin.head(artifact["href"]).status_code == 500
+    finally:
+        held.rename(path)
+
+
+def test_head_sends_no_byte_of_the_file(serve: Any, make_settings: Any) -> None:
+    live = serve(make_settings())
+    file = stored(live.site, "weights", DATA)
+    token = live.site.admin.headers["Authorization"]
+    with socket.create_connection(("127.0.0.1", live.port), 20) as raw:
+        head = f"HEAD {file['href']} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\nConnection: close\r\n"
+        raw.sendall(f"{head}\r\n".encode())
+        answer = b"".join(iter(lambda: raw.recv(1 << 16), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert f"content-length: {len(DATA)}".encode() in head.lower()
+    assert body == b""

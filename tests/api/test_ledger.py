@@ -27,6 +27,10 @@ def test_the_update_of_each_round(site: Any, experiment: tuple[str, list[bytes]]
         answer = site.admin.get(f"{address}/updates/{number}")
         assert answer.content == update
         assert answer.headers["Content-Type"] == "application/octet-stream"
+        head = site.admin.head(f"{address}/updates/{number}")
+        assert (head.status_code, head.content) == (200, b"")
+        for name in ("Content-Length", "Content-Type", "ETag"):
+            assert head.headers[name] == answer.headers[name]
 
 
 def test_a_round_that_is_not_committed_has_no_update(site: Any, experiment: tuple[str, list[bytes]]) -> None:

@@ -176,6 +176,20 @@ class TestExport:
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
         assert any(request.path.endswith(artifact_id(2, "config.json")) for request in server.requests)
 
+    def test_a_list_of_files_on_many_pages_is_read_to_its_end(self, run, server, tmp_path):
+        whole, pages = server.answer, {"": (artifacts(0), "two"), "two": (artifacts(2), None)}
+
+        def answer(exchange):
+            if "/artifacts?" not in exchange.path and not exchange.path.endswith("/artifacts"):
+                return whole(exchange)
+            items, cursor = pages[exchange.path.partition("cursor=")[2]]
+            return exchange.json({"items": items, "next_cursor": cursor})
+
+        server.answer = answer
+        folder = run.export(tmp_path / "out")
+        assert "| round | 2 of 3 |" in (folder / "README.md").read_text()
+        assert {file.round for file in run.artifacts()} == {0, 2}
+
     def test_an_empty_folder_will_do(self, run, tmp_path):
         (tmp_path / "out").mkdir()
         assert len(list(run.export(tmp_path / "out", round=0).iterdir())) == 3

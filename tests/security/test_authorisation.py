@@ -40,7 +40,7 @@ class Operation(NamedTuple):
 
     @property
     def scope(self) -> Scope:
-        return Scope.READ if self.method == "GET" or self.id in READ_BY_POST else Scope.WRITE
+        return Scope.READ if self.method in {"GET", "HEAD"} or self.id in READ_BY_POST else Scope.WRITE
 
 
 def _operations() -> list[Operation]:
@@ -93,7 +93,16 @@ PARTICIPANTS = {
     "get_arrived",
     "report_failure",
 }
-READABLE = {"get_experiment", "list_ledger", "get_receipt", "get_update", "list_artifacts", "download_artifact"}
+READABLE = {
+    "get_experiment",
+    "list_ledger",
+    "get_receipt",
+    "get_update",
+    "head_update",
+    "list_artifacts",
+    "download_artifact",
+    "head_artifact",
+}
 
 
 class Client(NamedTuple):
@@ -201,7 +210,7 @@ def call(client: TestClient, operation: Operation, parameters: dict[str, str]) -
     path = operation.path.format(**{**placeholders, **parameters})
     if operation.id == "upload_contribution":
         return client.put(path, content=b"", headers={"Content-Type": "application/octet-stream"}).status_code
-    body = None if operation.method in {"GET", "DELETE"} else BODIES.get(operation.id, {})
+    body = None if operation.method in {"GET", "HEAD", "DELETE"} else BODIES.get(operation.id, {})
     return client.request(operation.method, path, json=body).status_code
 
 
@@ -256,7 +265,7 @@ def test_each_operation_lets_in_whom_the_document_names_and_nobody_else(own: Any
             assert status == 404, name
         elif "session" in name and operation.roles == PARTICIPANT:
             assert status == 401, name
-        elif name == "session from elsewhere" and operation.method != "GET":
+        elif name == "session from elsewhere" and operation.method not in {"GET", "HEAD"}:
             assert status == 403, name  # what it reads the other page cannot see: there are no CORS headers
         elif role in operation.roles and (role == "participant" or operation.scope in scopes):
             assert status not in {401, 403}, name

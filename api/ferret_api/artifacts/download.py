@@ -12,13 +12,14 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from blake3 import blake3
-from fastapi import HTTPException, Response
+from fastapi import HTTPException, Request, Response
 from starlette.datastructures import Headers
 from starlette.responses import StreamingResponse
 
 from ferret_api.context import Context
 from ferret_api.damage import repairing
 from ferret_api.entity_tag import matches
+from ferret_api.schemas import OCTETS
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
 from ferret_db.tables import Artifact
@@ -34,17 +35,17 @@ class Span(NamedTuple):
     end: int
 
 
-def respond(context: Context, artifact: Artifact, asked: Headers) -> Response:
+def respond(context: Context, artifact: Artifact, request: Request) -> Response:
     """200, 206 or 304; raises ``storage.missing`` or ``storage.corrupt``, and 416 for a range outside the file.
 
     The bytes of a whole file are compared with their digest on the way: if they differ, the answer breaks off.
+    ``HEAD`` gets the headers of the whole file: ranges are for ``GET`` alone (RFC 9110, section 14.2).
     """
-    etag = f'"{artifact.digest}"'
+    asked, etag = request.headers, f'"{artifact.digest}"'
     if matches(asked.get("if-none-match", ""), etag):
         return Response(status_code=304, headers={"ETag": etag})
     size = _size(context, artifact)
-    wanted = asked.get("range") if asked.get("if-range", etag) == etag else None
-    span = _parse(wanted, size) if wanted else None
+    span = None if request.method == "HEAD" else _asked_span(asked, etag, size)
     start, end = span or Span(0, size)
     headers = {
         "Accept-Ranges": "bytes",
@@ -54,12 +55,14 @@ def respond(context: Context, artifact: Artifact, asked: Headers) -> Response:
     }
     if span:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    if request.method == "HEAD":
+        return Response(headers=headers, media_type=OCTETS)
     chunks = _chunks(context.storage, artifact.location, start, end)
     return StreamingResponse(
         chunks if span else _verified(context, artifact, chunks),
         status_code=206 if span else 200,
         headers=headers,
-        media_type="application/octet-stream",
+        media_type=OCTETS,
     )
 
 
@@ -69,6 +72,12 @@ def _size(context: Context, artifact: Artifact) -> int:
         if size != artifact.size:
             raise FerretError("storage.corrupt", f"{artifact.location} has {size} bytes instead of {artifact.size}")
     return size
+
+
+def _asked_span(asked: Headers, etag: str, size: int) -> Span | None:
+    """The range asked for; None for the whole file, as where the client's part is of another one."""
+    wanted = asked.get("range") if asked.get("if-range", etag) == etag else None
+    return _parse(wanted, size) if wanted else None
 
 
 def _parse(value: str, size: int) -> Span | None:

@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from ferret_api.artifacts import download
-from ferret_api.artifacts.schemas import Artifact, ArtifactList
+from ferret_api.artifacts.schemas import Artifact, ArtifactPage
 from ferret_api.auth import Readable
 from ferret_api.context import WholeContext
+from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId
 from ferret_db.engine import checkpoints
@@ -17,18 +18,31 @@ from ferret_db.repositories import artifacts, experiments
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/artifacts", tags=["artifacts"])
 
+_PROBLEMS = problems("experiment.not_found", "artifact.not_found", "storage.missing", "storage.corrupt")
+
 ArtifactId = Annotated[str, Path(max_length=64, description="Id of the artifact")]
 
 
 @router.get("", operation_id="list_artifacts", responses=problems("experiment.not_found"))
-def list_artifacts(experiment_id: ExperimentId, database: Readable) -> ArtifactList:
-    """All files, by round and name."""
+def list_artifacts(
+    experiment_id: ExperimentId, database: Readable, limit: Limit = PAGE, cursor: Cursor = None
+) -> ArtifactPage:
+    """The files, by round and name."""
     with database.read() as s:
-        experiment, found = experiments.get(s, experiment_id), artifacts.of_experiment(s, experiment_id)
-        best = next(iter(checkpoints.best(s, experiment, [artifact.round for artifact in found])), None)
-        return ArtifactList(items=[Artifact.of(artifact, best) for artifact in found])
+        experiment, kept = experiments.get(s, experiment_id), artifacts.rounds_of(s, experiment_id)
+        best = next(iter(checkpoints.best(s, experiment, kept)), None)
+        page = artifacts.list_page(s, experiment_id, limit, cursor)
+        return ArtifactPage(items=[Artifact.of(row, best) for row in page.items], next_cursor=page.next_cursor)
 
 
+@router.head(
+    "/{artifact_id}",
+    operation_id="head_artifact",
+    summary="Head Artifact",
+    description="What a download would bring, without the bytes: `Content-Length`, and the digest as `ETag`.",
+    response_class=Response,
+    responses={304: {"description": "The file is the one named in If-None-Match"}, **_PROBLEMS},
+)
 @router.get(
     "/{artifact_id}",
     operation_id="download_artifact",
@@ -37,7 +51,8 @@ def list_artifacts(experiment_id: ExperimentId, database: Readable) -> ArtifactL
         200: {"description": "The whole file; ETag is its digest", "content": BINARY},
         206: {"description": "The range asked for", "content": BINARY},
         304: {"description": "The file is the one named in If-None-Match"},
-        **problems("experiment.not_found", "artifact.not_found", "range.invalid", "storage.missing", "storage.corrupt"),
+        **_PROBLEMS,
+        **problems("range.invalid"),
     },
 )
 def download_artifact(
@@ -47,4 +62,4 @@ def download_artifact(
     with database.read() as s:
         experiments.get(s, experiment_id)
         artifact = artifacts.get(s, experiment_id, artifact_id)
-    return download.respond(context, artifact, request.headers)
+    return download.respond(context, artifact, request)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ferret_api.schemas import PREFIX, Resource
+from ferret_api.schemas import PREFIX, Page, Resource
 from ferret_db import tables
 
 
@@ -30,7 +30,5 @@ class Artifact(Resource):
         return cls(href=href, best=row.round == best, **columns)
 
 
-class ArtifactList(Resource):
-    """All artifacts, by round and name."""
-
-    items: list[Artifact]
+class ArtifactPage(Page[Artifact]):
+    """Artifacts by round and name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from ferret_api.auth import Readable
 from ferret_api.context import WholeContext
@@ -17,6 +17,8 @@ from ferret_db.repositories import experiments, ledger
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["ledger"])
 
+_PROBLEMS = problems("experiment.not_found", "round.not_found", "storage.missing", "storage.corrupt")
+
 
 @router.get("/ledger", operation_id="list_ledger", responses=problems("experiment.not_found"))
 def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 0, limit: Limit = PAGE) -> LedgerPage:
@@ -27,23 +29,37 @@ def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 
         return LedgerPage(items=[LedgerEntry.model_validate(entry) for entry in found])
 
 
+@router.head(
+    "/updates/{round}",
+    operation_id="head_update",
+    summary="Head Update",
+    description="How long the update is, `Content-Length`, and its digest as `ETag`, without the bytes.",
+    response_class=Response,
+    responses=_PROBLEMS,
+)
 @router.get(
     "/updates/{round}",
     operation_id="get_update",
     response_class=Response,
     responses={
         200: {"description": "The update blob; ETag is its digest", "content": BINARY},
-        **problems("experiment.not_found", "round.not_found", "storage.missing", "storage.corrupt"),
+        **_PROBLEMS,
     },
 )
-def get_update(experiment_id: ExperimentId, round: RoundNumber, database: Readable, context: WholeContext) -> Response:
+def get_update(
+    experiment_id: ExperimentId, round: RoundNumber, request: Request, database: Readable, context: WholeContext
+) -> Response:
     """The update that one committed round applied."""
     with database.read() as s:
         experiments.get(s, experiment_id)
         digest = ledger.get(s, experiment_id, round).update_digest
+    location, headers = blob_location(FileKind.UPDATE, digest), {"ETag": f'"{digest}"'}
     with repairing(context, experiment_id):
-        blob = context.storage.read(blob_location(FileKind.UPDATE, digest), digest)
-    return Response(blob, media_type=OCTETS, headers={"ETag": f'"{digest}"'})
+        if request.method == "HEAD":
+            headers["Content-Length"] = str(context.storage.size(location))
+            return Response(headers=headers, media_type=OCTETS)
+        blob = context.storage.read(location, digest)
+    return Response(blob, media_type=OCTETS, headers=headers)
 
 
 @router.get(

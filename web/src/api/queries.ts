@@ -6,7 +6,7 @@ import type { Rounds } from '@/lib/zoom'
 import { type Answer, answer, client } from './client'
 import { byCursor, page } from './paging'
 import { isAway } from './problem'
-import { type Event, isFinished, type Participant, type Rejection, type Round } from './types'
+import { type Artifact, type Event, isFinished, type Participant, type Rejection, type Round } from './types'
 
 /** The parts of an experiment that are fetched, and grow stale, each on its own. */
 export type Part =
@@ -167,9 +167,9 @@ export function artifactsQuery(id: string) {
   return queryOptions({
     queryKey: partKey(id, 'artifacts'),
     queryFn: ({ signal }) =>
-      answer(
+      allPages<Artifact>((cursor) =>
         client.GET('/api/v1/experiments/{experiment_id}/artifacts', {
-          params: { path: { experiment_id: id } },
+          params: { path: { experiment_id: id }, query: page(cursor) },
           signal,
         }),
       ),

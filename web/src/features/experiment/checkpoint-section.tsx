@@ -11,7 +11,7 @@ import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
 /** The newest checkpoint and how to use it; those before it behind their rounds. */
 export function CheckpointSection({ id }: { id: string }) {
   const { data, isPending } = useQuery(artifactsQuery(id))
-  const [newest, ...older] = checkpoints(data?.items ?? [])
+  const [newest, ...older] = checkpoints(data ?? [])
   return (
     <section aria-labelledby="checkpoint">
       <header className="section-header">

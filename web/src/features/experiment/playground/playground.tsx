@@ -25,7 +25,7 @@ interface Props {
 /** Asks the model of any checkpoint, beside the base model. */
 export default function Playground({ experiment: { id }, view, onView }: Props) {
   const { data, isPending } = useQuery(artifactsQuery(id))
-  const found = checkpoints(data?.items ?? [])
+  const found = checkpoints(data ?? [])
   const chosen = view.model ?? firstChoice(found)
   if (chosen === undefined) {
     return isPending ? null : <p className="muted">No checkpoint yet: the first can be asked when it is written.</p>
