@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,19 @@ from transformers import AutoModelForCausalLM
 
 from ferret_core.models.digest import model_digest
 
+Ferret = Callable[..., subprocess.CompletedProcess[str]]  # tests/ferret_cli/conftest.py
+
 
 @pytest.fixture
 def home(served) -> Path:
     """The commands find the server by its home."""
     return served.home
+
+
+@pytest.fixture
+def cli(ferret_in_process: Ferret) -> Ferret:
+    """Most commands run here; ``ferret`` is for those whose process is part of the test."""
+    return ferret_in_process
 
 
 @pytest.fixture
@@ -47,7 +56,7 @@ def document(done: subprocess.CompletedProcess[str]):
     return json.loads(line)
 
 
-def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_path):
+def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file, tmp_path):
     watched = ferret("submit", toy_file, "--watch", "--json")
     experiment = document(watched)
     id = experiment["id"]
@@ -56,28 +65,24 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     for number in ("0/2", "1/2", "2/2"):
         assert number in watched.stderr
 
-    assert document(ferret("experiment", "list", "--json"))["items"][0]["id"] == id
-    assert id in ferret("experiment", "list", "--state", "completed").stdout
-    edited = document(
-        ferret("experiment", "edit", id, "--tag", "Hearts", "--tag", "toys", "--note", "*well*", "--json")
-    )
+    assert document(cli("experiment", "list", "--json"))["items"][0]["id"] == id
+    assert id in cli("experiment", "list", "--state", "completed").stdout
+    edited = document(cli("experiment", "edit", id, "--tag", "Hearts", "--tag", "toys", "--note", "*well*", "--json"))
     assert (edited["tags"], edited["notes"]) == (["Hearts", "toys"], "*well*")
-    assert "Hearts, toys" in ferret("experiment", "list", "--tag", "hearts", "--sort=-eval_loss").stdout
-    assert ferret("experiment", "edit", id).returncode == 2
-    assert "did you mean eval_loss" in ferret("experiment", "list", "--sort", "eval_los").stderr
-    group = document(ferret("experiment", "list", "--group", "--json"))["items"][0]
+    assert "Hearts, toys" in cli("experiment", "list", "--tag", "hearts", "--sort=-eval_loss").stdout
+    assert cli("experiment", "edit", id).returncode == 2
+    assert "did you mean eval_loss" in cli("experiment", "list", "--sort", "eval_los").stderr
+    group = document(cli("experiment", "list", "--group", "--json"))["items"][0]
     assert group["newest"]["id"] == id
-    assert re.search(
-        rf"{id} .* {group['states']['completed']} completed", ferret("experiment", "list", "--group").stdout
-    )
-    failed = document(ferret("experiment", "list", "--state", "failed", "--json"))["items"]
+    assert re.search(rf"{id} .* {group['states']['completed']} completed", cli("experiment", "list", "--group").stdout)
+    failed = document(cli("experiment", "list", "--state", "failed", "--json"))["items"]
     assert id not in [run["id"] for run in failed]
-    shown = ferret("experiment", "show", id)
+    shown = cli("experiment", "show", id)
     assert shown.returncode == 0
     assert experiment["digest"] in shown.stdout
-    assert document(ferret("experiment", "show", id, "--json"))["digest"] == experiment["digest"]
+    assert document(cli("experiment", "show", id, "--json"))["digest"] == experiment["digest"]
 
-    events = [json.loads(line) for line in ferret("experiment", "watch", id, "--json").stdout.splitlines()]
+    events = [json.loads(line) for line in cli("experiment", "watch", id, "--json").stdout.splitlines()]
     assert events[-1]["type"] == "experiment.completed"
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
 
@@ -86,21 +91,21 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     assert told == {"id": id, "rounds": 2, "digest": experiment["digest"], "hashes": told["hashes"], "verified": True}
     assert verified.stderr.count("  verified") == 2
 
-    receipt = ferret("experiment", "receipt", id, "client-001", "--round", "2")
+    receipt = cli("experiment", "receipt", id, "client-001", "--round", "2")
     (tmp_path / "receipt.json").write_text(receipt.stdout)
-    proved = ferret("receipt", "verify", "receipt.json", "--hash", told["hashes"][1], "--json")
+    proved = cli("receipt", "verify", "receipt.json", "--hash", told["hashes"][1], "--json")
     assert document(proved)["participant"] == "client-001"
-    assert ferret("experiment", "receipt", id, "client-001", "--round", "3").returncode == 3
+    assert cli("experiment", "receipt", id, "client-001", "--round", "3").returncode == 3
 
-    exported = document(ferret("experiment", "export", id, tmp_path / "model", "--json"))
+    exported = document(cli("experiment", "export", id, tmp_path / "model", "--json"))
     assert exported["round"] == 2
     model = AutoModelForCausalLM.from_pretrained(exported["checkpoint"], use_safetensors=True)
     assert model_digest(model) == experiment["digest"]
     card = (tmp_path / "model" / "README.md").read_text()
     assert experiment["digest"] in card
-    asked = document(ferret("chat", id[:12], "Repeat.", "--input", "sun", "--max-tokens", "5", "--json"))
+    asked = document(cli("chat", id[:12], "Repeat.", "--input", "sun", "--max-tokens", "5", "--json"))
     assert asked["checkpoint"].endswith(f"chat/{id}-2")
-    again = ferret("experiment", "export", id, tmp_path / "model")
+    again = cli("experiment", "export", id, tmp_path / "model")
     assert again.returncode == 2
     assert "not an empty folder" in again.stderr
 
@@ -112,39 +117,39 @@ def test_from_submission_to_a_verified_and_exported_model(ferret, toy_file, tmp_
     assert experiment["metrics"]["parameters_up"]["last"] == sent
 
 
-def test_an_early_end_says_why_and_the_best_model_is_exported(ferret, toy_file, tmp_path):
+def test_an_early_end_says_why_and_the_best_model_is_exported(cli, toy_file, tmp_path):
     hopeless = ["--set", "rounds=6", "--set", "stopping.patience=1", "--set", "stopping.min_delta=100"]
-    experiment = document(ferret("submit", toy_file, *hopeless, "--watch", "--json"))
+    experiment = document(cli("submit", toy_file, *hopeless, "--watch", "--json"))
     id, best = experiment["id"], experiment["best"]["round"]
     assert (experiment["state"], experiment["round"]) == ("completed", 1)
     reason = experiment["stopped"]["detail"]
     assert reason.startswith("stopped early: eval_loss has not improved by more than 100 for 1 ")
-    shown = ferret("experiment", "show", id).stdout
+    shown = cli("experiment", "show", id).stdout
     assert reason in shown
     assert f"best round  {best}: Evaluation loss" in " ".join(shown.split()).replace("best round ", "best round  ")
-    exported = document(ferret("experiment", "export", id, tmp_path / "best", "--best", "--json"))
+    exported = document(cli("experiment", "export", id, tmp_path / "best", "--best", "--json"))
     assert exported["round"] == best
-    assert ferret("experiment", "export", id, tmp_path / "both", "--best", "--round", "1").returncode == 2
-    simulated = ferret("simulate", toy_file, *hopeless, "--json", "--threads", "1")
+    assert cli("experiment", "export", id, tmp_path / "both", "--best", "--round", "1").returncode == 2
+    simulated = cli("simulate", toy_file, *hopeless, "--json", "--threads", "1")
     assert document(simulated)["digest"] == experiment["digest"]
     assert document(simulated)["stopped"] == reason
     assert reason in simulated.stderr
-    extended = ferret("experiment", "extend", id, "--rounds", "2")
+    extended = cli("experiment", "extend", id, "--rounds", "2")
     assert f"{id} had {reason}; its patience begins anew" in extended.stderr.replace("\n", " ")
     assert "1 of 3 rounds" in extended.stderr
-    assert ferret("experiment", "watch", id).returncode == 0
-    assert document(ferret("experiment", "show", id, "--json"))["round"] == 2
-    wrong = ferret("submit", toy_file, "--set", "stopping.metric=eval_los", "--set", "stopping.patience=1")
+    assert cli("experiment", "watch", id).returncode == 0
+    assert document(cli("experiment", "show", id, "--json"))["round"] == 2
+    wrong = cli("submit", toy_file, "--set", "stopping.metric=eval_los", "--set", "stopping.patience=1")
     assert wrong.returncode == 2
     assert "did you mean eval_loss?" in wrong.stderr
 
 
-def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_path, participant_command):
-    submitted = ferret("submit", toy_file, "--set", "participants={simulated=1, edge=1}", "--key", "joined")
+def test_a_participant_joins_by_command(cli, served, toy_file, toy_data, tmp_path, participant_command):
+    submitted = cli("submit", toy_file, "--set", "participants={simulated=1, edge=1}", "--key", "joined")
     assert submitted.returncode == 0, submitted.stderr
     id = submitted.stdout.strip()
-    assert ferret("submit", toy_file, "--set", "rounds=5", "--key", "joined").returncode == 5
-    code = document(ferret("experiment", "enrol", id, "--json"))
+    assert cli("submit", toy_file, "--set", "rounds=5", "--key", "joined").returncode == 5
+    code = document(cli("experiment", "enrol", id, "--json"))
     assert "ferret join" in code["command"]
 
     broken = tmp_path / "broken.jsonl"
@@ -164,16 +169,16 @@ def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_
     (name,) = re.findall(
         rf"^مستشفى الأمل \((site-[0-9a-f]{{8}})\) takes part in {id} with", joined.stderr, re.MULTILINE
     )
-    assert re.search(rf"^مستشفى الأمل +{name} +active", ferret("experiment", "participants", id).stdout, re.MULTILINE)
+    assert re.search(rf"^مستشفى الأمل +{name} +active", cli("experiment", "participants", id).stdout, re.MULTILINE)
     assert json.loads((tmp_path / "tuned" / "ferret.json").read_text())["round"] == 2
     rounds = [json.loads(line) for line in joined.stdout.splitlines()]
     assert [(round["round"], round["error"]) for round in rounds] == [(1, None), (2, None)]
-    assert document(ferret("experiment", "show", id, "--json"))["state"] == "completed"
+    assert document(cli("experiment", "show", id, "--json"))["state"] == "completed"
 
     logged = document(participant_command("site", "log", "--json", code=""))["requests"]
     outcomes = [sent["outcome"] for sent in logged if sent["contribution"]]
     assert [outcome["state"] for outcome in outcomes] == ["in the round"] * 2
-    last = document(ferret("experiment", "verify", id, "--json"))["hashes"][-1]
+    last = document(cli("experiment", "verify", id, "--json"))["hashes"][-1]
     proved = participant_command("receipt", "verify", outcomes[-1]["receipt"], "--hash", last, "--json", code="")
     assert document(proved)["participant"] == name
 
@@ -188,9 +193,9 @@ def test_a_participant_joins_by_command(ferret, served, toy_file, toy_data, tmp_
     assert "next: run the same command with the address that you are told" in elsewhere.stderr
 
 
-def test_a_participant_that_is_stopped_keeps_its_place(ferret, served, toy_file, toy_data, participant_environment):
-    id = ferret("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
-    code = document(ferret("experiment", "enrol", id, "--json"))["code"]
+def test_a_participant_that_is_stopped_keeps_its_place(cli, served, toy_file, toy_data, participant_environment):
+    id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
+    code = document(cli("experiment", "enrol", id, "--json"))["code"]
     command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--data", str(toy_data[0])]
     for _ in range(2):
         with subprocess.Popen(
@@ -201,12 +206,12 @@ def test_a_participant_that_is_stopped_keeps_its_place(ferret, served, toy_file,
             participant.send_signal(signal.SIGINT)
             assert "Your place is kept" in participant.stderr.read()
         assert participant.returncode == 130
-    ferret("experiment", "cancel", id)
+    cli("experiment", "cancel", id)
 
 
-def test_a_participant_is_removed_by_command(ferret, served, toy_file, toy_data, participant_environment):
-    id = ferret("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
-    code = document(ferret("experiment", "enrol", id, "--json"))["code"]
+def test_a_participant_is_removed_by_command(cli, served, toy_file, toy_data, participant_environment):
+    id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
+    code = document(cli("experiment", "enrol", id, "--json"))["code"]
     command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--name", "clinic"]
     environment = participant_environment(code)
     with subprocess.Popen(
@@ -214,23 +219,23 @@ def test_a_participant_is_removed_by_command(ferret, served, toy_file, toy_data,
     ) as participant:
         assert participant.stderr is not None
         next(line for line in participant.stderr if "1 of 2 have joined" in line)
-        assert "active" in ferret("experiment", "participants", id).stdout
-        revoked = ferret("experiment", "revoke", id, "clinic", "--reason", "left the study")
+        assert "active" in cli("experiment", "participants", id).stdout
+        revoked = cli("experiment", "revoke", id, "clinic", "--reason", "left the study")
         assert "goes on without it" in revoked.stderr
         told = participant.stderr.read()
     assert participant.returncode == 4
     assert "The participant was removed from the experiment" in told
     assert "left the study" in told
-    listed = ferret("experiment", "participants", id).stdout
+    listed = cli("experiment", "participants", id).stdout
     assert re.search(r"clinic +revoked .* left the study", listed)
-    assert ferret("experiment", "revoke", id, "nobody").returncode == 3
-    ferret("experiment", "cancel", id)
+    assert cli("experiment", "revoke", id, "nobody").returncode == 3
+    cli("experiment", "cancel", id)
 
 
-def test_a_participant_is_approved_by_command(ferret, served, toy_file, toy_data, participant_environment):
-    id = ferret("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
-    code = document(ferret("experiment", "enrol", id, "--approve", "--json"))["code"]
-    assert re.search("open +– +needed", ferret("experiment", "codes", id).stdout)
+def test_a_participant_is_approved_by_command(cli, served, toy_file, toy_data, participant_environment):
+    id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
+    code = document(cli("experiment", "enrol", id, "--approve", "--json"))["code"]
+    assert re.search("open +– +needed", cli("experiment", "codes", id).stdout)
     command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--name", "clinic"]
     environment = participant_environment(code)
     with subprocess.Popen(
@@ -238,146 +243,146 @@ def test_a_participant_is_approved_by_command(ferret, served, toy_file, toy_data
     ) as participant:
         assert participant.stderr is not None
         next(line for line in participant.stderr if "waiting to be approved" in line)
-        assert re.search("clinic +clinic +pending", ferret("experiment", "participants", id).stdout)
-        assert "clinic takes part" in ferret("experiment", "approve", id, "clinic").stderr
+        assert re.search("clinic +clinic +pending", cli("experiment", "participants", id).stdout)
+        assert "clinic takes part" in cli("experiment", "approve", id, "clinic").stderr
         next(line for line in participant.stderr if "1 of 2 have joined" in line)
-        refused = ferret("experiment", "refuse", id, "clinic", "--reason", "too late")
+        refused = cli("experiment", "refuse", id, "clinic", "--reason", "too late")
         assert (refused.returncode, "is active" in refused.stderr) == (5, True)
         participant.send_signal(signal.SIGINT)
         participant.stderr.read()
-    ferret("experiment", "cancel", id)
+    cli("experiment", "cancel", id)
 
 
-def test_codes_of_a_group_are_made_listed_and_revoked_by_command(ferret, toy_file):
-    id = ferret("submit", toy_file, "--set", "participants={edge=9}").stdout.strip()
-    made = ferret("experiment", "enrol", id, "--count", "3", "--group", "Northern hospitals")
+def test_codes_of_a_group_are_made_listed_and_revoked_by_command(cli, toy_file):
+    id = cli("submit", toy_file, "--set", "participants={edge=9}").stdout.strip()
+    made = cli("experiment", "enrol", id, "--count", "3", "--group", "Northern hospitals")
     assert "3 codes, each valid for one participant until" in made.stderr
     assert len(set(made.stdout.split())) == 3
-    several = document(ferret("experiment", "enrol", id, "--count", "2", "--group", "South", "--json"))
+    several = document(cli("experiment", "enrol", id, "--count", "2", "--group", "South", "--json"))
     assert [code["group"] for code in several["items"]] == ["South", "South"]
-    listed = ferret("experiment", "codes", id, "--group", "Northern hospitals").stdout
+    listed = cli("experiment", "codes", id, "--group", "Northern hospitals").stdout
     assert len(re.findall(r"open +Northern hospitals", listed)) == 3
     assert "South" not in listed
-    revoked = ferret("experiment", "revoke-code", id, "--group", "Northern hospitals")
+    revoked = cli("experiment", "revoke-code", id, "--group", "Northern hospitals")
     assert "3 codes of Northern hospitals are revoked" in revoked.stderr
-    assert document(ferret("experiment", "revoke-code", id, "--group", "South", "--json")) == {"revoked": 2}
-    assert ferret("experiment", "revoke", id, "--group", "South").returncode == 3
+    assert document(cli("experiment", "revoke-code", id, "--group", "South", "--json")) == {"revoked": 2}
+    assert cli("experiment", "revoke", id, "--group", "South").returncode == 3
     for command in ("revoke", "revoke-code"):
         for arguments in ((), ("it", "--group", "South")):
-            refused = ferret("experiment", command, id, *arguments)
+            refused = cli("experiment", command, id, *arguments)
             assert (refused.returncode, "or --group" in refused.stderr) == (2, True)
-    ferret("experiment", "cancel", id)
+    cli("experiment", "cancel", id)
 
 
-def test_a_failed_experiment_fails_the_command(ferret, toy_file):
+def test_a_failed_experiment_fails_the_command(cli, ferret, toy_file):
     done = ferret("submit", toy_file, "--set", "model.source=/nowhere", "--watch", "--json")
     assert done.returncode == 1
     experiment = json.loads(done.stdout)
     assert experiment["state"] == "failed"
     assert experiment["error"]["code"] == "model.invalid"
-    assert "cost per round" not in ferret("experiment", "show", experiment["id"]).stdout
+    assert "cost per round" not in cli("experiment", "show", experiment["id"]).stdout
     assert "/nowhere" in done.stderr
-    assert ferret("experiment", "watch", experiment["id"]).returncode == 1
+    assert cli("experiment", "watch", experiment["id"]).returncode == 1
 
 
-def test_cancelling(ferret, toy_file):
-    waiting = ferret("submit", toy_file, "--set", "participants={edge=1}").stdout.strip()
+def test_cancelling(cli, ferret, toy_file):
+    waiting = cli("submit", toy_file, "--set", "participants={edge=1}").stdout.strip()
     unsure = ferret("experiment", "cancel", waiting)
     assert unsure.returncode == 1
     assert "for good?" in unsure.stderr
-    assert document(ferret("experiment", "cancel", waiting, "--yes", "--json"))["state"] == "cancelled"
-    assert ferret("experiment", "cancel", waiting).returncode == 0
-    watched = ferret("experiment", "watch", waiting)
+    assert document(cli("experiment", "cancel", waiting, "--yes", "--json"))["state"] == "cancelled"
+    assert cli("experiment", "cancel", waiting).returncode == 0
+    watched = cli("experiment", "watch", waiting)
     assert watched.returncode == 5
     assert "cancelled" in watched.stderr
 
 
-def test_pausing_and_resuming(ferret, toy_file):
-    waiting = ferret("submit", toy_file, "--set", "participants={edge=1}").stdout.strip()
-    while document(ferret("experiment", "show", waiting, "--json"))["state"] == "queued":
+def test_pausing_and_resuming(cli, toy_file):
+    waiting = cli("submit", toy_file, "--set", "participants={edge=1}").stdout.strip()
+    while document(cli("experiment", "show", waiting, "--json"))["state"] == "queued":
         time.sleep(0.2)
-    paused = ferret("experiment", "pause", waiting, "--json")
+    paused = cli("experiment", "pause", waiting, "--json")
     assert document(paused)["state"] == "paused"
     assert f"ferret experiment resume {waiting}" in paused.stderr
-    assert re.search(rf"{waiting} .* paused ", ferret("experiment", "list").stdout)
-    assert document(ferret("experiment", "resume", waiting, "--json"))["state"] == "running"
-    kept = ferret("experiment", "delete", waiting, "--yes")
+    assert re.search(rf"{waiting} .* paused ", cli("experiment", "list").stdout)
+    assert document(cli("experiment", "resume", waiting, "--json"))["state"] == "running"
+    kept = cli("experiment", "delete", waiting, "--yes")
     assert kept.returncode == 5
     assert "cancel it first" in kept.stderr
-    assert ferret("experiment", "cancel", waiting, "--yes").returncode == 0
-    followed = ferret("experiment", "watch", waiting).stderr
+    assert cli("experiment", "cancel", waiting, "--yes").returncode == 0
+    followed = cli("experiment", "watch", waiting).stderr
     assert followed.index("paused; continue") < followed.index("resumed")
 
 
-def test_an_experiment_is_found_by_the_beginning_of_its_id_by_name_and_as_the_latest(ferret, served, toy_file):
+def test_an_experiment_is_found_by_the_beginning_of_its_id_by_name_and_as_the_latest(cli, served, toy_file):
     changes = ["--set", "participants={edge=1}", "--set", "name=one of a kind"]
-    first, second = (ferret("submit", toy_file, *changes) for _ in range(2))
+    first, second = (cli("submit", toy_file, *changes) for _ in range(2))
     id = second.stdout.strip()
     assert f"{served.url}/experiments/{id}" in second.stderr
     for given in (id[:12], "latest"):
-        assert document(ferret("experiment", "show", given, "--json"))["id"] == id
-    several = ferret("experiment", "show", "one of a kind")
+        assert document(cli("experiment", "show", given, "--json"))["id"] == id
+    several = cli("experiment", "show", "one of a kind")
     assert several.returncode == 3
     assert first.stdout.strip() in several.stderr
     assert id in several.stderr
     for command in ("cancel", "delete"):
-        assert ferret("experiment", command, id, "--yes").returncode == 0
-    shown = document(ferret("experiment", "show", "one of a kind", "--json"))
+        assert cli("experiment", command, id, "--yes").returncode == 0
+    shown = document(cli("experiment", "show", "one of a kind", "--json"))
     assert shown["id"] == first.stdout.strip()
-    assert ferret("experiment", "cancel", "one of a kind", "--yes").returncode == 0
-    unknown = ferret("experiment", "show", "another kind")
+    assert cli("experiment", "cancel", "one of a kind", "--yes").returncode == 0
+    unknown = cli("experiment", "show", "another kind")
     assert unknown.returncode == 3
     assert "no experiment has this id or name" in unknown.stderr
 
 
-def test_extending_cloning_archiving_and_deleting(ferret, toy_file):
-    id = document(ferret("submit", toy_file, "--set", "rounds=1", "--watch", "--json"))["id"]
-    assert document(ferret("experiment", "extend", id, "--rounds", "1", "--json"))["state"] == "running"
-    watched = ferret("experiment", "watch", id)
+def test_extending_cloning_archiving_and_deleting(cli, toy_file):
+    id = document(cli("submit", toy_file, "--set", "rounds=1", "--watch", "--json"))["id"]
+    assert document(cli("experiment", "extend", id, "--rounds", "1", "--json"))["state"] == "running"
+    watched = cli("experiment", "watch", id)
     assert watched.returncode == 0
     assert "2/2" in watched.stderr
 
     changes = ["--set", "name=again", "--set", "algorithm={name='fedavg', local={steps=1}}", "--unset", "seed"]
-    cloned = ferret("experiment", "clone", id, *changes, "--key", "again", "--json")
+    cloned = cli("experiment", "clone", id, *changes, "--key", "again", "--json")
     assert "algorithm.name: 'ferret' → 'fedavg'" in cloned.stderr
     made = document(cloned)
     assert (made["name"], made["cloned_from"], made["algorithm"]) == ("again", id, "fedavg")
     assert (made["spec"]["seed"], made["spec"]["rounds"]) == (0, 2)
-    assert ferret("experiment", "clone", id, *changes, "--key", "again").stdout.strip() == made["id"]
-    assert ferret("experiment", "watch", made["id"]).returncode == 0
-    wrong = ferret("experiment", "clone", id, "--set", "rounds=0", "--json")
+    assert cli("experiment", "clone", id, *changes, "--key", "again").stdout.strip() == made["id"]
+    assert cli("experiment", "watch", made["id"]).returncode == 0
+    wrong = cli("experiment", "clone", id, "--set", "rounds=0", "--json")
     assert wrong.returncode == 2
     assert json.loads(wrong.stdout)["errors"][0]["field"] == "rounds"
 
-    assert document(ferret("experiment", "archive", id, "--json"))["archived_at"] is not None
-    assert id not in ferret("experiment", "list").stdout
-    assert id in ferret("experiment", "list", "--archived").stdout
-    assert document(ferret("experiment", "unarchive", id, "--json"))["archived_at"] is None
-    unsure = ferret("experiment", "delete", id)
+    assert document(cli("experiment", "archive", id, "--json"))["archived_at"] is not None
+    assert id not in cli("experiment", "list").stdout
+    assert id in cli("experiment", "list", "--archived").stdout
+    assert document(cli("experiment", "unarchive", id, "--json"))["archived_at"] is None
+    unsure = cli("experiment", "delete", id)
     assert unsure.returncode == 1
     assert "with all its results?" in unsure.stderr
-    assert document(ferret("experiment", "delete", id, "--yes", "--json")) == {"id": id, "deleted": True}
-    assert ferret("experiment", "show", id).returncode == 3
+    assert document(cli("experiment", "delete", id, "--yes", "--json")) == {"id": id, "deleted": True}
+    assert cli("experiment", "show", id).returncode == 3
 
 
 @pytest.mark.parametrize(
     "command",
     ["show", "watch", "pause", "resume", "cancel", "clone", "archive", "unarchive", "delete", "verify", "enrol"],
 )
-def test_an_unknown_experiment_is_exit_3(ferret, command):
-    done = ferret("experiment", command, "exp_0000000000000000", "--json")
+def test_an_unknown_experiment_is_exit_3(cli, command):
+    done = cli("experiment", command, "exp_0000000000000000", "--json")
     assert done.returncode == 3
     assert json.loads(done.stdout)["code"] == "experiment.not_found"
     assert "ferret experiment list" in done.stderr
 
 
-def test_a_wrong_token_is_exit_4(ferret, served):
+def test_a_wrong_token_is_exit_4(ferret):
     done = ferret("experiment", "list", FERRET_TOKEN="wrong")
     assert done.returncode == 4
     assert "FERRET_TOKEN" in done.stderr
 
 
-def test_without_a_home_the_command_says_which_variable_is_missing(ferret, served, tmp_path):
-    done = ferret("experiment", "list", FERRET_URL=served.url, FERRET_HOME=str(tmp_path / "elsewhere"))
+def test_without_a_home_the_command_says_which_variable_is_missing(cli, served, tmp_path):
+    done = cli("experiment", "list", FERRET_URL=served.url, FERRET_HOME=str(tmp_path / "elsewhere"))
     assert done.returncode == 4
     assert "set FERRET_HOME" in done.stderr
