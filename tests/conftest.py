@@ -33,6 +33,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTraine
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_db import migrate
 from tests import postgresql_server
 
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
@@ -61,8 +62,11 @@ def need() -> Callable[[bool, str], None]:
 
 
 @pytest.fixture(scope="session")
-def postgresql(need: Callable[[bool, str], None]) -> Iterator[Callable[[], AbstractContextManager[str]]]:
-    """``with postgresql() as url``: an empty database of its own on the test server, dropped afterwards."""
+def postgresql(need: Callable[[bool, str], None]) -> Iterator[Callable[..., AbstractContextManager[str]]]:
+    """``with postgresql() as url``: an empty database of its own on the test server, dropped afterwards.
+
+    ``postgresql(migrated=True)`` has all tables, copied from a database that was migrated once.
+    """
     with ExitStack() as servers:
 
         @cache
@@ -73,11 +77,18 @@ def postgresql(need: Callable[[bool, str], None]) -> Iterator[Callable[[], Abstr
             need(program is not None, postgresql_server.MISSING)
             return servers.enter_context(postgresql_server.started(str(program)))
 
+        @cache
+        def template() -> str:
+            url = servers.enter_context(new())
+            migrate.upgrade(url)
+            return str(make_url(url).database)
+
         @contextmanager
-        def new() -> Iterator[str]:
+        def new(*, migrated: bool = False) -> Iterator[str]:
             name = f"ferret_test_{secrets.token_hex(8)}"
+            source = f" TEMPLATE {template()}" if migrated else ""
             with psycopg.connect(address(), autocommit=True) as server:
-                server.execute(f"CREATE DATABASE {name}".encode())
+                server.execute(f"CREATE DATABASE {name}{source}".encode())
                 server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off".encode())  # no test cuts the power
                 try:
                     yield make_url(address()).set(database=name).render_as_string(hide_password=False)
@@ -85,6 +96,14 @@ def postgresql(need: Callable[[bool, str], None]) -> Iterator[Callable[[], Abstr
                     server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
         yield new
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with all tables and the first project, to be copied: a migration takes longer than a test."""
+    path = tmp_path_factory.mktemp("migrated") / "ferret.db"
+    migrate.upgrade(f"sqlite:///{path}")
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,6 @@ from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Contribution, ContributionMeta
 from ferret_core.sealed import stored
 from ferret_core.storage import FileKind
-from ferret_db import migrate
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import Offer, accept
 from ferret_db.engine.checkpoints import ArtifactFile
@@ -50,13 +49,6 @@ TEST_HOST = "testserver, x"
 NO_BROKER = "redis://127.0.0.1:1/0"
 # Nothing is looked for beside what a test does.
 NO_ALERTS = 86_400.0
-
-
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("migrated") / "ferret.db"
-    migrate.upgrade(f"sqlite:///{path}")
-    return path
 
 
 @pytest.fixture
@@ -95,8 +87,7 @@ def shared_site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Ite
 
 @pytest.fixture(scope="session")
 def migrated_postgresql(postgresql: Any) -> Iterator[str]:
-    with postgresql() as url:
-        migrate.upgrade(url)
+    with postgresql(migrated=True) as url:
         yield url
 
 

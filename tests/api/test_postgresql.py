@@ -8,7 +8,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from ferret_api.app import create_app
-from ferret_db import migrate
 
 pytestmark = pytest.mark.postgresql
 BODY: dict[str, Any] = {
@@ -21,8 +20,7 @@ BODY: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def url(postgresql: Any) -> Any:
-    with postgresql() as url:
-        migrate.upgrade(url)
+    with postgresql(migrated=True) as url:
         yield url
 
 

@@ -72,12 +72,12 @@ class Embedded:
 
 
 @pytest.fixture
-def embedded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedded]:
+def embedded(home: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedded]:
     for name in list(os.environ):
         if name.startswith("FERRET_"):
             monkeypatch.delenv(name)
     home.mkdir(mode=0o700)
-    migrate.upgrade(ServiceSettings(home=home).database_url)
+    shutil.copyfile(migrated, home / "ferret.db")
     (home / "admin.token").write_text("secret\n")
     found = Embedded(home)
     found.start_experiment(b"weights" * 1000)

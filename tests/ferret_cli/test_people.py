@@ -11,7 +11,6 @@ import pytest
 
 from tests.api.conftest import ADMIN
 from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import migrated as migrated
 from tests.api.conftest import serve as serve
 from tests.api.people import PASSWORD
 

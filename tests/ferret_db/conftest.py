@@ -23,7 +23,6 @@ from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import ContributionMeta
 from ferret_core.sealed import Sealed
-from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import Offer, accept
@@ -56,25 +55,17 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Any) -
 
 
 @pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sqlite") / "ferret.db"
-    migrate.upgrade(f"sqlite:///{path}")
-    return path
-
-
-@pytest.fixture(scope="session")
 def migrated_postgresql(postgresql: Any) -> Iterator[str]:
-    with postgresql() as url:
-        migrate.upgrade(url)
+    with postgresql(migrated=True) as url:
         yield url
 
 
 @pytest.fixture(params=BACKENDS)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, tmp_path: Path, migrated: Path) -> Iterator[str]:
     """A migrated database without any row but the first project's."""
     if request.param == "sqlite":
         copy = tmp_path / "ferret.db"
-        shutil.copyfile(request.getfixturevalue("migrated_file"), copy)
+        shutil.copyfile(migrated, copy)
         yield f"sqlite:///{copy}"
         return
     yield (shared := request.getfixturevalue("migrated_postgresql"))

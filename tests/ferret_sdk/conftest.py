@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import ssl
 import threading
@@ -21,7 +22,6 @@ from ferret_api.app import create_app
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.storage import open_storage
-from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import assignments, experiments, listing, metrics, rounds
 from ferret_db.repositories.listing import ExperimentFilter
@@ -267,9 +267,10 @@ class Worker:
 
 
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[Api]:
+def api(tmp_path: Path, migrated: Path) -> Iterator[Api]:
     home = tmp_path / "server"
-    migrate.upgrade(f"sqlite:///{home}/ferret.db")
+    home.mkdir()
+    shutil.copyfile(migrated, home / "ferret.db")
     running = Api(home)
     yield running
     running.stop()

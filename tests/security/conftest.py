@@ -6,7 +6,6 @@ from tests.api.conftest import either_site as either_site
 from tests.api.conftest import home as home
 from tests.api.conftest import make_blob as make_blob
 from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import migrated as migrated
 from tests.api.conftest import migrated_postgresql as migrated_postgresql
 from tests.api.conftest import serve as serve
 from tests.api.conftest import settings as settings

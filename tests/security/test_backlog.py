@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ from sqlalchemy import Connection, Engine, event, select, update
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
 from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
-from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, tasks
 from ferret_db.engine.reconcile import reconcile
@@ -57,9 +57,9 @@ def broker() -> Broker:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    migrate.upgrade(url := f"sqlite:///{tmp_path}/ferret.db")
-    return url
+def url(tmp_path: Path, migrated: Path) -> str:
+    shutil.copyfile(migrated, tmp_path / "ferret.db")
+    return f"sqlite:///{tmp_path}/ferret.db"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,7 +14,7 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, open_storage
-from ferret_db import intact, migrate
+from ferret_db import intact
 from ferret_db.database import Database
 from ferret_db.settings import ServiceSettings
 
@@ -26,11 +27,11 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> ServiceSettings:
+def settings(tmp_path: Path, migrated: Path) -> ServiceSettings:
     """A service that has been used: rows, and a stored file."""
     settings = ServiceSettings(home=tmp_path / "home")
-    migrate.upgrade(settings.database_url)
-    path = tmp_path / "home" / "ferret.db"
+    settings.home.mkdir()
+    path = Path(shutil.copyfile(migrated, settings.home / "ferret.db"))
     with closing(sqlite3.connect(path)) as connection:
         rows = [(f"key-{number}", "x" * 500) for number in range(400)]
         connection.execute("CREATE TABLE padding (name TEXT PRIMARY KEY, value TEXT)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -119,12 +120,16 @@ def usually_on(database: str) -> pytest.MarkDecorator:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
-def settings(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Any) -> Iterator[WorkerSettings]:
+def settings(
+    request: pytest.FixtureRequest, tmp_path: Path, migrated: Path, postgresql: Any
+) -> Iterator[WorkerSettings]:
     home = tmp_path / "home"
     if request.param == "sqlite":
+        home.mkdir()
+        shutil.copyfile(migrated, home / "ferret.db")
         yield WorkerSettings(home=home)
         return
-    with postgresql() as url:
+    with postgresql(migrated=True) as url:
         yield WorkerSettings(home=home, database_url=url)
 
 
