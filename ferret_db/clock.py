@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, select
+from sqlalchemy import DateTime, Dialect, Float, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import FunctionElement
@@ -52,6 +52,25 @@ def _sqlite(element: utcnow, compiler: Any, **kw: Any) -> str:
 @compiles(utcnow, "postgresql")
 def _postgresql(element: utcnow, compiler: Any, **kw: Any) -> str:
     return "clock_timestamp()"
+
+
+class seconds_between(FunctionElement[float]):
+    """Seconds from the first time to the second: SQLite keeps times as text and has no intervals."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(seconds_between, "sqlite")
+def _sqlite_seconds(element: seconds_between, compiler: Any, **kw: Any) -> str:
+    begin, end = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"((julianday({end}) - julianday({begin})) * 86400.0)"
+
+
+@compiles(seconds_between, "postgresql")
+def _postgresql_seconds(element: seconds_between, compiler: Any, **kw: Any) -> str:
+    begin, end = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"CAST(EXTRACT(EPOCH FROM {end} - {begin}) AS DOUBLE PRECISION)"
 
 
 def now(s: Session) -> datetime:

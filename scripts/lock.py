@@ -22,7 +22,12 @@ RUNTIME, DEVELOPMENT = "requirements.txt", "requirements-dev.txt"
 BUILD = ["hatchling", "editables", "setuptools"]  # of Ferret, and of rouge-score, which is published as source only
 SOURCES = {
     RUNTIME: ["./participant[train,hub]", ".", *BUILD],
-    DEVELOPMENT: ["./participant[train,hub,mlflow,notebook,privacy,tensorboard,trackio,tune,wandb]", ".[dev]", "./bench", *BUILD],
+    DEVELOPMENT: [
+        "./participant[train,hub,mlflow,notebook,privacy,tensorboard,tune,wandb]",
+        ".[dev]",
+        "./bench",
+        *BUILD,
+    ],
 }
 OURS = ["ferret-participant", "ferret-service", "ferret-bench"]
 OPTIONS = [

@@ -12,6 +12,7 @@ from ferret_core.protocol.errors import FerretError, suggestion
 from ferret_core.protocol.metrics import METRICS
 from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_db.ordering import Order, Value
+from ferret_db.repositories.pace import seconds_left
 from ferret_db.tables import Contribution, Experiment, ExperimentTag, Metric, Round
 
 Aggregate = Callable[[Any], ColumnElement[Any]]
@@ -82,6 +83,7 @@ def _columns() -> dict[str, Column]:
         # The metrics of these names are one round's.
         "bytes_up": Column(_sum(Round.bytes_up), int, of_group=_total),
         "bytes_down": Column(_sum(Round.bytes_down), int, of_group=_total),
+        "left": Column(seconds_left(), float, nullable=True, of_group=func.max),
         "bytes_per_upload": Column(bytes_per_upload(), float, nullable=True, of_group=_mean),
     }
 

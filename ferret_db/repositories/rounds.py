@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from statistics import median
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select, update
@@ -19,9 +18,6 @@ from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import metrics, service
 from ferret_db.repositories.experiments import LARGE, spec_of
 from ferret_db.tables import Assignment, Contribution, Experiment, Round
-
-RECENT = 5
-"""Rounds that tell how long one takes by now: the first compiles kernels, and machines come and go."""
 
 
 class RoundSummary(NamedTuple):
@@ -184,17 +180,6 @@ def bytes_by_experiment(s: Session, experiment_ids: Sequence[str]) -> dict[str, 
     )
     found = {experiment_id: Bytes(int(up), int(down)) for experiment_id, up, down in sums}
     return {experiment_id: found.get(experiment_id, Bytes(0, 0)) for experiment_id in experiment_ids}
-
-
-def seconds_of_recent(s: Session, experiment_ids: Sequence[str]) -> dict[str, float]:
-    """How long a round takes by now: the median of the last few committed ones, of the experiments that have any."""
-    committed = Round.experiment_id.in_(experiment_ids), Round.state == RoundState.COMMITTED
-    place = func.row_number().over(partition_by=Round.experiment_id, order_by=Round.number.desc()).label("place")
-    query = select(Round.experiment_id, Round.opened_at, Round.committed_at, place).where(*committed).subquery()
-    found: dict[str, list[float]] = {}
-    for row in s.execute(select(query).where(query.c.place <= RECENT)):
-        found.setdefault(row.experiment_id, []).append(_seconds_between(row.opened_at, row.committed_at))
-    return {experiment_id: median(seconds) for experiment_id, seconds in found.items()}
 
 
 def count_by_state(s: Session) -> dict[RoundState, int]:

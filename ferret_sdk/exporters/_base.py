@@ -32,12 +32,12 @@ class Destination(Protocol):
         ...
 
 
-def required(module: str, tool: str) -> Any:
-    """The tool's ``module``; ``setup.missing`` where it is not installed."""
+def required(module: str, package: str) -> Any:
+    """The tool's ``module``; ``setup.missing`` where it is not installed, with the ``package`` that brings it."""
     try:
         return import_module(module)
     except ImportError as error:
-        message = f"{error.name or module} is not installed: pip install 'ferret-participant[{tool}]'"
+        message = f"{error.name or module} is not installed: pip install '{package}'"
         raise FerretError("setup.missing", message) from error
 
 

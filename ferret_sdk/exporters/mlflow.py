@@ -13,7 +13,7 @@ from ferret_sdk.exporters._base import finite, flat, required
 from ferret_sdk.measured import MeasuredRound
 from ferret_sdk.run import Run
 
-EXTRA = "mlflow"
+PACKAGE = "ferret-participant[mlflow]"
 DATABASE = "mlflow.db"
 ID_TAG = "ferret.experiment"
 STATUS = {ExperimentState.COMPLETED: "FINISHED", ExperimentState.FAILED: "FAILED", ExperimentState.CANCELLED: "KILLED"}
@@ -28,14 +28,14 @@ def open_destination(run: Run, folder: Path | None, project: str) -> MLflow:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     address = None if folder is None else f"sqlite:///{folder.resolve() / DATABASE}"
-    return MLflow(required("mlflow.tracking", EXTRA).MlflowClient(tracking_uri=address), run, project)
+    return MLflow(required("mlflow.tracking", PACKAGE).MlflowClient(tracking_uri=address), run, project)
 
 
 class MLflow:
     """A run at the server of ``client``: the one with our experiment's id in a tag, or a new one."""
 
     def __init__(self, client: Any, run: Run, project: str) -> None:
-        self._client, self._entities = client, required("mlflow.entities", EXTRA)
+        self._client, self._entities = client, required("mlflow.entities", PACKAGE)
         group = client.get_experiment_by_name(project)
         group_id: str = group.experiment_id if group else client.create_experiment(project)
         found: list[Any] = client.search_runs([group_id], f"tags.`{ID_TAG}` = '{run.id}'", max_results=1)

@@ -13,7 +13,7 @@ from ferret_sdk.run import Run
 
 FOLDER = Path("runs")
 """Where TensorBoard's own examples write."""
-EXTRA = "tensorboard"
+PACKAGE = "ferret-participant[tensorboard]"
 NO_LIMIT = 0
 TAGS = "tags"
 
@@ -28,15 +28,17 @@ class TensorBoard:
     """The event files in ``folder``; every time the export is begun there is one more of them."""
 
     def __init__(self, folder: Path, run: Run) -> None:
-        events = required("tensorboard.compat.proto.event_pb2", EXTRA)
-        summaries = required("tensorboard.compat.proto.summary_pb2", EXTRA)
+        events = required("tensorboard.compat.proto.event_pb2", PACKAGE)
+        summaries = required("tensorboard.compat.proto.summary_pb2", PACKAGE)
         self._event: Any = events.Event
         self._summary: Any = summaries.Summary
         self._there = rounds_in(folder)
-        self._writer: Any = required("tensorboard.summary.writer.event_file_writer", EXTRA).EventFileWriter(str(folder))
+        writers = required("tensorboard.summary.writer.event_file_writer", PACKAGE)
+        self._writer: Any = writers.EventFileWriter(str(folder))
         if not self._there:
             parameters = flat(run.experiment.spec) | {TAGS: ", ".join(run.experiment.tags)}
-            self._add(required("tensorboard.plugins.hparams.summary_v2", EXTRA).hparams_pb(parameters, trial_id=run.id))
+            hparams = required("tensorboard.plugins.hparams.summary_v2", PACKAGE)
+            self._add(hparams.hparams_pb(parameters, trial_id=run.id))
 
     def rounds(self) -> frozenset[int]:
         return self._there
@@ -55,7 +57,7 @@ class TensorBoard:
 
 def rounds_in(folder: Path) -> frozenset[int]:
     """The steps of the event files in ``folder``; a record that was cut off is none."""
-    module = required("tensorboard.backend.event_processing.event_accumulator", EXTRA)
+    module = required("tensorboard.backend.event_processing.event_accumulator", PACKAGE)
     found = module.EventAccumulator(str(folder), size_guidance={module.SCALARS: NO_LIMIT})
     if not folder.is_dir():
         return frozenset()

@@ -12,7 +12,7 @@ from ferret_sdk.exporters._base import finite, flat, required
 from ferret_sdk.measured import MeasuredRound
 from ferret_sdk.run import Run
 
-EXTRA = "trackio"
+PACKAGE = "trackio"  # no extra of ours: its requirements would change what the service's tests run on
 FOLDER = "TRACKIO_DIR"
 """Read when Trackio is imported."""
 
@@ -20,7 +20,7 @@ FOLDER = "TRACKIO_DIR"
 def open_destination(run: Run, folder: Path | None, project: str) -> Trackio:
     if folder is not None:
         os.environ[FOLDER] = str(folder.resolve())
-        used = Path(required("trackio.utils", EXTRA).TRACKIO_DIR)
+        used = Path(required("trackio.utils", PACKAGE).TRACKIO_DIR)
         if used != folder.resolve():
             message = f"Trackio was imported before and writes to {used}: restart Python, or leave the folder out"
             raise FerretError.of_field("request.invalid", "folder", str(folder), message)
@@ -31,7 +31,7 @@ class Trackio:
     """A run that is called by our experiment's id, because Trackio finds runs by their names."""
 
     def __init__(self, run: Run, project: str) -> None:
-        module, stored = required("trackio", EXTRA), required("trackio.sqlite_storage", EXTRA)
+        module, stored = required("trackio", PACKAGE), required("trackio.sqlite_storage", PACKAGE)
         told = run.experiment
         rows: list[Any] = stored.SQLiteStorage.get_logs(project, run.id)
         self._there = frozenset(int(row["step"]) for row in rows)

@@ -13,7 +13,7 @@ from ferret_sdk.exporters._base import finite, flat, required
 from ferret_sdk.measured import MeasuredRound
 from ferret_sdk.run import Run
 
-EXTRA = "wandb"
+PACKAGE = "ferret-participant[wandb]"
 FOLDER = Path()
 STEP = "round"
 
@@ -27,7 +27,7 @@ class Wandb:
     is noted beside them."""
 
     def __init__(self, folder: Path, run: Run, project: str) -> None:
-        module, told = required("wandb", EXTRA), run.experiment
+        module, told = required("wandb", PACKAGE), run.experiment
         (folder / "wandb").mkdir(parents=True, exist_ok=True)
         self._note = folder / "wandb" / f"ferret-{run.id}.json"
         self._there = {int(number) for number in json.loads(self._note.read_text())} if self._note.exists() else set()

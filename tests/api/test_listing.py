@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import update
 
 from ferret_core.protocol.errors import FerretError
-from ferret_db.engine import lifecycle
+from ferret_db.engine import lifecycle, progress
 from ferret_db.tables import Round
 
 URL = "/api/v1/experiments"
@@ -21,6 +22,16 @@ def items(site: Any, **query: Any) -> list[dict[str, Any]]:
     answer = site.admin.get(URL, params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()["items"]
+
+
+def took(site: Any, experiment_id: str, *seconds: float, after: int = 0) -> None:
+    """Rounds are committed, each so many seconds after it was opened."""
+    for number, each in enumerate(seconds, start=after + 1):
+        site.committed(experiment_id, number)
+        times = {"opened_at": START, "committed_at": START + timedelta(seconds=each)}
+        with site.database.begin() as s:
+            of = Round.experiment_id == experiment_id, Round.number == number
+            s.execute(update(Round).where(*of).values(**times))
 
 
 def test_an_item_has_what_people_compare_and_not_the_rest(site: Any) -> None:
@@ -54,18 +65,25 @@ def test_a_failed_one_says_why_in_a_few_words(site: Any) -> None:
 
 
 def test_the_seconds_left_follow_the_last_rounds(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ferret_db.engine.progress.stall", lambda s, experiment: None)
+    monkeypatch.setattr(progress, "stall", Mock(return_value=None))
     experiment_id = site.running(rounds=9)
     assert items(site)[0]["estimated_seconds_left"] is None
-    for number, seconds in enumerate((1000, 10, 20, 30, 40, 50), start=1):
-        site.committed(experiment_id, number)
-        times = {"opened_at": START, "committed_at": START + timedelta(seconds=seconds)}
-        with site.database.begin() as s:
-            of = Round.experiment_id == experiment_id, Round.number == number
-            s.execute(update(Round).where(*of).values(**times))
+    took(site, experiment_id, 1000, 10, 20, 30)
+    assert items(site)[0]["estimated_seconds_left"] == pytest.approx(5 * 25)
+    took(site, experiment_id, 40, 50, after=4)
     assert items(site)[0]["estimated_seconds_left"] == pytest.approx(3 * 30)
     site.admin.post(f"{URL}/{experiment_id}:cancel").raise_for_status()
     assert items(site)[0]["estimated_seconds_left"] is None
+
+
+def test_those_that_end_first_come_first_and_those_without_an_estimate_last(site: Any) -> None:
+    slow, quick, new = (site.running(rounds=rounds) for rounds in (9, 3, 9))
+    took(site, slow, 7)
+    took(site, quick, 7)
+    assert [item["id"] for item in items(site, sort="left")] == [quick, slow, new]
+    assert [item["id"] for item in items(site, sort="-left")] == [slow, quick, new]
+    page = site.admin.get(URL, params={"sort": "left", "limit": 1}).json()
+    assert [item["id"] for item in items(site, sort="left", cursor=page["next_cursor"])] == [slow, new]
 
 
 def test_filters_and_orders_over_http(site: Any) -> None:

@@ -14,11 +14,10 @@ from ferret_api.experiments.schemas import (
     ListedExperiment,
     MetricSpread,
 )
-from ferret_core.protocol.states import ExperimentState
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import progress
-from ferret_db.repositories import groups, listing, metrics, rounds, tags
+from ferret_db.repositories import groups, listing, metrics, pace, rounds, tags
 from ferret_db.repositories.listing import ExperimentFilter
 
 _COLUMNS = ListedExperiment.model_fields.keys() & set(tables.Experiment.__table__.columns.keys())
@@ -30,7 +29,7 @@ class _Beside(NamedTuple):
     tags: dict[str, list[str]]
     metrics: dict[str, dict[str, metrics.MetricSummary]]
     sent: dict[str, rounds.Bytes]
-    seconds: dict[str, float]
+    left: dict[str, float]
     uploads: dict[str, float]
 
 
@@ -68,8 +67,8 @@ def _group(group: groups.Group, newest: ListedExperiment) -> ExperimentGroup:
 
 def _items(s: Session, rows: Sequence[tables.Experiment]) -> list[ListedExperiment]:
     ids = [row.id for row in rows]
-    sent, seconds = rounds.bytes_by_experiment(s, ids), rounds.seconds_of_recent(s, ids)
-    beside = _Beside(tags.of(s, ids), metrics.summary(s, ids), sent, seconds, listing.bytes_per_upload(s, ids))
+    sent, left = rounds.bytes_by_experiment(s, ids), pace.seconds_left_of(s, ids)
+    beside = _Beside(tags.of(s, ids), metrics.summary(s, ids), sent, left, listing.bytes_per_upload(s, ids))
     return [_item(s, row, beside) for row in rows]
 
 
@@ -85,7 +84,7 @@ def _item(s: Session, row: tables.Experiment, beside: _Beside) -> ListedExperime
             "bytes_up": sent.up,
             "bytes_down": sent.down,
             "bytes_per_upload": beside.uploads.get(row.id),
-            "estimated_seconds_left": None if stall else _seconds_left(row, beside.seconds.get(row.id)),
+            "estimated_seconds_left": None if stall else beside.left.get(row.id),
         }
     )
 
@@ -99,9 +98,3 @@ def _options(spec: dict[str, Any]) -> dict[str, Any]:
         "bytes_per_round": algorithm.get("bytes_per_round"),
         "learning_rate": algorithm.get("local", {}).get("learning_rate"),
     }
-
-
-def _seconds_left(row: tables.Experiment, each: float | None) -> float | None:
-    if row.state != ExperimentState.RUNNING or each is None:
-        return None
-    return each * (row.rounds - row.round)

@@ -1,4 +1,7 @@
-"""The OpenID Connect provider: where it sends browsers, and what it says about who comes back."""
+"""The OpenID Connect provider: where it sends browsers, and what it says about who comes back.
+
+The libraries are loaded by the first :class:`Provider`: they take 4 MB, which a service without one has no use for.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,7 @@ import ssl
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
-
-import httpx2
-from authlib.integrations.starlette_client import OAuth, OAuthError
-from joserfc.errors import ExpiredTokenError, InvalidClaimError, JoseError
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferret_api.oidc import claims
 from ferret_api.oidc.flow import Flow
@@ -19,6 +18,9 @@ from ferret_api.oidc.settings import OidcSettings
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
+
+if TYPE_CHECKING:
+    from joserfc.errors import JoseError
 
 logger = logging.getLogger(__name__)
 logging.getLogger("authlib").setLevel(logging.INFO)  # below, it logs code verifiers
@@ -78,6 +80,8 @@ class Provider:
         return self._person(said)
 
     def _new_client(self) -> Any:
+        from authlib.integrations.starlette_client import OAuth
+
         return OAuth().register(
             "provider",
             client_id=self.settings.client_id,
@@ -110,6 +114,8 @@ class Provider:
 
     async def _verified(self, client: Any, token: Mapping[str, Any], flow: Flow) -> Mapping[str, Any]:
         """The ID token's claims (OpenID Connect Core, section 3.1.3.7)."""
+        from joserfc.errors import JoseError
+
         expected = {
             "iss": {"essential": True, "value": client.server_metadata["issuer"]},
             "aud": {"essential": True, "value": self.settings.client_id},
@@ -132,6 +138,10 @@ class Provider:
 
     @contextmanager
     def _asking(self) -> Generator[None]:
+        import httpx2
+        from authlib.integrations.starlette_client import OAuthError
+        from joserfc.errors import JoseError
+
         issuer = self.settings.issuer
         try:
             yield
@@ -162,6 +172,8 @@ def refused(error: str | None, description: str | None) -> FerretError:
 
 
 def _not_valid(error: JoseError) -> FerretError:
+    from joserfc.errors import ExpiredTokenError, InvalidClaimError
+
     late = isinstance(error, ExpiredTokenError)
     if late or (isinstance(error, InvalidClaimError) and error.claim in {"iat", "nbf"}):
         when = "had expired when it came" if late else "is from the future"

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 from ferret_sdk.run import Run
 from tests.ferret_sdk.exporters.conftest import VALUES
 
-pytestmark = pytest.mark.heavy
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.skipif(not find_spec("trackio"), reason="trackio is not in the lock: pip install trackio to run this"),
+]
 READ = """
 import json, sys, trackio
 from trackio.sqlite_storage import SQLiteStorage
