@@ -75,7 +75,14 @@ class AlertList(Resource):
     items: list[Alert]
 
 
-class NewAlert(Command):
+class NewAlert(
+    Command,
+    json_schema_extra={
+        "examples": [
+            {"kind": "webhook", "address": "https://hooks.example.org/ferret", "events": ["failed", "stalled"]}
+        ]
+    },
+):
     """Somebody is to be told."""
 
     kind: AlertKind

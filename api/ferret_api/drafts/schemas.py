@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from ferret_api.example import SPECIFICATION
 from ferret_api.schemas import Command, Failure, Json, Resource
 from ferret_core.models.outline import LLAMAS
 from ferret_core.protocol.limits import MAX_EXAMPLES, MAX_WIDTH
@@ -15,7 +16,12 @@ Shape = Annotated[str, Field(max_length=64, json_schema_extra={"enum": list(LLAM
 Document = Annotated[Json, Field(description="A specification, which need be neither complete nor right")]
 
 
-class Change(Command):
+class Change(
+    Command,
+    json_schema_extra={
+        "examples": [{"preset": "fast", "spec": SPECIFICATION, "change": {"algorithm": {"name": "fedavg"}}}]
+    },
+):
     """A specification, as it is, as TOML or an experiment's, and what is to be different."""
 
     spec: Document | None = None
@@ -44,7 +50,7 @@ class Revised(Resource):
     dropped: Json = Field(description="By dotted names, the values that had to go without being mentioned")
 
 
-class Draft(Command):
+class Draft(Command, json_schema_extra={"examples": [{"spec": SPECIFICATION, "shape": "llama-1b", "examples": 400}]}):
     """A specification to plan for, and what the plan assumes."""
 
     spec: Document

@@ -13,7 +13,9 @@ from ferret_core.protocol.names import DisplayName
 DAY = 24 * 3600
 
 
-class NewEnrolment(Command):
+class NewEnrolment(
+    Command, json_schema_extra={"examples": [{"expires_seconds": 604800, "group": "north", "approval": True}]}
+):
     """Asks for a code with which one participant can join."""
 
     expires_seconds: int = Field(default=DAY, ge=1, le=30 * DAY, description="Seconds until the code expires")
@@ -50,13 +52,15 @@ class EnrolmentPage(Page[EnrolmentInfo]):
     """Codes of an experiment, the newest first."""
 
 
-class GroupOfCodes(Command):
+class GroupOfCodes(Command, json_schema_extra={"examples": [{"group": "north"}]}):
     """Codes that belong together."""
 
     group: GroupName
 
 
-class NewParticipant(Command):
+class NewParticipant(
+    Command, json_schema_extra={"examples": [{"code": "4711.k3J9dQ2mXv8r", "display_name": "clinic 7"}]}
+):
     """Turns a code into a participant."""
 
     code: str = Field(min_length=1, max_length=200)

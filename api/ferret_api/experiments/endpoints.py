@@ -10,6 +10,7 @@ from pydantic import AwareDatetime
 from ferret_api.auth import Readable, Researcher, Viewer
 from ferret_api.context import ContextDep
 from ferret_api.errors import SUBMIT
+from ferret_api.example import SPECIFICATION
 from ferret_api.experiments import edit, listing, service
 from ferret_api.experiments.schemas import Experiment, ExperimentChange, ExperimentGroupPage, ExperimentPage
 from ferret_api.pagination import PAGE, Cursor, Limit
@@ -86,7 +87,7 @@ def _filter(
     },
 )
 def submit_experiment(
-    spec: ExperimentSpec,
+    spec: Annotated[ExperimentSpec, Body(examples=[SPECIFICATION])],
     response: Response,
     caller: Researcher,
     context: ContextDep,

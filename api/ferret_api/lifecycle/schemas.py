@@ -8,7 +8,7 @@ from ferret_api.schemas import Command
 from ferret_core.protocol.limits import MAX_ROUNDS
 
 
-class Extension(Command):
+class Extension(Command, json_schema_extra={"examples": [{"rounds": 10, "expected_rounds": 20}]}):
     """Asks for more rounds."""
 
     rounds: int = Field(ge=1, le=MAX_ROUNDS, description="Rounds to add")

@@ -19,7 +19,7 @@ class Authorization(Resource):
     url: str = Field(description="Address at the provider")
 
 
-class Callback(Command):
+class Callback(Command, json_schema_extra={"examples": [{"state": "3q2-7wAAAAA", "code": "4/0AX4XfWh"}]}):
     """What the provider sent the browser back with."""
 
     state: str = Field(default="", max_length=200)

@@ -41,19 +41,19 @@ class ParticipantPage(Page[Participant]):
     """Participants by name."""
 
 
-class Revocation(Command):
+class Revocation(Command, json_schema_extra={"examples": [{"reason": "the contract has ended"}]}):
     """Why a participant is removed. The participant is told."""
 
     reason: Words | None = Field(default=None, min_length=1, max_length=500)
 
 
-class Refusal(Command):
+class Refusal(Command, json_schema_extra={"examples": [{"reason": "not the site that was invited"}]}):
     """Why a participant is not approved. The participant is told."""
 
     reason: Words | None = Field(default=None, min_length=1, max_length=500)
 
 
-class GroupRevocation(Revocation):
+class GroupRevocation(Revocation, json_schema_extra={"examples": [{"group": "north", "reason": "the pilot is over"}]}):
     """The participants of which group are removed, and why. They are told."""
 
     group: GroupName
@@ -96,7 +96,7 @@ class NextAssignment(Resource):
     )
 
 
-class Heartbeat(Command):
+class Heartbeat(Command, json_schema_extra={"examples": [{"fence": 1}]}):
     """The participant is still at work."""
 
     fence: Fence
@@ -123,7 +123,12 @@ class Arrived(Resource):
     offset: int = Field(description="Bytes that are on the server's disk; the next part begins there")
 
 
-class AssignmentFailure(Command):
+class AssignmentFailure(
+    Command,
+    json_schema_extra={
+        "examples": [{"fence": 1, "code": "dataset.invalid", "detail": "line 7 has no field instruction"}]
+    },
+):
     """Why the participant cannot do its assignment."""
 
     fence: Fence

@@ -11,7 +11,12 @@ from ferret_core.protocol.errors import FieldError
 from ferret_core.protocol.playground import MOST_CHARACTERS, MOST_TOKENS, Side
 
 
-class Ask(Command):
+class Ask(
+    Command,
+    json_schema_extra={
+        "examples": [{"question": "Count the words.", "input": "bell school kite", "max_new_tokens": 16}]
+    },
+):
     """A question to the model after a round, in the words of training."""
 
     question: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="What to ask: the instruction")
@@ -68,7 +73,7 @@ class Said(Resource):
     request_id: str | None = None
 
 
-class ExampleRequest(Command):
+class ExampleRequest(Command, json_schema_extra={"examples": [{"seed": 7}]}):
     """Which held-out example."""
 
     seed: int = Field(default=0, ge=0, le=MAX_INTEGER, description="Divided by their number, the rest is its number")

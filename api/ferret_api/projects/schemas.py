@@ -48,7 +48,10 @@ class ProjectPage(Page[Project]):
     """Projects by name."""
 
 
-class NewProject(Command):
+class NewProject(
+    Command,
+    json_schema_extra={"examples": [{"name": "cardiology", "description": "Discharge letters of three clinics"}]},
+):
     """A project is to be made. It has no members yet: only administrators see it."""
 
     name: ProjectName
@@ -57,7 +60,7 @@ class NewProject(Command):
     data: Data = None
 
 
-class ProjectChange(Command):
+class ProjectChange(Command, json_schema_extra={"examples": [{"description": "Discharge letters of four clinics"}]}):
     """What is to be different; what is left out stays."""
 
     description: Description = ""

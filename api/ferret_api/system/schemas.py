@@ -27,7 +27,7 @@ class Info(Resource):
     formats: Formats
 
 
-class Login(Command):
+class Login(Command, json_schema_extra={"examples": [{"name": "ada", "password": "the sentence until now"}]}):
     """Signs a browser in: with name and password, or with the admin token."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200)

@@ -38,7 +38,7 @@ class UserPage(Page[User]):
     """Users by name."""
 
 
-class NewUser(Command):
+class NewUser(Command, json_schema_extra={"examples": [{"name": "ada", "role": "researcher"}]}):
     """Somebody is to have an account. Without a password the user has tokens only."""
 
     name: UserName
@@ -46,7 +46,7 @@ class NewUser(Command):
     password: Password | None = Field(default=None, repr=False)
 
 
-class UserChange(Command):
+class UserChange(Command, json_schema_extra={"examples": [{"enabled": False}]}):
     """What is to be different; another password, and disabling, sign the user out everywhere."""
 
     role: Role | None = None
@@ -60,7 +60,10 @@ class UserChange(Command):
         return self
 
 
-class NewPassword(Command):
+class NewPassword(
+    Command,
+    json_schema_extra={"examples": [{"current": "the sentence until now", "password": "another sentence from now on"}]},
+):
     """The user's own password is to be another one."""
 
     current: str = Field(max_length=200, repr=False)
@@ -78,7 +81,10 @@ class Me(Resource):
     projects: list[str] = Field(description="Names of the projects whose experiments it sees")
 
 
-class NewToken(Command):
+class NewToken(
+    Command,
+    json_schema_extra={"examples": [{"name": "notebook", "scopes": ["read", "write"], "expires_seconds": 2592000}]},
+):
     """A token is to be made."""
 
     name: Annotated[Line, Field(min_length=1, max_length=100, description="Says where it is used; unique")]

@@ -1675,6 +1675,11 @@ export interface components {
         /**
          * Ask
          * @description A question to the model after a round, in the words of training.
+         * @example {
+         *       "input": "bell school kite",
+         *       "max_new_tokens": 16,
+         *       "question": "Count the words."
+         *     }
          */
         Ask: {
             /**
@@ -1721,6 +1726,11 @@ export interface components {
         /**
          * AssignmentFailure
          * @description Why the participant cannot do its assignment.
+         * @example {
+         *       "code": "dataset.invalid",
+         *       "detail": "line 7 has no field instruction",
+         *       "fence": 1
+         *     }
          */
         AssignmentFailure: {
             /**
@@ -1846,6 +1856,10 @@ export interface components {
         /**
          * Callback
          * @description What the provider sent the browser back with.
+         * @example {
+         *       "code": "4/0AX4XfWh",
+         *       "state": "3q2-7wAAAAA"
+         *     }
          */
         Callback: {
             /** Code */
@@ -1896,6 +1910,36 @@ export interface components {
         /**
          * Change
          * @description A specification, as it is, as TOML or an experiment's, and what is to be different.
+         * @example {
+         *       "change": {
+         *         "algorithm": {
+         *           "name": "fedavg"
+         *         }
+         *       },
+         *       "preset": "fast",
+         *       "spec": {
+         *         "algorithm": {
+         *           "bytes_per_round": 8192,
+         *           "local": {
+         *             "learning_rate": 0.0001,
+         *             "optimizer": "adam"
+         *           },
+         *           "name": "ferret"
+         *         },
+         *         "dataset": {
+         *           "hub": "databricks/databricks-dolly-15k",
+         *           "name": "dolly"
+         *         },
+         *         "model": {
+         *           "source": "HuggingFaceTB/SmolLM2-135M"
+         *         },
+         *         "name": "instructions at 8 kB",
+         *         "participants": {
+         *           "simulated": 20
+         *         },
+         *         "rounds": 20
+         *       }
+         *     }
          */
         Change: {
             /**
@@ -2151,6 +2195,32 @@ export interface components {
         /**
          * Draft
          * @description A specification to plan for, and what the plan assumes.
+         * @example {
+         *       "examples": 400,
+         *       "shape": "llama-1b",
+         *       "spec": {
+         *         "algorithm": {
+         *           "bytes_per_round": 8192,
+         *           "local": {
+         *             "learning_rate": 0.0001,
+         *             "optimizer": "adam"
+         *           },
+         *           "name": "ferret"
+         *         },
+         *         "dataset": {
+         *           "hub": "databricks/databricks-dolly-15k",
+         *           "name": "dolly"
+         *         },
+         *         "model": {
+         *           "source": "HuggingFaceTB/SmolLM2-135M"
+         *         },
+         *         "name": "instructions at 8 kB",
+         *         "participants": {
+         *           "simulated": 20
+         *         },
+         *         "rounds": 20
+         *       }
+         *     }
          */
         Draft: {
             /**
@@ -2388,6 +2458,9 @@ export interface components {
         /**
          * ExampleRequest
          * @description Which held-out example.
+         * @example {
+         *       "seed": 7
+         *     }
          */
         ExampleRequest: {
             /**
@@ -2739,6 +2812,10 @@ export interface components {
         /**
          * Extension
          * @description Asks for more rounds.
+         * @example {
+         *       "expected_rounds": 20,
+         *       "rounds": 10
+         *     }
          */
         Extension: {
             /**
@@ -2814,6 +2891,9 @@ export interface components {
         /**
          * GroupOfCodes
          * @description Codes that belong together.
+         * @example {
+         *       "group": "north"
+         *     }
          */
         GroupOfCodes: {
             /**
@@ -2825,6 +2905,10 @@ export interface components {
         /**
          * GroupRevocation
          * @description The participants of which group are removed, and why. They are told.
+         * @example {
+         *       "group": "north",
+         *       "reason": "the pilot is over"
+         *     }
          */
         GroupRevocation: {
             /**
@@ -2893,6 +2977,9 @@ export interface components {
         /**
          * Heartbeat
          * @description The participant is still at work.
+         * @example {
+         *       "fence": 1
+         *     }
          */
         Heartbeat: {
             /**
@@ -3109,6 +3196,10 @@ export interface components {
         /**
          * Login
          * @description Signs a browser in: with name and password, or with the admin token.
+         * @example {
+         *       "name": "ada",
+         *       "password": "the sentence until now"
+         *     }
          */
         Login: {
             /** Name */
@@ -3281,6 +3372,14 @@ export interface components {
         /**
          * NewAlert
          * @description Somebody is to be told.
+         * @example {
+         *       "address": "https://hooks.example.org/ferret",
+         *       "events": [
+         *         "failed",
+         *         "stalled"
+         *       ],
+         *       "kind": "webhook"
+         *     }
          */
         NewAlert: {
             /**
@@ -3298,6 +3397,11 @@ export interface components {
         /**
          * NewEnrolment
          * @description Asks for a code with which one participant can join.
+         * @example {
+         *       "approval": true,
+         *       "expires_seconds": 604800,
+         *       "group": "north"
+         *     }
          */
         NewEnrolment: {
             /**
@@ -3318,6 +3422,10 @@ export interface components {
         /**
          * NewParticipant
          * @description Turns a code into a participant.
+         * @example {
+         *       "code": "4711.k3J9dQ2mXv8r",
+         *       "display_name": "clinic 7"
+         *     }
          */
         NewParticipant: {
             /** Code */
@@ -3336,6 +3444,10 @@ export interface components {
         /**
          * NewPassword
          * @description The user's own password is to be another one.
+         * @example {
+         *       "current": "the sentence until now",
+         *       "password": "another sentence from now on"
+         *     }
          */
         NewPassword: {
             /** Current */
@@ -3349,6 +3461,10 @@ export interface components {
         /**
          * NewProject
          * @description A project is to be made. It has no members yet: only administrators see it.
+         * @example {
+         *       "description": "Discharge letters of three clinics",
+         *       "name": "cardiology"
+         *     }
          */
         NewProject: {
             /**
@@ -3375,6 +3491,14 @@ export interface components {
         /**
          * NewToken
          * @description A token is to be made.
+         * @example {
+         *       "expires_seconds": 2592000,
+         *       "name": "notebook",
+         *       "scopes": [
+         *         "read",
+         *         "write"
+         *       ]
+         *     }
          */
         NewToken: {
             /**
@@ -3400,6 +3524,10 @@ export interface components {
         /**
          * NewUser
          * @description Somebody is to have an account. Without a password the user has tokens only.
+         * @example {
+         *       "name": "ada",
+         *       "role": "researcher"
+         *     }
          */
         NewUser: {
             /**
@@ -3906,6 +4034,9 @@ export interface components {
         /**
          * ProjectChange
          * @description What is to be different; what is left out stays.
+         * @example {
+         *       "description": "Discharge letters of four clinics"
+         *     }
          */
         ProjectChange: {
             /**
@@ -3993,6 +4124,9 @@ export interface components {
         /**
          * Refusal
          * @description Why a participant is not approved. The participant is told.
+         * @example {
+         *       "reason": "not the site that was invited"
+         *     }
          */
         Refusal: {
             /** Reason */
@@ -4097,6 +4231,9 @@ export interface components {
         /**
          * Revocation
          * @description Why a participant is removed. The participant is told.
+         * @example {
+         *       "reason": "the contract has ended"
+         *     }
          */
         Revocation: {
             /** Reason */
@@ -4610,6 +4747,9 @@ export interface components {
         /**
          * UserChange
          * @description What is to be different; another password, and disabling, sign the user out everywhere.
+         * @example {
+         *       "enabled": false
+         *     }
          */
         UserChange: {
             /** Enabled */

@@ -1,0 +1,99 @@
+"""The example of each request body is one that the service takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from starlette.testclient import TestClient
+
+from ferret_api.app import create_app
+from ferret_api.example import SPECIFICATION
+from ferret_api.settings import ApiSettings
+from tests.api.conftest import ADMIN, NO_BROKER, TEST_HOST, Site, make_home, open_site
+
+DOCUMENT = create_app(ApiSettings()).openapi()
+ANSWERS = {
+    "ask_model": "artifact.not_found",
+    "change_password": "password.invalid",
+    "change_user": "user.conflict",
+    "create_oidc_session": "oidc.state_mismatch",
+    "create_session": "password.invalid",
+    "create_user_token": "token.conflict",
+    "draw_example": "playground.unavailable",
+    "enrol": "enrolment.other_server",
+    "refuse_participant": "participant.conflict",
+    "revoke_group_of_enrolments": "enrolment.not_found",
+    "revoke_group_of_participants": "participant.not_found",
+}
+"""Problems of those whose example is well formed, but of people, codes and rounds that this service does not have."""
+
+
+class Body(NamedTuple):
+    """A request body in JSON as the document shows it."""
+
+    id: str
+    method: str
+    path: str
+    media_type: str
+    schema: dict[str, Any]
+
+    @property
+    def examples(self) -> list[dict[str, Any]]:
+        name = self.schema.get("$ref", "").rpartition("/")[2]
+        return [
+            *self.schema.get("examples", []),
+            *DOCUMENT["components"]["schemas"].get(name, {}).get("examples", []),
+        ]
+
+
+BODIES = [
+    Body(operation["operationId"], method.upper(), path, media_type, content["schema"])
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+    for media_type, content in operation.get("requestBody", {}).get("content", {}).items()
+    if media_type.endswith("json")
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Site]:
+    """A service that has a provider to sign in with, and does not mind how often somebody shows a wrong credential."""
+    settings = ApiSettings(
+        home=make_home(tmp_path_factory.mktemp("examples"), migrated),
+        broker_url=NO_BROKER,
+        admin_token=ADMIN,
+        allowed_hosts=TEST_HOST,
+        failures_per_minute=10**6,
+        oidc_issuer="http://127.0.0.1:1",
+        oidc_client_id="ferret",
+    )
+    with open_site(settings) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("body", BODIES, ids=[body.id for body in BODIES])
+def test_the_service_takes_the_example_and_would_have_refused_a_wrong_one(site: Site, body: Body) -> None:
+    client, path = asked(site, body)
+    headers = {"Content-Type": body.media_type}
+    assert body.examples, f"{body.id} shows no example: give its class json_schema_extra, or its Body examples"
+    for example in body.examples:
+        wrong = client.request(body.method, path, json={**example, "nonsense": 1}, headers=headers)
+        assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "nonsense"), "bodies are looked at"
+        answer = client.request(body.method, path, json=example, headers=headers)
+        code = answer.json().get("code") if answer.is_error else None
+        assert code == ANSWERS.get(body.id), answer.text
+
+
+def asked(site: Site, body: Body) -> tuple[TestClient, str]:
+    """Who may ask with the body, and about what: a running experiment whose participant is at work."""
+    experiment_id = site.running(**{**SPECIFICATION, "participants": {"edge": 1}})
+    member = site.client(site.enrol(experiment_id))
+    (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
+    member.get("/api/v1/participant/assignment").raise_for_status()
+    path = body.path.format(
+        experiment_id=experiment_id, assignment_id=assignment_id, name="site-a", project="default", user_id="admin"
+    )
+    return member if "/participant/" in path else site.admin, path
