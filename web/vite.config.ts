@@ -2,11 +2,13 @@ import react from '@vitejs/plugin-react'
 import { loadEnv } from 'vite'
 import { defineConfig } from 'vitest/config'
 
+import { placed, restDocs } from './scripts/rest-docs.mjs'
+
 // `npm run dev` talks to a server that runs already.
 const { FERRET_URL = 'http://127.0.0.1:8765' } = loadEnv('', '.', 'FERRET_URL')
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), restDocs()],
   resolve: { tsconfigPaths: true },
   build: {
     outDir: '../api/ferret_api/static',
@@ -14,6 +16,11 @@ export default defineConfig({
     target: 'es2023',
     // A data: address would be refused by the server's `default-src 'self'`.
     assetsInlineLimit: 0,
+    modulePreload: { polyfill: false }, // older browsers than the target's; it would be a file that both pages share
+    rolldownOptions: {
+      input: ['index.html', 'docs.html'],
+      output: { entryFileNames: placed('.js'), chunkFileNames: placed('.js'), assetFileNames: placed('[extname]') },
+    },
   },
   server: {
     fs: { allow: ['..'] }, // the catalog of metrics lies in ferret_core

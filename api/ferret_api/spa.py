@@ -1,4 +1,4 @@
-"""The dashboard: built files in ``ferret_api/static``, served wherever no route of the API matches."""
+"""The dashboard, and ``/docs`` on the REST API: files in ``ferret_api/static``, served wherever no route matches."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from ferret_api.security_headers import PAGE_POLICY
 STATIC = Path(__file__).with_name("static")
 INDEX = "index.html"
 ASSETS = "assets"
+PAGES = {"docs": "docs.html"}
+"""What has a page of its own; the index routes every other address."""
 COPIES = {"br": ".br", "gzip": ".gz"}
 """Content codings, the smallest first, and what the names of their copies end in (``web/scripts/compress.mjs``)."""
 _MISSING = """<!doctype html>
@@ -32,7 +34,7 @@ def dashboard(directory: Path = STATIC) -> ASGIApp:
 
 
 class SinglePageApp:
-    """Files as they are, and the index for the addresses that the dashboard itself routes."""
+    """Files as they are, pages of their own, and the index for the addresses that the dashboard itself routes."""
 
     def __init__(self, directory: Path) -> None:
         self.files = StaticFiles(directory=directory)
@@ -46,7 +48,8 @@ class SinglePageApp:
         # Hashed names never change their content; everything else may with the next release.
         kept = path.partition("/")[0] == ASSETS
         # Client-side routes have no file extension, and are no assets.
-        response = await self._file(path if kept or Path(path).suffix else INDEX, scope)
+        file = path if kept or Path(path).suffix else PAGES.get(path, INDEX)
+        response = await self._file(file, scope)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
         response.headers["Content-Security-Policy"] = PAGE_POLICY
         await response(scope, receive, send)

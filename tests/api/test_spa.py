@@ -19,6 +19,7 @@ def built(site: Any, tmp_path: Path) -> Any:
     static = tmp_path / "static"
     (static / "assets").mkdir(parents=True)
     (static / "index.html").write_text("<!doctype html><title>Ferret</title>")
+    (static / "docs.html").write_text("<!doctype html><title>The REST API</title>")
     (static / "favicon.svg").write_text("<svg/>")
     (static / "assets" / "index-Ab3d.js").write_bytes(SCRIPT)
     (static / "assets" / "index-Ab3d.js.br").write_bytes(COPIES["br"])
@@ -36,6 +37,14 @@ def test_the_index_answers_for_every_page_and_is_never_kept(built: Any, path: st
     assert "<title>Ferret</title>" in answer.text
     assert answer.headers["Cache-Control"] == "no-cache"
     assert answer.headers["Content-Type"].startswith("text/html")
+
+
+def test_the_rest_api_has_a_page_of_its_own_under_the_same_policy(built: Any) -> None:
+    answer, index = built.get("/docs"), built.get("/")
+    assert "<title>The REST API</title>" in answer.text
+    for name in ("Cache-Control", "Content-Security-Policy", "Content-Type"):
+        assert answer.headers[name] == index.headers[name]
+    assert "<title>Ferret</title>" in built.get("/docs/more").text
 
 
 def test_hashed_files_are_kept_for_good(built: Any) -> None:

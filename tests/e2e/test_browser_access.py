@@ -72,6 +72,16 @@ def test_the_list_of_shortcuts_is_for_everybody(signed_in: Page) -> None:
     assert complaints_about(signed_in) == []
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_on_the_rest_api_is_for_everybody(page: Page, served: Served, theme: Any) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.goto(f"{served.url}/docs")
+    page.locator(".opblock").first.wait_for()
+    assert [found for found in page.evaluate(RUN, {}) if found["impact"] in GRAVE] == []
+    page.set_viewport_size(PHONE)
+    page.wait_for_function(FITS, timeout=FIT_MILLISECONDS)
+
+
 def settle(page: Page) -> None:
     page.locator("main").wait_for()
     page.wait_for_load_state("networkidle")

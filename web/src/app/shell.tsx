@@ -27,7 +27,8 @@ export function Shell() {
       <Outlet />
       <Toasts />
       <footer className="shell muted small">
-        {info && `Ferret ${info.version} · ${info.database} · ${info.storage} · wire format ${info.formats.wire}`}
+        {info && `Ferret ${info.version} · ${info.database} · ${info.storage} · wire format ${info.formats.wire} · `}
+        <a href="/docs">REST API</a>
       </footer>
     </>
   )

@@ -1,0 +1,4 @@
+import type { Plugin } from 'vite'
+
+export function placed(extension: string): (file: { name?: string; names?: string[] }) => string
+export function restDocs(): Plugin
