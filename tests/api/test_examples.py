@@ -89,7 +89,8 @@ def test_the_service_takes_the_example_and_would_have_refused_a_wrong_one(site: 
 
 def asked(site: Site, body: Body) -> tuple[TestClient, str]:
     """Who may ask with the body, and about what: a running experiment whose participant is at work."""
-    experiment_id = site.running(**{**SPECIFICATION, "participants": {"edge": 1}})
+    changes: Any = {**SPECIFICATION, "participants": {"edge": 1}}
+    experiment_id = site.running(**changes)
     member = site.client(site.enrol(experiment_id))
     (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
     member.get("/api/v1/participant/assignment").raise_for_status()
