@@ -23,6 +23,7 @@ from ferret_cli.commands import (
     restore,
     serve,
     simulate,
+    status,
     submit,
     tune,
     whoami,
@@ -53,6 +54,7 @@ app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("dashboard")(dashboard.dashboard)
 app.command("whoami")(whoami.whoami)
+app.command("status")(status.status)
 app.command("plan")(plan.plan)
 app.command("submit")(submit.submit)
 app.add_typer(experiment, name="experiment")

@@ -13,6 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db.damage import damaged, is_damage
@@ -40,9 +41,14 @@ def current(url: str) -> str | None:
     database = Database(url)
     try:
         with database.read() as s:
-            return MigrationContext.configure(s.connection()).get_current_revision()
+            return revision(s)
     finally:
         database.dispose()
+
+
+def revision(s: Session) -> str | None:
+    """The revision of the database that the session is at."""
+    return MigrationContext.configure(s.connection()).get_current_revision()
 
 
 def head() -> str:

@@ -344,6 +344,84 @@ class Info(Document):
     storage: Line
 
 
+class PartStatus(Document):
+    """Whether a part of the service can be used, and if not, why and what to do."""
+
+    ready: bool
+    detail: Words | None = None
+
+
+class Readiness(Document):
+    """Whether all parts can be used."""
+
+    ready: bool
+    database: PartStatus
+    migrations: PartStatus
+    broker: PartStatus
+
+
+class DatabaseFacts(Document):
+    """The service's database; ``size`` in bytes."""
+
+    kind: Line
+    revision: Line | None = None
+    size: Bytes
+
+
+class Disk(Document):
+    """The disk that the server's home is on, in bytes."""
+
+    total: Bytes
+    free: Bytes
+
+
+class Backlog(Document):
+    """Work that nobody has in hand, and since when the oldest of it waits."""
+
+    waiting: int
+    oldest: AwareDatetime | None = None
+
+
+class QueueFacts(Backlog):
+    """A queue, and how many workers are alive that work on it; ``messages`` are None without a broker."""
+
+    queue: Line
+    workers: int
+    messages: int | None = None
+
+
+class WorkerFacts(Document):
+    """A worker process that was alive within the last day; ``task`` is None while it is idle."""
+
+    id: Line
+    queue: Line
+    host: Line
+    pid: int
+    device: Line
+    alive: bool
+    started_at: AwareDatetime
+    seen_at: AwareDatetime
+    task: Line | None = None
+    subject: Line | None = None
+    experiment: ExperimentId | None = None
+
+
+class System(Document):
+    """How a service is; all times by its database's clock."""
+
+    version: Line
+    time: AwareDatetime
+    parts: Readiness
+    broker_silent_since: AwareDatetime | None = None
+    database: DatabaseFacts
+    disk: Disk
+    queues: list[QueueFacts]
+    unsent: Backlog
+    given_up: int
+    experiments: dict[Line, int]
+    workers: list[WorkerFacts]
+
+
 class EnrolmentCode(Document):
     """A one-time code, and the command that a participant runs, which then asks for it."""
 

@@ -26,6 +26,7 @@ from ferret_sdk.schemas import (
     Info,
     Page,
     SignInLink,
+    System,
 )
 from ferret_sdk.transport import Transport
 
@@ -65,6 +66,10 @@ class Service:
 
     def info(self) -> Info:
         return Info.read(self.transport.get("/info"))
+
+    def system(self) -> System:
+        """Parts, queues, workers and disk, for administrators."""
+        return System.read(self.transport.get("/system"))
 
     def submit(
         self, spec: ExperimentSpec | dict[str, Any], key: str | None = None, *, project: str | None = None

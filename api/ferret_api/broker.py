@@ -7,12 +7,13 @@ waits for the broker a second or two at most and never fails because of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from celery import Celery
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ChannelError, OperationalError
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tasks import QUEUE_OF, TaskName
+from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
 from ferret_db.tables import OutboxMessage
 
 _TIMEOUT_SECONDS = 2
@@ -60,5 +61,21 @@ class Broker:
         except (OperationalError, OSError) as error:
             raise FerretError("server.not_ready", f"the broker does not answer ({error}); start Redis") from error
 
+    def lengths(self) -> dict[Queue, int] | None:
+        """How many messages are in each queue, in no worker's hands; None where the broker does not answer."""
+        with self._celery.connection_for_write() as connection:
+            try:
+                connection.ensure_connection(max_retries=1, interval_start=0, timeout=_TIMEOUT_SECONDS)
+                return {queue: _length(connection.default_channel, queue) for queue in Queue}
+            except (OperationalError, *connection.connection_errors):
+                return None
+
     def close(self) -> None:
         self._celery.close()
+
+
+def _length(channel: Any, queue: Queue) -> int:
+    try:
+        return channel.queue_declare(str(queue), passive=True).message_count
+    except ChannelError:  # an empty queue does not exist
+        return 0

@@ -124,13 +124,13 @@ def idle(s: Session, older_than: float) -> Sequence[str]:
     waiting = (
         select(OutboxMessage.experiment_id)
         .outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
-        .where(_WAITING, old, _startable(), ~_occupied(OutboxMessage.experiment_id, OutboxMessage.queue))
+        .where(_WAITING, old, startable(), ~_occupied(OutboxMessage.experiment_id, OutboxMessage.queue))
     )
     untrained = (
         select(Round.experiment_id)
         .join(Experiment, Experiment.id == Round.experiment_id)
         .where(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
-        .where(exists().where(Assignment.round_id == Round.id, *_uncalled()))
+        .where(exists().where(Assignment.round_id == Round.id, *uncalled()))
         .where(~_occupied(Round.experiment_id, Queue.TRAIN))
     )
     return s.scalars(waiting.union(untrained)).all()
@@ -189,7 +189,7 @@ def _calls(s: Session, experiments: Collection[str]) -> list[int]:
     query = (
         select(OutboxMessage.experiment_id, OutboxMessage.queue, OutboxMessage.id)
         .outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
-        .where(OutboxMessage.experiment_id.in_(experiments), _WAITING, _startable())
+        .where(OutboxMessage.experiment_id.in_(experiments), _WAITING, startable())
         .where(~_occupied(OutboxMessage.experiment_id, OutboxMessage.queue))
         .order_by(OutboxMessage.created_at, OutboxMessage.id)
     )
@@ -201,7 +201,7 @@ def _calls(s: Session, experiments: Collection[str]) -> list[int]:
 
 def _trainings(s: Session, experiments: Collection[str]) -> list[tuple[str, str]]:
     """By experiment, the next assignment for our own workers where no call for one is at the broker."""
-    following = select(Assignment.id).where(Assignment.round_id == Round.id, *_uncalled())
+    following = select(Assignment.id).where(Assignment.round_id == Round.id, *uncalled())
     query = (
         select(Round.experiment_id, following.order_by(Assignment.id).limit(1).correlate(Round).scalar_subquery())
         .join(Experiment, Experiment.id == Round.experiment_id)
@@ -254,13 +254,13 @@ def _send_trainings(s: Session, trainings: Sequence[tuple[str, str]]) -> list[Ou
     return sent
 
 
-def _startable() -> ColumnElement[bool]:
-    """Whether it is not the call that starts a queued experiment, which :func:`_admitted` hands over."""
+def startable() -> ColumnElement[bool]:
+    """Whether it is not the call that starts a queued experiment, which :func:`claim` hands over."""
     queued = Experiment.state.is_not_distinct_from(ExperimentState.QUEUED)
     return ~and_(queued, OutboxMessage.task == TaskName.COORDINATE)
 
 
-def _uncalled() -> tuple[ColumnElement[bool], ...]:
+def uncalled() -> tuple[ColumnElement[bool], ...]:
     """Assignments that wait for our own workers, without a call yet."""
     call = exists().where(OutboxMessage.task == TaskName.TRAIN, OutboxMessage.argument == Assignment.id)
     pending = Assignment.state == AssignmentState.PENDING

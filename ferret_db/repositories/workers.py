@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, delete, exists, func, select
+from sqlalchemy import ColumnElement, and_, delete, exists, func, select
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db import clock
 from ferret_db.repositories._upsert import insert
-from ferret_db.tables import Worker
+from ferret_db.tables import TaskRun, Worker
 
 HEARTBEAT_SECONDS = 5.0
 GONE_SECONDS = 3 * HEARTBEAT_SECONDS
@@ -87,6 +87,14 @@ def counts(s: Session, seconds: float = GONE_SECONDS) -> dict[Queue, int]:
     """How many workers of each queue were seen in the last ``seconds``, every queue named."""
     query = select(Worker.queue, func.count()).where(_within(s, seconds)).group_by(Worker.queue)
     return dict.fromkeys(Queue, 0) | dict(s.execute(query).all())
+
+
+def known(s: Session) -> list[tuple[Worker, str | None]]:
+    """Every worker that is not forgotten, with the experiment it works for, by queue, host and process."""
+    same = and_(TaskRun.task == Worker.task, TaskRun.argument == Worker.subject)
+    query = select(Worker, TaskRun.experiment_id).outerjoin(TaskRun, same)
+    found = s.execute(query.order_by(Worker.queue, Worker.host, Worker.pid))
+    return [(worker, experiment_id) for worker, experiment_id in found]
 
 
 def last_seen(s: Session, queue: Queue) -> datetime | None:

@@ -17,7 +17,7 @@ import redis
 from ferret_api.broker import Broker
 from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.repositories import gauges
 
 
@@ -87,6 +87,22 @@ def test_a_submitted_experiment_is_handed_to_the_aggregation_queue(
     with live.site.database.read() as s:  # one message of an experiment is in the queue, and nobody has taken it
         assert {task: number for task, number in gauges.read(s).unsent.items() if number} == {TaskName.EVALUATE: 1}
     assert live.admin.get("/readyz").json()["ready"]
+
+
+@pytest.mark.redis
+def test_messages_that_no_worker_has_are_counted(queue: Redis) -> None:
+    broker = Broker(queue.url)
+    assert broker.lengths() == dict.fromkeys(Queue, 0)
+    broker.send_question("que_1")
+    broker.send_question("que_2")
+    assert broker.lengths() == dict.fromkeys(Queue, 0) | {Queue.PLAYGROUND: 2}
+    broker.close()
+
+
+def test_a_broker_that_does_not_answer_has_no_lengths() -> None:
+    broker = Broker("redis://127.0.0.1:1/0")
+    assert broker.lengths() is None
+    broker.close()
 
 
 @pytest.mark.redis

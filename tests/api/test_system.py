@@ -11,10 +11,13 @@ from starlette.testclient import TestClient
 
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tasks import Queue
-from ferret_db.engine import assignments
+from ferret_core.protocol.roles import Role
+from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_db import migrate
+from ferret_db.engine import assignments, tasks
 from ferret_db.repositories import workers
 from ferret_db.tables import Assignment, Experiment, Worker
+from tests.api.people import a_user
 
 
 def test_info(site: Any) -> None:
@@ -66,6 +69,45 @@ def test_readiness_names_the_part_that_is_missing(site: Any) -> None:
     assert found["database"] == found["migrations"] == {"ready": True, "detail": None}
     assert not found["broker"]["ready"]
     assert "start Redis" in found["broker"]["detail"]
+
+
+def test_an_administrator_sees_the_whole_service_at_a_glance(either_site: Any) -> None:
+    site = either_site
+    experiment_id = site.running()
+    (assignment_id,) = site.open_round(experiment_id, simulated=["client-001"])
+    busy = workers.Identity(f"train-gpu-7-{experiment_id}", Queue.TRAIN, "gpu", 7, "cuda")
+    idle = workers.Identity(f"aggregate-cpu-8-{experiment_id}", Queue.AGGREGATE, "cpu", 8, "cpu")
+    silent = workers.Identity(f"train-old-9-{experiment_id}", Queue.TRAIN, "old", 9, "cpu")
+    with site.database.begin() as s:
+        tasks.begin(s, TaskName.TRAIN, assignment_id, busy, strikes=3)
+        workers.seen(s, idle)
+        workers.seen(s, silent)
+    site.expire(Worker, "seen_at", silent.id, seconds=60)
+    found = site.admin.get("/api/v1/system").json()
+    assert (found["version"], found["parts"]["ready"]) == (__version__, False)
+    assert found["database"]["revision"] == migrate.head()
+    assert found["database"]["size"] > 100_000
+    assert 0 < found["disk"]["free"] < found["disk"]["total"]
+    assert found["experiments"]["running"] >= 1
+    ours = {each["id"]: each for each in found["workers"]}
+    assert {name: ours[busy.id][name] for name in ("host", "pid", "device", "alive", "task", "experiment")} == {
+        "host": "gpu",
+        "pid": 7,
+        "device": "cuda",
+        "alive": True,
+        "task": "ferret.train",
+        "experiment": experiment_id,
+    }
+    assert (ours[idle.id]["task"], ours[silent.id]["alive"]) == (None, False)
+    trains = {queue["queue"]: queue for queue in found["queues"]}["train"]
+    assert trains["workers"] >= 1
+    assert trains["messages"] is None
+
+
+def test_only_administrators_see_hosts(site: Any) -> None:
+    for role in (Role.VIEWER, Role.RESEARCHER):
+        answer = a_user(site, role).client.get("/api/v1/system")
+        assert (answer.status_code, answer.json()["code"]) == (403, "auth.forbidden")
 
 
 def samples(text: str) -> dict[tuple[Any, ...], float]:

@@ -31,6 +31,7 @@ ADDRESSES = {
     "/experiments/$id": "/experiments/{id}",
     "/compare": "/compare?ids={id}",
     "/new": "/new",
+    "/system": "/system",
     "/account": "/account",
 }
 

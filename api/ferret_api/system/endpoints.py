@@ -6,14 +6,15 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 from ferret_api import hosts, sign_in
-from ferret_api.auth import Anyone, Viewer, ViewerOnly
+from ferret_api.auth import Admin, Anyone, Viewer, ViewerOnly
 from ferret_api.context import Context, ContextDep
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
-from ferret_api.system import prometheus
-from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness, SignInLink
+from ferret_api.system import overview, prometheus
+from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness, SignInLink, System
 from ferret_api.users import passwords
 from ferret_core import __version__
 from ferret_core.projection import FORMAT_VERSION as PROJECTION_VERSION
@@ -40,6 +41,12 @@ def get_info(context: ContextDep) -> Info:
         storage=urlsplit(context.settings.storage_url).scheme,
         formats=Formats(wire=FORMAT_VERSION, projection=PROJECTION_VERSION),
     )
+
+
+@api_router.get("/system", operation_id="get_system")
+async def get_system(request: Request, caller: Admin, context: ContextDep) -> System:
+    """Parts, queues, workers and disk, for who looks after the service. It names hosts, and is no one project's."""
+    return await run_in_threadpool(overview.look, context, caller.database, await request.app.state.readiness.get())
 
 
 @api_router.post(

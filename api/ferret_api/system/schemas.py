@@ -7,6 +7,8 @@ from datetime import datetime
 from pydantic import Field, field_validator, model_validator
 
 from ferret_api.schemas import Command, Resource
+from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.tasks import Queue, TaskName
 
 
 class Formats(Resource):
@@ -76,3 +78,65 @@ class Readiness(Resource):
     database: PartStatus
     migrations: PartStatus
     broker: PartStatus
+
+
+class DatabaseFacts(Resource):
+    """The database."""
+
+    kind: str = Field(description="`sqlite` or `postgresql`")
+    revision: str | None = Field(description="Of its schema")
+    size: int = Field(description="Bytes")
+
+
+class Disk(Resource):
+    """The disk that `FERRET_HOME` is on, in bytes."""
+
+    total: int
+    free: int
+
+
+class Backlog(Resource):
+    """Work that nobody has in hand."""
+
+    waiting: int
+    oldest: datetime | None = Field(description="Since when the oldest of it waits; null where nothing does")
+
+
+class QueueFacts(Backlog):
+    """A queue, and who works on it. Experiments that wait for their turn to start are not in it."""
+
+    queue: Queue
+    workers: int = Field(description="That gave a sign of life in the last 15 seconds")
+    messages: int | None = Field(description="At the broker and in no worker's hands; null: the broker does not answer")
+
+
+class WorkerFacts(Resource):
+    """A worker process that was alive within the last day."""
+
+    id: str
+    queue: Queue
+    host: str
+    pid: int
+    device: str
+    alive: bool = Field(description="Whether it gave a sign of life in the last 15 seconds")
+    started_at: datetime
+    seen_at: datetime = Field(description="Its last sign of life; it gives one every 5 seconds")
+    task: TaskName | None = Field(description="What it works at; null: it is idle")
+    subject: str | None = Field(description="Id of what the task is about")
+    experiment: str | None = Field(description="Id of the experiment that the task is for")
+
+
+class System(Resource):
+    """How the whole service is: its parts, its queues, its workers."""
+
+    version: str
+    time: datetime = Field(description="By the database's clock, as all times here")
+    parts: Readiness
+    broker_silent_since: datetime | None = Field(description="As the workers' reconciler saw it; null: it answers")
+    database: DatabaseFacts
+    disk: Disk
+    queues: list[QueueFacts]
+    unsent: Backlog = Field(description="Calls for work that were not handed to the broker yet")
+    given_up: int = Field(description="Tasks that failed or killed their worker too often, and are not tried again")
+    experiments: dict[ExperimentState, int]
+    workers: list[WorkerFacts] = Field(description="By queue, host and process")

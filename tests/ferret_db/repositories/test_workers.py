@@ -10,7 +10,7 @@ from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.repositories import workers
 from ferret_db.repositories.workers import Identity
-from ferret_db.tables import Worker
+from ferret_db.tables import TaskRun, Worker
 
 TRAIN = Identity("train-host-7-a1", Queue.TRAIN, "host", 7, "cuda")
 AGGREGATE = Identity("aggregate-host-8-b2", Queue.AGGREGATE, "host", 8, "cpu")
@@ -68,3 +68,16 @@ def test_the_long_gone_are_forgotten_and_the_leaving_at_once(database: Database,
 
 def test_a_worker_is_not_waited_for_longer_than_half_a_lease() -> None:
     assert (workers.gone_after(60), workers.gone_after(4)) == (15, 2)
+
+
+def test_all_that_are_not_forgotten_are_told_with_the_experiment_they_work_for(database: Database) -> None:
+    with database.begin() as s:
+        workers.seen(s, TRAIN, TaskName.TRAIN, "asg_1")
+        workers.seen(s, AGGREGATE)
+        s.add(TaskRun(task=TaskName.TRAIN, argument="asg_1", experiment_id="exp_1", worker=TRAIN.id))
+        s.add(TaskRun(task=TaskName.TRAIN, argument="asg_2", experiment_id="exp_2"))
+    with database.read() as s:
+        assert [(worker.id, experiment) for worker, experiment in workers.known(s)] == [
+            (AGGREGATE.id, None),
+            (TRAIN.id, "exp_1"),
+        ]

@@ -1325,6 +1325,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/system": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get System
+         * @description Parts, queues, workers and disk, for who looks after the service. It names hosts, and is no one project's.
+         */
+        get: operations["get_system"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -1839,6 +1859,19 @@ export interface components {
          */
         Awaited: "approval" | "participants" | "round" | "contributions" | "model" | "resumption" | "end";
         /**
+         * Backlog
+         * @description Work that nobody has in hand.
+         */
+        Backlog: {
+            /**
+             * Oldest
+             * @description Since when the oldest of it waits; null where nothing does
+             */
+            oldest: string | null;
+            /** Waiting */
+            waiting: number;
+        };
+        /**
          * Best
          * @description The round with the best value of the metric that `stopping.metric` names; of equals the first.
          */
@@ -2146,6 +2179,27 @@ export interface components {
             used_at: string | null;
         };
         /**
+         * DatabaseFacts
+         * @description The database.
+         */
+        DatabaseFacts: {
+            /**
+             * Kind
+             * @description `sqlite` or `postgresql`
+             */
+            kind: string;
+            /**
+             * Revision
+             * @description Of its schema
+             */
+            revision: string | null;
+            /**
+             * Size
+             * @description Bytes
+             */
+            size: number;
+        };
+        /**
          * Delivery
          * @description A message that was or is to be sent.
          */
@@ -2192,6 +2246,16 @@ export interface components {
          * @enum {string}
          */
         DeliveryState: "waiting" | "delivered" | "failed";
+        /**
+         * Disk
+         * @description The disk that `FERRET_HOME` is on, in bytes.
+         */
+        Disk: {
+            /** Free */
+            free: number;
+            /** Total */
+            total: number;
+        };
         /**
          * Draft
          * @description A specification to plan for, and what the plan assumes.
@@ -4084,6 +4148,36 @@ export interface components {
             template: "paper" | "alpaca" | "dolly" | "chat";
         };
         /**
+         * Queue
+         * @description Queues have worker processes of their own: nothing that is asked in the playground keeps a round waiting.
+         * @enum {string}
+         */
+        Queue: "train" | "aggregate" | "playground";
+        /**
+         * QueueFacts
+         * @description A queue, and who works on it. Experiments that wait for their turn to start are not in it.
+         */
+        QueueFacts: {
+            /**
+             * Messages
+             * @description At the broker and in no worker's hands; null: the broker does not answer
+             */
+            messages: number | null;
+            /**
+             * Oldest
+             * @description Since when the oldest of it waits; null where nothing does
+             */
+            oldest: string | null;
+            queue: components["schemas"]["Queue"];
+            /** Waiting */
+            waiting: number;
+            /**
+             * Workers
+             * @description That gave a sign of life in the last 15 seconds
+             */
+            workers: number;
+        };
+        /**
          * Readiness
          * @description Whether the service is ready, and the state of each part.
          */
@@ -4690,6 +4784,56 @@ export interface components {
             patience?: number | null;
         };
         /**
+         * System
+         * @description How the whole service is: its parts, its queues, its workers.
+         */
+        System: {
+            /**
+             * Broker Silent Since
+             * @description As the workers' reconciler saw it; null: it answers
+             */
+            broker_silent_since: string | null;
+            database: components["schemas"]["DatabaseFacts"];
+            disk: components["schemas"]["Disk"];
+            /** Experiments */
+            experiments: {
+                [key: string]: number;
+            };
+            /**
+             * Given Up
+             * @description Tasks that failed or killed their worker too often, and are not tried again
+             */
+            given_up: number;
+            parts: components["schemas"]["Readiness"];
+            /** Queues */
+            queues: components["schemas"]["QueueFacts"][];
+            /**
+             * Time
+             * Format: date-time
+             * @description By the database's clock, as all times here
+             */
+            time: string;
+            /** @description Calls for work that were not handed to the broker yet */
+            unsent: components["schemas"]["Backlog"];
+            /** Version */
+            version: string;
+            /**
+             * Workers
+             * @description By queue, host and process
+             */
+            workers: components["schemas"]["WorkerFacts"][];
+        };
+        /**
+         * TaskName
+         * @description Each takes one id.
+         *
+         *     ``coordinate``: an experiment; ``train``: an assignment; ``aggregate``: a round; ``evaluate``: a round, or an
+         *     experiment for its base model; ``repair``: an experiment; ``reconcile``: ignored; ``answer``: a question of
+         *     ``ferret_core.protocol.playground``, which is in no table.
+         * @enum {string}
+         */
+        TaskName: "ferret.coordinate" | "ferret.train" | "ferret.aggregate" | "ferret.evaluate" | "ferret.repair" | "ferret.reconcile" | "ferret.answer";
+        /**
          * Token
          * @description A user's token, without its text.
          */
@@ -4790,6 +4934,49 @@ export interface components {
              * @description Of how many
              */
             total: number;
+        };
+        /**
+         * WorkerFacts
+         * @description A worker process that was alive within the last day.
+         */
+        WorkerFacts: {
+            /**
+             * Alive
+             * @description Whether it gave a sign of life in the last 15 seconds
+             */
+            alive: boolean;
+            /** Device */
+            device: string;
+            /**
+             * Experiment
+             * @description Id of the experiment that the task is for
+             */
+            experiment: string | null;
+            /** Host */
+            host: string;
+            /** Id */
+            id: string;
+            /** Pid */
+            pid: number;
+            queue: components["schemas"]["Queue"];
+            /**
+             * Seen At
+             * Format: date-time
+             * @description Its last sign of life; it gives one every 5 seconds
+             */
+            seen_at: string;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /**
+             * Subject
+             * @description Id of what the task is about
+             */
+            subject: string | null;
+            /** @description What it works at; null: it is idle */
+            task: components["schemas"]["TaskName"] | null;
         };
     };
     responses: never;
@@ -13030,6 +13217,95 @@ export interface operations {
              *     `oidc.unexpected`: The identity provider sent what Ferret does not understand.
              */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_system: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["System"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

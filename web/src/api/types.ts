@@ -32,6 +32,18 @@ export type Plan = Schemas['Plan']
 export type Planned = Schemas['Planned']
 export type Preset = Schemas['Preset']
 export type Stall = Schemas['Stall']
+export type System = Schemas['System']
+export type WorkerFacts = Schemas['WorkerFacts']
+export type Alert = Schemas['Alert']
+export type AlertEvent = Schemas['AlertEvent']
+export type AlertKind = Schemas['AlertKind']
+export type CreatedAlert = Schemas['CreatedAlert']
+export type Delivery = Schemas['Delivery']
+export type AuditEntry = Schemas['AuditEntry']
+export type User = Schemas['User']
+export type EnrolmentInfo = Schemas['EnrolmentInfo']
+export type Enrolment = Schemas['Enrolment']
+export type Queue = Schemas['Queue']
 
 export type MetricSeries = Curve
 

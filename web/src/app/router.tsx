@@ -16,6 +16,7 @@ import { parseView } from '@/features/experiment/view'
 import { ExperimentsPage } from '@/features/experiments/experiments-page'
 import { parseView as parseListView } from '@/features/experiments/view'
 import { parseView as parseNewView } from '@/features/new/view'
+import { parseView as parseSystemView } from '@/features/system/view'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { BrokenPage } from './broken-page'
@@ -89,6 +90,24 @@ const fresh = createRoute({
   },
 })
 
+/** Who looks after the service sees these pages, and most others never do. */
+const SystemPage = lazyRouteComponent(() => import('@/features/system/system-page'), 'SystemPage')
+
+const system = createRoute({
+  getParentRoute: () => root,
+  path: '/system',
+  validateSearch: parseSystemView,
+  component: function System() {
+    const navigate = system.useNavigate()
+    return (
+      <SystemPage
+        view={system.useSearch()}
+        onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
+      />
+    )
+  },
+})
+
 const account = createRoute({ getParentRoute: () => root, path: '/account', component: AccountPage })
 
 function NotFound() {
@@ -104,7 +123,7 @@ function NotFound() {
   )
 }
 
-const routeTree = root.addChildren([experiments, experiment, compare, fresh, account])
+const routeTree = root.addChildren([experiments, experiment, compare, fresh, system, account])
 
 /** Routes by the browser's own history, or by the one that a test hands in. */
 export function dashboardRouter(history: RouterHistory = createBrowserHistory()) {

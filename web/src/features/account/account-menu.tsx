@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef } from 'react'
 
-import { meQuery } from '@/api/people'
+import { covers, meQuery } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { signOut } from '@/api/sign-in'
 import { toastFailure } from '@/lib/toasts'
@@ -32,9 +32,10 @@ export function AccountMenu() {
         {me.name} <span className="role">{me.role}</span>
       </button>
       <div ref={menu} id={id} popover="auto">
-        <Link to="/account" onClick={() => menu.current?.hidePopover()}>
-          Your account
-        </Link>
+        <nav aria-label="Service" onClick={() => menu.current?.hidePopover()}>
+          <Link to="/account">Your account</Link>
+          {covers(me.role, 'admin') && <Link to="/system">System</Link>}
+        </nav>
         <button type="button" onClick={() => void leave()}>
           Sign out
         </button>

@@ -3,8 +3,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { revokeToken, tokensQuery } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import type { Token } from '@/api/types'
-import { formatAgo, formatTime } from '@/lib/format'
 import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Ago } from '@/lib/ui/ago'
 
 export function TokenRow({ token, now }: { token: Token; now: number }) {
   const { name, scopes, expires_at: expires, used_at: used } = token
@@ -12,20 +12,12 @@ export function TokenRow({ token, now }: { token: Token; now: number }) {
     <tr data-testid="token-row">
       <th scope="row">{name}</th>
       <td>{scopes.join(' and ')}</td>
-      <td>{expires === null ? 'never' : <Time at={expires} now={now} />}</td>
-      <td>{used === null ? 'never' : <Time at={used} now={now} />}</td>
+      <td>{expires === null ? 'never' : <Ago at={expires} now={now} />}</td>
+      <td>{used === null ? 'never' : <Ago at={used} now={now} />}</td>
       <td>
         <RevokeButton token={token} />
       </td>
     </tr>
-  )
-}
-
-function Time({ at, now }: { at: string; now: number }) {
-  return (
-    <time dateTime={at} title={formatTime(at)}>
-      {formatAgo(at, now)}
-    </time>
   )
 }
 

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 
 import { metricsQuery } from '@/api/queries'
+import { Fact } from '@/lib/ui/fact'
 
 import { costFacts } from './cost'
-import { Fact } from './facts'
 
 export function CostSection({ id }: { id: string }) {
   const metrics = useQuery(metricsQuery(id))
@@ -14,7 +14,7 @@ export function CostSection({ id }: { id: string }) {
       <header className="section-header">
         <h2 id="cost">Cost per round</h2>
       </header>
-      <dl className="facts">
+      <dl className="facts boxed">
         {facts.map(({ term, value }) => (
           <Fact key={term} term={term}>
             {value}

@@ -1,7 +1,6 @@
-import type { ReactNode } from 'react'
-
 import type { Experiment } from '@/api/types'
 import { formatBytes, formatSeconds, formatTime, secondsBetween } from '@/lib/format'
+import { Fact } from '@/lib/ui/fact'
 import { RoundProgress } from '@/lib/ui/round-progress'
 import { useNow } from '@/lib/use-now'
 
@@ -32,15 +31,6 @@ export function Facts({ experiment, traffic }: { experiment: Experiment; traffic
 function trafficTitle({ besides }: Traffic): string {
   const rounds = 'By all participants, in committed rounds'
   return besides > 0 ? `${rounds}; ${formatBytes(besides)} more in rounds that are open or were abandoned` : rounds
-}
-
-export function Fact({ term, children }: { term: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{term}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
 }
 
 /** From the start to the end or now, and so with its pauses: not called running time. */

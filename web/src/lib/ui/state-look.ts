@@ -2,11 +2,11 @@ export type StateLook = 'moving' | 'done' | 'bad' | 'paused' | 'warning' | 'wait
 
 const LOOKS: Record<StateLook, readonly string[]> = {
   moving: ['running', 'active', 'open', 'opened', 'leased', 'frozen', 'resumed', 'online'],
-  done: ['completed', 'committed', 'accepted', 'approved', 'evaluated', 'written', 'rebuilt'],
+  done: ['completed', 'committed', 'accepted', 'approved', 'evaluated', 'written', 'rebuilt', 'delivered'],
   bad: ['failed', 'abandoned', 'rejected', 'refused', 'revoked', 'undone'],
   paused: ['paused'],
-  warning: ['stalled', 'expired'],
-  waiting: ['queued', 'pending'],
+  warning: ['stalled', 'expired', 'silent'],
+  waiting: ['queued', 'pending', 'idle', 'waiting'],
   ended: [],
 }
 

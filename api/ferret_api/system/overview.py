@@ -1,0 +1,63 @@
+"""The whole service at a glance, for who looks after it."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from sqlalchemy.orm import Session
+
+from ferret_api.context import Context
+from ferret_api.system.schemas import Backlog, DatabaseFacts, Disk, QueueFacts, Readiness, System, WorkerFacts
+from ferret_core import __version__
+from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.tasks import Queue
+from ferret_db import clock, migrate
+from ferret_db.database import Database
+from ferret_db.repositories import experiments, queues, service, workers
+from ferret_db.size import size
+
+
+def look(context: Context, database: Database, parts: Readiness) -> System:
+    """What is there now, as far as ``database`` shows it; ``parts`` says whether each part can be used."""
+    messages = context.broker.lengths() if parts.broker.ready else None
+    used = shutil.disk_usage(context.settings.home)
+    with database.read() as s:
+        return System(
+            version=__version__,
+            time=clock.now(s),
+            parts=parts,
+            broker_silent_since=service.broker_silent_since(s),
+            database=_database(s, context.settings.database_url),
+            disk=Disk(total=used.total, free=used.free),
+            queues=_queues(s, messages),
+            unsent=Backlog.model_validate(queues.unsent(s)),
+            given_up=queues.given_up(s),
+            experiments=dict.fromkeys(ExperimentState, 0) | experiments.count_by_state(s),
+            workers=_workers(s),
+        )
+
+
+def _database(s: Session, url: str) -> DatabaseFacts:
+    kind = urlsplit(url).scheme.partition("+")[0]
+    return DatabaseFacts(kind=kind, revision=migrate.revision(s), size=size(s))
+
+
+def _queues(s: Session, messages: dict[Queue, int] | None) -> list[QueueFacts]:
+    alive, sent = workers.counts(s), messages or dict.fromkeys(Queue)
+    return [
+        QueueFacts(queue=queue, workers=alive[queue], messages=sent[queue], **backlog._asdict())
+        for queue, backlog in queues.backlogs(s).items()
+    ]
+
+
+def _workers(s: Session) -> list[WorkerFacts]:
+    gone = clock.now(s) - timedelta(seconds=workers.GONE_SECONDS)
+    columns = WorkerFacts.model_fields.keys() - {"alive", "experiment"}
+    return [
+        WorkerFacts(
+            **{name: getattr(worker, name) for name in columns}, alive=worker.seen_at > gone, experiment=experiment_id
+        )
+        for worker, experiment_id in workers.known(s)
+    ]

@@ -1,0 +1,83 @@
+"""``ferret status``"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from ferret_cli import options
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ferret_sdk.schemas import System, WorkerFacts
+
+
+def status(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
+    """Show how the service is: parts, disk, queues and workers. Exit code 1 if some part cannot be used."""
+    from ferret_cli.output import emit
+    from ferret_sdk.service import Service
+
+    system = Service(url, insecure_http=insecure_http).system()
+    if json:
+        emit(system)
+    else:
+        _show(system)
+    if not system.parts.ready:
+        raise typer.Exit(1)
+
+
+def _show(system: System) -> None:
+    from ferret_cli.output import table
+
+    table(["what", "how it is"], _facts(system))
+    print()
+    queues = (
+        (queue.queue, queue.workers, queue.waiting, _since(queue.oldest, system.time), queue.messages)
+        for queue in system.queues
+    )
+    table(["queue", "workers", "waiting", "oldest waits for", "at the broker"], queues)
+    print()
+    workers = (
+        (worker.queue, worker.host, worker.pid, worker.device, _since(worker.started_at, system.time), _doing(worker))
+        for worker in system.workers
+        if worker.alive
+    )
+    table(["worker", "host", "process", "device", "runs for", "works at"], workers)
+
+
+def _facts(system: System) -> list[tuple[str, str]]:
+    from ferret_core.protocol.quantities import size
+
+    parts, database = system.parts, system.database
+    kept = f"{database.kind}, {size(database.size)}, revision {database.revision}"
+    states = ", ".join(f"{count} {state}" for state, count in system.experiments.items() if count)
+    silent = sum(not worker.alive for worker in system.workers)
+    return [
+        ("version", system.version),
+        ("database", parts.database.detail or kept),
+        ("schema", parts.migrations.detail or "as this version needs it"),
+        ("broker", parts.broker.detail or "answers"),
+        ("disk", f"{size(system.disk.free)} free of {size(system.disk.total)}"),
+        (
+            "experiments",
+            states or "none",
+        ),
+        ("not yet at the broker", str(system.unsent.waiting)),
+        ("tasks given up", str(system.given_up)),
+        ("workers gone silent", str(silent)),
+    ]
+
+
+def _since(moment: datetime | None, now: datetime) -> str | None:
+    """How long ago, by the server's clock."""
+    from datetime import timedelta
+
+    return None if moment is None else str(timedelta(seconds=max(0, round((now - moment).total_seconds()))))
+
+
+def _doing(worker: WorkerFacts) -> str:
+    if worker.task is None:
+        return "idle"
+    return " ".join(part for part in (worker.task.removeprefix("ferret."), worker.experiment or worker.subject) if part)

@@ -1,0 +1,14 @@
+"""How large the database is."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+
+def size(s: Session) -> int:
+    """Bytes of the whole database, its indices too; of SQLite those of its pages, without what waits in the log."""
+    if s.get_bind().dialect.name == "postgresql":
+        return int(s.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+    pages, each = (int(s.execute(text(f"PRAGMA {name}")).scalar_one()) for name in ("page_count", "page_size"))
+    return pages * each

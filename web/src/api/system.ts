@@ -1,0 +1,13 @@
+import { queryOptions } from '@tanstack/react-query'
+
+import { politeInterval } from '@/lib/back-off'
+
+import { answer, client } from './client'
+import { REFETCH_MILLISECONDS } from './queries'
+
+/** How the whole service is, asked again while somebody looks. */
+export const systemQuery = queryOptions({
+  queryKey: ['system'],
+  queryFn: ({ signal }) => answer(client.GET('/api/v1/system', { signal })),
+  refetchInterval: ({ state }) => politeInterval(state, REFETCH_MILLISECONDS),
+})

@@ -1,0 +1,42 @@
+import type { System } from '@/api/types'
+import { formatBytes, formatCount } from '@/lib/format'
+
+/** Below this, as `ferret doctor` says too, checkpoints soon find no room. */
+const NEEDED_BYTES = 2e9
+
+export interface Trouble {
+  title: string
+  detail: string
+  command?: string
+}
+
+/** What an operator should look at, the gravest first; empty where all is well. */
+export function troubles({ parts, queues, disk, given_up: givenUp }: System): Trouble[] {
+  const found: Trouble[] = []
+  for (const [name, { ready, detail }] of [
+    ['database', parts.database],
+    ['schema', parts.migrations],
+    ['broker', parts.broker],
+  ] as const) {
+    if (!ready) found.push({ title: `The ${name} cannot be used`, detail: detail ?? 'It does not answer.' })
+  }
+  for (const { queue, workers, waiting } of queues) {
+    if (workers > 0) continue
+    const detail = waiting > 0 ? `${formatCount(waiting)} ${waiting === 1 ? 'task waits' : 'tasks wait'} for one.` : ''
+    found.push({
+      title: `No worker for ${queue}`,
+      detail: `${detail} Start one where the server runs, or on another machine:`.trim(),
+      command: `ferret worker ${queue}`,
+    })
+  }
+  if (disk.free < NEEDED_BYTES) {
+    const detail = `${formatBytes(disk.free)} are free. Make room, or delete experiments and then let go of their files:`
+    found.push({ title: 'The disk is nearly full', detail, command: 'ferret storage gc' })
+  }
+  if (givenUp > 0) {
+    const tasks = givenUp === 1 ? 'One task was' : `${formatCount(givenUp)} tasks were`
+    const detail = `${tasks} given up after too many failures. The pages of their experiments say why.`
+    found.push({ title: 'Tasks that were given up', detail })
+  }
+  return found
+}

@@ -1,0 +1,84 @@
+import './system.css'
+
+import { useQuery } from '@tanstack/react-query'
+
+import { toProblem } from '@/api/problem'
+import { systemQuery } from '@/api/system'
+import type { System } from '@/api/types'
+import { formatBytes, formatCount, formatTime } from '@/lib/format'
+import { Command } from '@/lib/ui/command'
+import { Fact } from '@/lib/ui/fact'
+import { Notice } from '@/lib/ui/notice'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { useTitle } from '@/lib/use-title'
+
+import { troubles } from './health'
+import { QueuesSection } from './queues-section'
+import type { View } from './view'
+import { WorkersSection } from './workers-section'
+
+interface Props {
+  view: View
+  onView: (change: (view: View) => View) => void
+}
+
+/** How the whole service is, for who looks after it. */
+export function SystemPage({ view, onView }: Props) {
+  const { data: system, error } = useQuery(systemQuery)
+  useTitle('System')
+  return (
+    <main className="page">
+      <header>
+        <h1>System</h1>
+        {system && (
+          <p className="muted">
+            Ferret {system.version} · as of <time dateTime={system.time}>{formatTime(system.time)}</time>
+          </p>
+        )}
+      </header>
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      {system && (
+        <>
+          <Health system={system} />
+          <Parts system={system} />
+          <QueuesSection system={system} />
+          <WorkersSection system={system} view={view} onView={onView} />
+        </>
+      )}
+    </main>
+  )
+}
+
+function Health({ system }: { system: System }) {
+  const found = troubles(system)
+  if (found.length === 0) return <p role="status">All parts can be used, and every queue has a worker.</p>
+  return found.map(({ title, detail, command }) => (
+    <Notice key={title} title={title} testId="trouble">
+      <p>{detail}</p>
+      {command !== undefined && <Command text={command} label="command" />}
+    </Notice>
+  ))
+}
+
+function Parts({ system }: { system: System }) {
+  const { parts, database, disk, experiments, unsent } = system
+  return (
+    <dl className="facts boxed" data-testid="parts">
+      <Fact term="Database">
+        {database.kind}, {formatBytes(database.size)}
+      </Fact>
+      <Fact term="Schema">
+        {database.revision ?? 'none'}
+        {!parts.migrations.ready && ', not as this version needs it'}
+      </Fact>
+      <Fact term="Broker">{parts.broker.ready ? 'answers' : 'does not answer'}</Fact>
+      <Fact term="Disk">
+        {formatBytes(disk.free)} free of {formatBytes(disk.total)}
+      </Fact>
+      <Fact term="Experiments">
+        {formatCount(experiments.running ?? 0)} running, {formatCount(experiments.queued ?? 0)} queued
+      </Fact>
+      <Fact term="Calls not at the broker">{formatCount(unsent.waiting)}</Fact>
+    </dl>
+  )
+}

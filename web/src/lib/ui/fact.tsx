@@ -1,0 +1,11 @@
+import type { ReactNode } from 'react'
+
+/** One of a list of facts: its name over its value. */
+export function Fact({ term, children }: { term: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
