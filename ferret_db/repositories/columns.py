@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Float, case, cast, func, select
@@ -56,6 +57,7 @@ def sorts() -> list[str]:
     return [sign + name for name in _columns() for sign in ("", "-")]
 
 
+@cache
 def _columns() -> dict[str, Column]:
     """By their names: the experiments' own, what they have cost, and the last and the best value of each metric."""
     return {

@@ -11,7 +11,19 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, and_, delete, exists, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    SQLColumnExpression,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session, aliased
 
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
@@ -186,47 +198,29 @@ def forget(s: Session, ids: Sequence[int]) -> None:
 
 def _calls(s: Session, experiments: Collection[str]) -> list[int]:
     """The ids of the oldest waiting call of each experiment in each queue where none of its messages is."""
-    query = (
-        select(OutboxMessage.experiment_id, OutboxMessage.queue, OutboxMessage.id)
-        .outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
-        .where(OutboxMessage.experiment_id.in_(experiments), _WAITING, startable())
-        .where(~_occupied(OutboxMessage.experiment_id, OutboxMessage.queue))
-        .order_by(OutboxMessage.created_at, OutboxMessage.id)
-    )
     first = dict[tuple[str, Queue], int]()
-    for experiment_id, queue, call in s.execute(query):
+    for experiment_id, queue, call in s.execute(_CALLS, {"experiments": list(experiments)}):
         first.setdefault((experiment_id, queue), call)
     return list(first.values())
 
 
 def _trainings(s: Session, experiments: Collection[str]) -> list[tuple[str, str]]:
     """By experiment, the next assignment for our own workers where no call for one is at the broker."""
-    following = select(Assignment.id).where(Assignment.round_id == Round.id, *uncalled())
-    query = (
-        select(Round.experiment_id, following.order_by(Assignment.id).limit(1).correlate(Round).scalar_subquery())
-        .join(Experiment, Experiment.id == Round.experiment_id)
-        .where(Round.experiment_id.in_(experiments), Round.state == RoundState.OPEN)
-        .where(Experiment.state == ExperimentState.RUNNING, ~_occupied(Round.experiment_id, Queue.TRAIN))
-    )
-    return [(experiment_id, assignment_id) for experiment_id, assignment_id in s.execute(query) if assignment_id]
+    found = s.execute(_TRAININGS, {"experiments": list(experiments)})
+    return [(experiment_id, assignment_id) for experiment_id, assignment_id in found if assignment_id]
 
 
 def _admitted(s: Session, places: int) -> list[int]:
     """The ids of the calls that start the next queued experiments."""
-    starting = OutboxMessage.task == TaskName.COORDINATE, Experiment.state == ExperimentState.QUEUED
-    simulated = Experiment.real_participants == 0
-    calls = select(OutboxMessage.id).join(Experiment, Experiment.id == OutboxMessage.experiment_id)
-    under_way = calls.where(*starting, simulated, OutboxMessage.sent_at.is_not(None))
-    running = select(Experiment.id).where(Experiment.state == ExperimentState.RUNNING, simulated)
-    taken = [s.scalar(select(func.count()).select_from(query.subquery())) or 0 for query in (under_way, running)]
-    # Of the same moment, in SQLite a millisecond, the one that was called for first.
-    waiting = calls.where(*starting, _WAITING).order_by(Experiment.created_at, OutboxMessage.id)
+    taken = [s.scalar(query) or 0 for query in (_UNDER_WAY, _RUNNING)]
     free = max(0, min(places - sum(taken), BATCH))
-    admitted = list(s.scalars(waiting.where(simulated).limit(free))) if free else []
-    return admitted + list(s.scalars(waiting.where(Experiment.real_participants > 0).limit(BATCH)))
+    admitted = list(s.scalars(_NEXT_SIMULATED, {"free": free})) if free else []
+    return admitted + list(s.scalars(_NEXT_REAL))
 
 
 def _send(s: Session, ids: Sequence[int]) -> list[OutboxMessage]:
+    if not ids:
+        return []
     # An attempt counts before it is made, so that one which kills its process counts too.
     sent = (
         update(OutboxMessage)
@@ -235,7 +229,7 @@ def _send(s: Session, ids: Sequence[int]) -> list[OutboxMessage]:
         .returning(OutboxMessage)
     )
     options = _UNSYNCHRONISED | {"populate_existing": True}
-    return sorted(s.scalars(sent, execution_options=options), key=lambda message: message.id) if ids else []
+    return sorted(s.scalars(sent, execution_options=options), key=lambda message: message.id)
 
 
 def _send_trainings(s: Session, trainings: Sequence[tuple[str, str]]) -> list[OutboxMessage]:
@@ -274,3 +268,35 @@ def _occupied(
     ahead = aliased(OutboxMessage)
     at_broker = ahead.sent_at.is_not(None), ahead.taken_at.is_(None)
     return exists().where(ahead.experiment_id == experiment_id, ahead.queue == queue, *at_broker)
+
+
+# They are asked at every change that calls for a task. To put them together takes longer than to run them.
+_EXPERIMENTS = bindparam("experiments", expanding=True)
+_CALLS = (
+    select(OutboxMessage.experiment_id, OutboxMessage.queue, OutboxMessage.id)
+    .outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
+    .where(OutboxMessage.experiment_id.in_(_EXPERIMENTS), _WAITING, startable())
+    .where(~_occupied(OutboxMessage.experiment_id, OutboxMessage.queue))
+    .order_by(OutboxMessage.created_at, OutboxMessage.id)
+)
+_FOLLOWING = select(Assignment.id).where(Assignment.round_id == Round.id, *uncalled()).order_by(Assignment.id).limit(1)
+_TRAININGS = (
+    select(Round.experiment_id, _FOLLOWING.correlate(Round).scalar_subquery())
+    .join(Experiment, Experiment.id == Round.experiment_id)
+    .where(Round.experiment_id.in_(_EXPERIMENTS), Round.state == RoundState.OPEN)
+    .where(Experiment.state == ExperimentState.RUNNING, ~_occupied(Round.experiment_id, Queue.TRAIN))
+)
+_SIMULATED = Experiment.real_participants == 0
+_STARTING = (
+    select(OutboxMessage.id)
+    .join(Experiment, Experiment.id == OutboxMessage.experiment_id)
+    .where(OutboxMessage.task == TaskName.COORDINATE, Experiment.state == ExperimentState.QUEUED)
+)
+_UNDER_WAY = select(func.count()).select_from(
+    _STARTING.where(_SIMULATED, OutboxMessage.sent_at.is_not(None)).subquery()
+)
+_RUNNING = select(func.count(Experiment.id)).where(Experiment.state == ExperimentState.RUNNING, _SIMULATED)
+# Of the same moment, in SQLite a millisecond, the one that was called for first.
+_NEXT = _STARTING.where(_WAITING).order_by(Experiment.created_at, OutboxMessage.id)
+_NEXT_SIMULATED = _NEXT.where(_SIMULATED).limit(bindparam("free", type_=Integer))
+_NEXT_REAL = _NEXT.where(Experiment.real_participants > 0).limit(BATCH)
