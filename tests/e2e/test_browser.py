@@ -114,6 +114,44 @@ def test_an_experiment_is_led_by_hand(page: Page, served: Served, toy_spec: Call
     run.cancel()
 
 
+def test_a_name_tags_and_notes_are_edited_where_they_are_read(
+    page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec], complaints: list[str]
+) -> None:
+    complaints.append("412")
+    run = served.service.submit(toy_spec(name="unnamed", participants={"edge": 1}))
+    page.set_default_timeout(60_000)
+    page.goto(f"{served.address.replace('/#', f'/experiments/{run.id}#')}")
+    page.get_by_role("button", name="Edit name of unnamed").click()
+    page.get_by_role("textbox", name="name of unnamed").fill("named")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="named", exact=True)).to_be_visible()
+
+    dialog = page.get_by_role("dialog", name="Tags and notes of")
+    page.get_by_role("button", name="Tags, notes").click()
+    dialog.get_by_label("Tags").fill("hearts, K search")
+    dialog.get_by_label("Notes").fill("Twice the coordinates.\nSecond line.")
+    dialog.get_by_role("button", name="Save").click()
+    remarks = page.get_by_test_id("remarks")
+    expect(remarks).to_contain_text("Twice the coordinates.")
+    told = run.refresh().experiment
+    assert (told.name, told.tags, told.notes) == (
+        "named",
+        ["hearts", "K search"],
+        "Twice the coordinates.\nSecond line.",
+    )
+
+    page.get_by_role("button", name="Tags, notes").click()
+    run.edit(notes="Somebody else's.")
+    dialog.get_by_label("Notes").fill("Mine.")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_contain_text("edited")
+    assert run.refresh().experiment.notes == "Somebody else's."
+    dialog.get_by_role("button", name="Close").click()
+    remarks.get_by_role("link", name="hearts").click()
+    expect(page.get_by_test_id("experiment-row")).to_have_count(1)
+    run.cancel()
+
+
 def test_eight_tabs_have_one_stream(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
     """Browsers allow six connections to a server. It waits for a participant that never comes."""
     run = served.service.submit(toy_spec(name="watched by many", participants={"edge": 1}))

@@ -39,7 +39,7 @@ export function useEdit(id: string) {
 }
 
 /** Throws what the server says of an edit that is late, where the reader had seen what is past. */
-function requireSame(now: Editable, seen: Partial<Editable>): void {
+export function requireSame(now: Editable, seen: Partial<Editable>): void {
   const parts = ['name', 'tags', 'notes'] as const
   if (parts.every((part) => seen[part] === undefined || String(seen[part]) === String(now[part]))) return
   const title = 'The experiment was edited by somebody else in the meantime'

@@ -27,6 +27,8 @@ const DEMO = {
   metrics: {},
   event_seq: 2,
   cloned_from: null,
+  tags: [],
+  notes: '',
   archived_at: null,
   started_at: '2026-11-21T12:00:01Z',
   finished_at: null,

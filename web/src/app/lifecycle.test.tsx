@@ -33,6 +33,8 @@ const DEMO = {
   metrics: {},
   event_seq: 9,
   cloned_from: null,
+  tags: [],
+  notes: '',
   archived_at: null,
   created_at: '2026-11-21T12:00:00Z',
   started_at: '2026-11-21T12:00:01Z',

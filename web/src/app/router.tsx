@@ -8,8 +8,6 @@ import {
   type RouterHistory,
 } from '@tanstack/react-router'
 
-import { AccountPage } from '@/features/account/account-page'
-import { ComparePage } from '@/features/compare/compare-page'
 import { parseView as parseCompareView } from '@/features/compare/view'
 import { ExperimentPage } from '@/features/experiment/experiment-page'
 import { parseView } from '@/features/experiment/view'
@@ -21,6 +19,11 @@ import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { BrokenPage } from './broken-page'
 import { Shell } from './shell'
+
+// Few visits need these, so their code comes with the first that does.
+const AccountPage = lazyRouteComponent(() => import('@/features/account/account-page'), 'AccountPage')
+const ComparePage = lazyRouteComponent(() => import('@/features/compare/compare-page'), 'ComparePage')
+const NewPage = lazyRouteComponent(() => import('@/features/new/new-page'), 'NewPage')
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 
@@ -71,9 +74,6 @@ const compare = createRoute({
     )
   },
 })
-
-/** Few visits need the form, so its code comes with the first that does. */
-const NewPage = lazyRouteComponent(() => import('@/features/new/new-page'), 'NewPage')
 
 const fresh = createRoute({
   getParentRoute: () => root,

@@ -76,7 +76,14 @@ test('? lists every shortcut, and what is below the list takes no keys', async (
   const list = screen.getByTestId<HTMLDialogElement>('shortcuts')
   expect(list.open).toBe(true)
   const keys = within(list).getAllByRole('term', { hidden: true })
-  expect(keys.map(({ textContent }) => textContent)).toEqual(['/', 'g then e', 'n', '?', 'Esc', 'j', 'k', 'x', 'X'])
+  expect(keys.map(({ textContent }) => textContent)).toEqual(
+    ['/', 'g then e', 'n', '?', 'Esc', 'j', 'k', 'x', 'X'].concat([
+      '← or →',
+      '↑ or ↓',
+      'Page up or Page down',
+      'Home or End',
+    ]),
+  )
   type('g', 'e')
   expect(router.state.location.pathname).toBe('/nowhere')
 })

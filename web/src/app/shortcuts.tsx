@@ -21,8 +21,24 @@ const DOES_IN_LIST = {
   X: 'In the list: select all from the last selected row to this one',
 }
 
+/** Those of what has the focus: a chart, the tabs, the heat-map. */
+const DOES_IN_FOCUS = {
+  'ArrowLeft|ArrowRight': 'In a chart, the tabs or the heat-map: go to the round, tab or cell beside',
+  'ArrowUp|ArrowDown': 'In the heat-map: go to the participant above or below',
+  'PageUp|PageDown': 'In the heat-map: go ten participants up or down',
+  'Home|End': 'In a chart, the tabs or the heat-map: go to the first or the last',
+}
+
 /** How people know the keys that browsers name otherwise. */
-const SHOWN: Record<string, string> = { Escape: 'Esc' }
+const SHOWN: Record<string, string> = {
+  Escape: 'Esc',
+  ArrowLeft: '←',
+  ArrowRight: '→',
+  ArrowUp: '↑',
+  ArrowDown: '↓',
+  PageUp: 'Page up',
+  PageDown: 'Page down',
+}
 
 /** The keys that work on every page, and the button and dialog that list them. */
 export function Shortcuts() {
@@ -54,7 +70,7 @@ export function Shortcuts() {
         <form method="dialog">
           <h2 id={heading}>Keyboard shortcuts</h2>
           <dl className="shortcuts">
-            {Object.entries({ ...DOES, ...DOES_IN_LIST }).map(([keys, does]) => (
+            {Object.entries({ ...DOES, ...DOES_IN_LIST, ...DOES_IN_FOCUS }).map(([keys, does]) => (
               <div key={keys}>
                 <dt>
                   <Keys keys={keys} />
@@ -74,10 +90,12 @@ export function Shortcuts() {
   )
 }
 
+/** One key after the other, or one of several. */
 function Keys({ keys }: { keys: string }) {
-  return keys.split(' ').map((key, place) => (
+  const between = keys.includes('|') ? ' or ' : ' then '
+  return keys.split(/[ |]/).map((key, place) => (
     <span key={key}>
-      {place > 0 && ' then '}
+      {place > 0 && between}
       <kbd>{SHOWN[key] ?? key}</kbd>
     </span>
   ))

@@ -5,22 +5,19 @@ import { Link } from '@tanstack/react-router'
 
 import { problemOf, toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
-import { type Experiment, shownState } from '@/api/types'
+import type { Experiment } from '@/api/types'
 import { capitalised } from '@/lib/format'
 import { oneOf } from '@/lib/search-params'
-import { CopyButton } from '@/lib/ui/copy-button'
 import { Notice } from '@/lib/ui/notice'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { StateChip } from '@/lib/ui/state-chip'
 import { Tabs } from '@/lib/ui/tabs'
 import { useTitle } from '@/lib/use-title'
 
-import { Actions } from './actions'
-import { LiveBadge } from './live-badge'
+import { Header } from './header'
 import { ResultStrip } from './result-strip'
 import { Standstill } from './standstill'
 import { TabContent } from './tab-content'
-import { type LiveStatus, useLive } from './use-live'
+import { useLive } from './use-live'
 import { OTHER_TABS, TABS, type View } from './view'
 
 interface Props {
@@ -77,42 +74,5 @@ function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: 
         <TabContent experiment={experiment} view={view} onView={change} />
       </Tabs>
     </main>
-  )
-}
-
-function Header({ experiment, live }: { experiment: Experiment; live: LiveStatus }) {
-  const { id, name, cloned_from: original, archived_at: archived } = experiment
-  return (
-    <header className="page-header">
-      <div>
-        <nav aria-label="Breadcrumb" className="small">
-          <Link to="/">Experiments</Link>
-          {' · '}
-          <Link to="/compare" search={{ ids: id }}>
-            Compare with…
-          </Link>
-        </nav>
-        <h1>{name}</h1>
-        <p className="experiment-id muted small">
-          <code>{id}</code>
-          <CopyButton text={id} label="experiment id" />
-          {original !== null && (
-            <>
-              {' cloned from '}
-              <Link to="/experiments/$id" params={{ id: original }}>
-                <code>{original}</code>
-              </Link>
-            </>
-          )}
-        </p>
-      </div>
-      <div className="page-actions">
-        <div className="page-status">
-          <StateChip state={shownState(experiment)} testId="experiment-state" />
-          {archived === null ? <LiveBadge status={live} /> : <span className="muted small">archived</span>}
-        </div>
-        <Actions experiment={experiment} />
-      </div>
-    </header>
   )
 }

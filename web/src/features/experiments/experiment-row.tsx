@@ -1,9 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router'
-import { type MouseEvent, useRef } from 'react'
+import type { MouseEvent } from 'react'
 
-import { readForEdit, type ReadExperiment } from '@/api/editing'
 import type { ListedExperiment } from '@/api/types'
-import { useEdit } from '@/api/use-edit'
+import { useRename } from '@/api/use-rename'
 import { EditInPlace } from '@/lib/ui/edit-in-place'
 
 import { Cell, type CellContext, experimentCell } from './cells'
@@ -66,18 +65,8 @@ function NameLink({ id, name }: { id: string; name: string }) {
 }
 
 function EditableName({ id, name }: { id: string; name: string }) {
-  const read = useRef<Promise<ReadExperiment>>(undefined)
-  const edit = useEdit(id)
   return (
-    <EditInPlace
-      label={`name of ${name}`}
-      value={name}
-      maxLength={120}
-      onBegin={() => {
-        read.current = readForEdit(id)
-      }}
-      onSave={(text) => edit('Rename', { name: text }, read.current ?? readForEdit(id), { name })}
-    >
+    <EditInPlace {...useRename({ id, name })}>
       <NameLink id={id} name={name} />
     </EditInPlace>
   )

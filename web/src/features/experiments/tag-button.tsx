@@ -1,6 +1,7 @@
 import { retagExperiment } from '@/api/editing'
 import type { ListedExperiment } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
+import { words } from '@/lib/text'
 import { Field } from '@/lib/ui/field'
 
 import type { BulkAction } from './bulk'
@@ -45,12 +46,4 @@ export function TagButton({ selected, pending, onRun }: Props) {
       )}
     </ActionDialog>
   )
-}
-
-function words(text: FormDataEntryValue | null): string[] {
-  if (typeof text !== 'string') return []
-  return text
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
 }

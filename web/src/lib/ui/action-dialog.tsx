@@ -16,6 +16,7 @@ interface Props {
   primary?: boolean
   pending: boolean
   problem: Problem | undefined
+  onOpen?: () => void
   /** Takes the action; the dialog closes when it resolves to true. */
   onSubmit: (form: FormData) => Promise<boolean>
 }
@@ -31,6 +32,7 @@ export function ActionDialog({
   primary = false,
   pending,
   problem,
+  onOpen,
   onSubmit,
 }: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -45,7 +47,10 @@ export function ActionDialog({
       <button
         type="button"
         className={primary ? 'button primary' : 'button'}
-        onClick={() => dialog.current?.showModal()}
+        onClick={() => {
+          onOpen?.()
+          dialog.current?.showModal()
+        }}
       >
         {label}
       </button>
