@@ -41,7 +41,8 @@ def verified_records(run: Run) -> Iterator[LedgerRecord]:
 
 
 def replay(run: Run, number: int, folder: Path, on_record: Callable[[LedgerRecord], None]) -> Manifest:
-    """Writes the model of round ``number``, 0 being the base model, as a checkpoint into the new or empty ``folder``.
+    """Writes the model of round ``number``, 0 being the base model, as a checkpoint into the new or empty ``folder``,
+    with card and chat template.
 
     ``on_record`` is told of every round that holds. Raises ``ledger.broken`` at the first that does not, and
     ``round.not_found`` for a round that is not committed.
@@ -56,7 +57,7 @@ def replay(run: Run, number: int, folder: Path, on_record: Callable[[LedgerRecor
     with _base(run) as replica:
         for record in follow(replica, entries(run, 0, number)):
             on_record(record)
-        return checkpoint.write_folder(replica, run.id, folder)
+        return checkpoint.write_folder(replica, run.id, folder, lambda draft: run.describe(draft, number))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ The manifest ``ferret.json`` is written last: a folder without it is no checkpoi
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,17 @@ def write(replica: Replica, experiment: str, folder: Path) -> Manifest:
     return seal(replica, experiment, folder)
 
 
-def write_folder(replica: Replica, experiment: str, folder: Path) -> Manifest:
-    """:func:`write` into a new or empty ``folder``, which appears when every file of it is there."""
+def write_folder(
+    replica: Replica, experiment: str, folder: Path, add: Callable[[Path], None] = lambda draft: None
+) -> Manifest:
+    """:func:`write` into a new or empty ``folder``, which appears when every file of it is there, those too that ``add``
+    puts beside the checkpoint."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
         draft = Path(scratch) / "checkpoint"
         draft.mkdir()
         manifest = write(replica, experiment, draft)
+        add(draft)
         draft.rename(folder)
     return manifest
 

@@ -73,8 +73,8 @@ class Follower:
             yield replica
 
     @contextmanager
-    def at_the_end(self) -> Generator[Replica]:
-        """The replica at the experiment's last model; ``ledger.broken`` if the ledger leads to another, and
+    def at_the_end(self) -> Generator[tuple[Run, Replica]]:
+        """The experiment, and the replica at its last model; ``ledger.broken`` if the ledger leads to another, and
         ``experiment.conflict`` while there is none."""
         run = self._run()
         if run.experiment.digest is None:
@@ -84,7 +84,7 @@ class Follower:
             if replica.digest != run.experiment.digest:
                 ends = f"the ledger ends after round {replica.round} with {replica.digest}"
                 raise FerretError("ledger.broken", f"{ends}, but the experiment is at {run.experiment.digest}")
-            yield replica
+            yield run, replica
 
     def records_to_the_end(self) -> Iterator[LedgerRecord]:
         """The records behind the replica's round, or all where there is no replica, as far as they have come. They are

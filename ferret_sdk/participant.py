@@ -263,11 +263,12 @@ class Participant:
         """Writes the tuned model as a checkpoint into the new or empty ``folder``, which appears when it is complete.
 
         It is rebuilt from the base model and the ledger, every record and the digest at the end checked: the server's
-        own checkpoint is not needed. Raises ``ledger.broken``, and ``request.invalid`` for a folder that is in use.
+        own checkpoint is not needed. Beside it are a model card and a chat template, as with :meth:`Run.export`. Raises
+        ``ledger.broken``, and ``request.invalid`` for a folder that is in use.
         """
         from ferret_core.checkpoint import write_folder
 
         folder = Path(folder).expanduser()
         require_empty(folder, "folder")
-        with self._follower.at_the_end() as replica:
-            return write_folder(replica, self.member.experiment, folder)
+        with self._follower.at_the_end() as (run, replica):
+            return write_folder(replica, run.id, folder, lambda draft: run.describe(draft, replica.round))

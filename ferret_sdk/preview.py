@@ -82,7 +82,7 @@ class Previewing:
         """Trains on ``examples``; neither spool nor memory nor what was spent of bytes and privacy changes."""
         from ferret_core.participant import contribute
 
-        with self._follower.at_the_end() as replica:
+        with self._follower.at_the_end() as (_, replica):
             client = self._client(replica, examples, watcher)
             with self._enforcement.training(client.task, replica.spec, replica.shapes, len(client.shard)):
                 sealed, _, cost = contribute(replica, client)

@@ -204,6 +204,9 @@ def test_the_tuned_model_is_kept_as_the_ledger_proves_it(
     assert (kept.round, kept.digest) == (2, run.experiment.digest)
     written = {file.name: file.digest for file in run.checkpoint() if file.name.endswith(".safetensors")}
     assert written.items() <= kept.files.items()
+    exported = run.export(tmp_path / "exported")
+    for name in ("README.md", "chat_template.jinja"):
+        assert (tmp_path / "tuned" / name).read_bytes() == (exported / name).read_bytes()
     with pytest.raises(FerretError) as raised:
         site.keep_model(tmp_path / "tuned")
     assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "folder")

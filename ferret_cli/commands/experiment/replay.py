@@ -33,7 +33,6 @@ def replay(
     manifest = rebuild(
         run, round, folder, lambda record: say(f"round {record.round:>4}  {record.digest[:16]}…  verified")
     )
-    run.describe(folder, round)
     say(f"round {round} is in {folder}, the model's digest is {manifest.digest}")
     if json:
         emit({"id": run.id, "round": round, "digest": manifest.digest, "checkpoint": str(folder)})
