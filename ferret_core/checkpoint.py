@@ -44,8 +44,8 @@ def write(replica: Replica, experiment: str, folder: Path) -> Manifest:
 def write_folder(
     replica: Replica, experiment: str, folder: Path, add: Callable[[Path], None] = lambda draft: None
 ) -> Manifest:
-    """:func:`write` into a new or empty ``folder``, which appears when every file of it is there, those too that ``add``
-    puts beside the checkpoint."""
+    """:func:`write` into a new or empty ``folder``, which appears when every file of it is there, and all
+    that ``add`` puts beside them."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
         draft = Path(scratch) / "checkpoint"

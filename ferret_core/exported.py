@@ -20,6 +20,7 @@ CHAT_TEMPLATE = "chat_template.jinja"
 """Where transformers looks for it, before ``tokenizer_config.json``."""
 BASE_CHAT_TEMPLATE = "base_chat_template.jinja"
 """The base model's own, where training asked in other words: the tuned model would answer it worse."""
+ADDED = (CARD, CHAT_TEMPLATE, BASE_CHAT_TEMPLATE)
 ADAPTERS = "adapter_config.json"
 
 

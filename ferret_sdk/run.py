@@ -6,20 +6,24 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
-from ferret_core.exported import complete
+from ferret_core.exported import CHAT_TEMPLATE, complete
 from ferret_core.model_card import Facts, Figures
+from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.remarks import retagged
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.receipt import Receipt
-from ferret_sdk import display, html, tables
+from ferret_sdk import display, html, hub, tables
 from ferret_sdk.download import download, require_empty
 from ferret_sdk.events import follow
+from ferret_sdk.hub import Pushed
 from ferret_sdk.pages import items
 from ferret_sdk.places import checkpoint_file, require_room
 from ferret_sdk.problems import recorded
@@ -325,6 +329,32 @@ class Run:
         part.rename(folder)
         return folder
 
+    def push_to_hub(
+        self,
+        repository: str,
+        round: int | None = None,
+        *,
+        folder: str | Path | None = None,
+        branch: str | None = None,
+        public: bool = False,
+    ) -> Pushed:
+        """Puts the checkpoint of ``round`` (the latest by default), with card and chat template, into the repository
+        OWNER/NAME of the Hugging Face hub, by the token in ``HF_TOKEN``.
+
+        It is exported to ``folder``, or to one that is gone afterwards; a ``folder`` that it was exported to before is
+        sent as it is, with a card that was edited. The repository is made where there is none, private unless
+        ``public``; ``branch`` too, by default the main one. Doing it again sends what is missing, if anything.
+        Raises ``hub.refused``, ``hub.conflict``, ``hub.unreachable``, ``artifact.not_found`` and ``setup.missing``.
+        """
+        files, target = self.checkpoint(round), hub.Target(repository, branch, public)
+        hub.make(target)  # before a download that may take long
+        with ExitStack() as stack:
+            wanted = Path(folder or Path(stack.enter_context(TemporaryDirectory(prefix="ferret-push-"))) / "model")
+            found = wanted.expanduser()
+            if not _holds(found, files):
+                self.export(found, files[0].round)
+            return hub.push(found, target, json.loads((found / MANIFEST).read_bytes()))
+
     def describe(self, folder: Path, round: int) -> None:
         """Adds chat template and model card to the folder with the checkpoint of ``round``, as the server has the
         experiment now."""
@@ -376,6 +406,12 @@ class Run:
             detail = f"{self.id} has no evaluated checkpoint yet: wait for an evaluation, or name a round"
             raise FerretError("artifact.not_found", detail)
         return found
+
+
+def _holds(folder: Path, files: list[Artifact]) -> bool:
+    """Whether ``folder`` has a checkpoint's files, unchanged but for the chat template, which exporting replaces."""
+    places = [(checkpoint_file(folder, file.name), file) for file in files if file.name != CHAT_TEMPLATE]
+    return all(path.is_file() and digest_file(path) == file.digest for path, file in places)
 
 
 def _add(on_bytes: Callable[[int, int], None], before: int, total: int, count: int) -> None:

@@ -163,6 +163,9 @@ PROBLEMS: dict[str, Problem] = {
     "certificate.invalid": Problem("The server's certificate is not valid", 502, Exit.UNREACHABLE),
     "proxy.refused": Problem("A proxy refuses to connect to the server", 502, Exit.UNREACHABLE),
     "export.failed": Problem("The results could not be brought to where they were to go", 502, Exit.FAILURE),
+    "hub.refused": Problem("The hub does not let this token write there", 403, Exit.AUTH),
+    "hub.conflict": Problem("The hub's repository is not as it would have to be", 409, Exit.CONFLICT),
+    "hub.unreachable": Problem("The hub cannot be reached", 502, Exit.UNREACHABLE),
     "experiment.timeout": Problem("The experiment did not finish in the time given", 504, Exit.FAILURE),
     "internal": Problem("Something went wrong inside Ferret", 500, Exit.FAILURE),
 }

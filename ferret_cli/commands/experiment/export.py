@@ -20,6 +20,21 @@ def export(
     best: Annotated[
         bool, typer.Option("--best", help="The best checkpoint of those kept, by stopping.metric of the specification.")
     ] = False,
+    push: Annotated[
+        str | None,
+        typer.Option(
+            "--push",
+            metavar="OWNER/NAME",
+            help="Put it into this repository of the Hugging Face hub too, by the token in HF_TOKEN. The same command "
+            "again goes on where it was.",
+        ),
+    ] = None,
+    branch: Annotated[
+        str | None, typer.Option("--branch", help="With --push: the branch to write to; default: the main one.")
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="With --push: everybody may read the repository. Else it must be private.")
+    ] = False,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
@@ -34,11 +49,19 @@ def export(
 
     if best and round is not None:
         raise typer.BadParameter("give one of the two", param_hint="--round and --best")
+    if push is None and (branch is not None or public):
+        raise typer.BadParameter("are for --push OWNER/NAME", param_hint="--branch and --public")
     run = experiment(Service(url, insecure_http=insecure_http), id)
     files = run.best_checkpoint() if best else run.checkpoint(round)
-    path = run.export(folder, files[0].round).resolve()
-    say(f"round {files[0].round} is in {path}")
-    if json:
-        emit({"id": run.id, "round": files[0].round, "checkpoint": str(path), "files": [file.name for file in files]})
+    number, path = files[0].round, folder.expanduser().resolve()
+    pushed = None
+    if push is None:
+        run.export(path, number)
     else:
-        print(path)
+        pushed = run.push_to_hub(push, number, folder=path, branch=branch, public=public)
+    say(f"round {number} is in {path}" + (f" and at {pushed.url}, commit {pushed.commit}" if pushed else ""))
+    if json:
+        told = {"id": run.id, "round": number, "checkpoint": str(path), "files": [file.name for file in files]}
+        emit({**told, "hub": pushed and pushed._asdict()})
+    else:
+        print(pushed.url if pushed else path)
