@@ -50,6 +50,14 @@ Unset = Annotated[
     list[str] | None,
     typer.Option("--unset", metavar="a.b", help="Reset a value to its default; may be repeated."),
 ]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Begin with paper, fast or private. It replaces what FILE says of the same; --set goes before both.",
+        show_default=False,
+    ),
+]
 Fields = Annotated[
     list[str] | None,
     typer.Option(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ferret_cli.output import say
+from ferret_core import presets
 from ferret_core.protocol import spec_file
 from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors
 from ferret_core.protocol.spec import ExperimentSpec
@@ -16,10 +17,15 @@ from ferret_core.revision import revise
 
 
 def load(
-    file: Path | None, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
+    file: Path | None,
+    assignments: Sequence[str] = (),
+    unset: Sequence[str] = (),
+    preset: str | None = None,
+    *,
+    absolute_paths: bool = True,
 ) -> ExperimentSpec:
     """The specification in ``file``, or an empty one, changed as :func:`document` says. Raises ``spec.invalid``."""
-    tree = document(file, assignments, unset, absolute_paths=absolute_paths)
+    tree = document(file, assignments, unset, preset, absolute_paths=absolute_paths)
     if "tune" in tree:
         message = f"is a search space: `ferret tune {file}` searches it, --unset tune leaves it out"
         raise FerretError.of_field("spec.invalid", "tune", ", ".join(tree["tune"]), message)
@@ -27,9 +33,15 @@ def load(
 
 
 def document(
-    file: Path | None, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
+    file: Path | None,
+    assignments: Sequence[str] = (),
+    unset: Sequence[str] = (),
+    preset: str | None = None,
+    *,
+    absolute_paths: bool = True,
 ) -> Tree:
-    """What stands in ``file``, changed by each ``a.b=value`` of ``assignments`` and each ``a.b`` of ``unset``.
+    """What stands in ``file``, changed by the ``preset``, then by each ``a.b=value`` of ``assignments`` and each
+    ``a.b`` of ``unset``.
 
     :func:`ferret_core.revision.revise` says what else a change does; what it drops is told on stderr. ``${NAME}`` in a
     text stands for the environment variable, which only the texts that are left after the changes need. With
@@ -40,6 +52,10 @@ def document(
     tree = spec_file.expand(spec_file.read(file)) if file else {}
     if file and absolute_paths:
         tree = spec_file.absolute(tree, [file.resolve().parent, Path.cwd()])
+    if preset is not None:
+        beginning = presets.chosen(tree, preset)
+        _say_dropped(beginning.dropped)
+        tree = beginning.document
     revised = revise(tree, changes(assignments, unset, absolute_paths=absolute_paths))
     _require_variables(revised.document)
     _say_dropped(revised.dropped)

@@ -13,6 +13,7 @@ def plan(
     file: options.SpecFileOrNone = None,
     assignments: options.Assignments = None,
     unset: options.Unset = None,
+    preset: options.Preset = None,
     shape: Annotated[
         str | None,
         typer.Option(
@@ -43,7 +44,7 @@ def plan(
     from ferret_core.plan import plan as make
     from ferret_core.speed import measured_flops
 
-    spec = catalog.resolve(specfile.load(file, assignments or (), unset or ()))
+    spec = catalog.resolve(specfile.load(file, assignments or (), unset or (), preset))
     model = outline.of_llama(shape) if shape else outline.of_folder(spec.model.source)
     found = make(spec, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
     if json:

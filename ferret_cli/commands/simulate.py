@@ -14,6 +14,7 @@ def simulate(
     file: options.SpecFile,
     assignments: options.Assignments = None,
     unset: options.Unset = None,
+    preset: options.Preset = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write the final checkpoint here.", show_default=False)
     ] = None,
@@ -34,7 +35,7 @@ def simulate(
 
     from ferret_sdk.download import require_empty
 
-    spec = specfile.load(file, assignments or (), unset or ())
+    spec = specfile.load(file, assignments or (), unset or (), preset)
     if out is not None:
         require_empty(out, "--out")
 

@@ -13,6 +13,7 @@ def submit(
     file: options.SpecFileOrNone = None,
     assignments: options.Assignments = None,
     unset: options.Unset = None,
+    preset: options.Preset = None,
     project: options.Project = None,
     key: options.Key = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the rounds until the experiment ends.")] = False,
@@ -33,7 +34,7 @@ def submit(
     from ferret_sdk.transport import is_loopback
 
     service = Service(url, insecure_http=insecure_http)
-    spec = specfile.load(file, assignments or (), unset or (), absolute_paths=is_loopback(service.url))
+    spec = specfile.load(file, assignments or (), unset or (), preset, absolute_paths=is_loopback(service.url))
     for fact in summary(spec):
         say(fact)
     run = service.submit(spec, key, project=project)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ferret_cli import specfile
+from ferret_cli import options, specfile
+from ferret_core.presets import PRESETS
 from ferret_core.protocol.errors import FerretError
 
 
@@ -112,6 +113,25 @@ def test_another_algorithm_drops_the_options_it_does_not_have_and_says_which(spe
     assert capsys.readouterr().err == "dropped by these changes: algorithm.K = 64\n"
     specfile.load(spec_file, ["algorithm.K=65"])
     assert capsys.readouterr().err == ""
+
+
+def test_a_preset_replaces_what_the_file_says_and_a_change_goes_before_both(spec_file):
+    with spec_file.open("a") as file:
+        file.write("seed = 4\nalgorithm.name = 'fedavg'\nalgorithm.local.steps = 3\n")
+    spec = specfile.load(spec_file, ["checkpoint.keep=2"], preset="fast")
+    assert (spec.rounds, spec.seed, spec.algorithm.name, spec.checkpoint.keep) == (5, 4, "ferret", 2)
+    assert spec.model_dump()["algorithm"]["local"]["steps"] == 5
+
+
+def test_the_option_names_every_preset(spec_file):
+    (option,) = (part for part in options.Preset.__metadata__)
+    assert all(preset.name in option.help for preset in PRESETS)
+
+
+def test_a_preset_that_there_is_none_of_is_told_with_those_there_are(spec_file):
+    with pytest.raises(FerretError, match="choose one of paper, fast, private") as raised:
+        specfile.load(spec_file, preset="quick")
+    assert raised.value.code == "catalog.not_found"
 
 
 def test_unset_takes_a_value_back_to_its_default(spec_file):
