@@ -16,9 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ferret_core import catalog
+from ferret_core.algorithms.configs._base import FederatedConfig
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.inside.observer import Observer
+from ferret_core.inside.statistics import UpdateStatistics
 from ferret_core.ledger import LEDGER_VERSION, LedgerEntry, LedgerRecord, Signature
-from ferret_core.models.parameters import finite, weights_norm
+from ferret_core.models.parameters import finite, trainable, weights_norm
 from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica import Contributions, Replica
@@ -52,10 +55,11 @@ def fold(
 
 
 class Folded(NamedTuple):
-    """A round's entry in the ledger, and the noise it brought where its updates were projected."""
+    """A round's entry in the ledger, the noise it brought where its updates were projected, and what it was like."""
 
     entry: LedgerEntry
     noise: Noise | None
+    statistics: UpdateStatistics
 
 
 class _Seen(NamedTuple):
@@ -97,15 +101,8 @@ class _Fold:
         self._contributions = contributions
         self._guard = guard
         config = catalog.algorithm_config(replica.spec.algorithm)
-        self._seen = [
-            _Seen(
-                sealed.meta.participant,
-                sealed.digest,
-                sealed.meta.examples,
-                config.norms(sealed.contribution, replica.shapes),
-            )
-            for sealed in contributions
-        ]
+        self._observer = Observer(replica)
+        self._seen = [self._see(sealed, config) for sealed in contributions]
         judged = judge(replica.spec.robust, [each.norms for each in self._seen], weights_norm(replica.model))
         named = list(zip((each.participant for each in self._seen), judged, strict=True))
         self.refused = {name: each.refused for name, each in named if each.refused is not None}
@@ -115,17 +112,31 @@ class _Fold:
 
     def folded(self, experiment: str) -> Folded:
         self._check_majority()
-        found = self._noise()
-        noise.check(found, self._replica.spec, self._replica.shapes, f"of round {self._replica.round + 1} would add")
-        return Folded(self._entry(experiment), found)
+        expected = self._noise()
+        noise.check(expected, self._replica.spec, self._replica.shapes, f"of round {self._replica.round + 1} would add")
+        entry = self._entry(experiment)
+        after = trainable(self._replica.model)
+        inside = self._observer.told(self._base.weights, after, self._shares(), entry.update, expected)
+        return Folded(entry, inside.noise, inside.statistics)
+
+    def _see(self, sealed: Sealed, config: FederatedConfig) -> _Seen:
+        self._observer.see(sealed.contribution)
+        norms = config.norms(sealed.contribution, self._replica.shapes)
+        return _Seen(sealed.meta.participant, sealed.digest, sealed.meta.examples, norms)
 
     def _noise(self) -> Noise | None:
         """Of those that are kept, as they count."""
-        replica, kept = self._replica, self._kept()
-        shares = replica.shares([each.examples for each in kept])
-        counted = [share * self.factors.get(each.participant, 1.0) for share, each in zip(shares, kept, strict=True)]
-        norms = [each.norms for each in kept]
+        replica, norms = self._replica, [each.norms for each in self._kept()]
+        counted = list(self._shares().values())
         return noise.measured(replica.spec, replica.shapes, replica.block_weights(), norms, counted, replica.round + 1)
+
+    def _shares(self) -> dict[str, float]:
+        """What each of those that are kept counts in the mean, clipped ones less."""
+        kept = self._kept()
+        shares = self._replica.shares([each.examples for each in kept])
+        factors = (self.factors.get(each.participant, 1.0) for each in kept)
+        names = (each.participant for each in kept)
+        return {name: share * factor for name, share, factor in zip(names, shares, factors, strict=True)}
 
     def _entry(self, experiment: str) -> LedgerEntry:
         replica, base = self._replica, self._replica.digest

@@ -14,6 +14,7 @@ from ferret_core.cost import numbers_sent, round_cost
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.federated_data import FederatedData
 from ferret_core.fold import fold
+from ferret_core.inside.statistics import UpdateStatistics
 from ferret_core.ledger import LedgerEntry, LedgerRecord
 from ferret_core.participant import Part, contribute
 from ferret_core.protocol.errors import FerretError
@@ -38,6 +39,7 @@ class RoundResult(NamedTuple):
     ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant, also
     of those whose contribution was left out. ``clipped`` are the factors of those whose update was shortened.
     ``cost`` is :func:`ferret_core.cost.round_cost`'s, and all that differs when a simulation is repeated.
+    ``inside`` says what the round's update was like; None of the base model.
     """
 
     number: int
@@ -49,6 +51,7 @@ class RoundResult(NamedTuple):
     rejected: dict[str, FerretError]
     cost: dict[str, float]
     clipped: dict[str, float]
+    inside: UpdateStatistics | None = None
 
 
 class SimulationResult(NamedTuple):
@@ -171,6 +174,7 @@ class _Simulation:
         self.data = data
         self.memories = memories
         self.last: LedgerEntry | None = None
+        self._inside: UpdateStatistics | None = None
         template = replica.spec.prompt.template
         self._guard = Guard.over(data.held_out, replica.tokenizer, replica.context, template)
 
@@ -216,6 +220,7 @@ class _Simulation:
             rejected,
             cost,
             dict(record.clipped),
+            self._inside,
         )
 
     def _check_quorum(
@@ -256,7 +261,7 @@ class _Simulation:
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
         sealed = [part.sealed for part in parts]
-        self.last, noise = fold(self.replica, SIMULATION, sealed, self._guard)
+        self.last, noise, self._inside = fold(self.replica, SIMULATION, sealed, self._guard)
         seconds = time.perf_counter() - begin
         cost = round_cost([part.cost for part in parts], seconds, up, down)
         return cost, noise.metrics(by_block=self.replica.round == 1) if noise else {}

@@ -326,6 +326,17 @@ class Metric(Base, kw_only=True):
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 
+class Update(Base, kw_only=True):
+    """What was inside a committed round's update: ``ferret_core.inside.statistics``, in a table of its own so that
+    rounds are listed without it."""
+
+    __tablename__ = "updates"
+
+    experiment_id: Mapped[ExperimentId] = mapped_column(primary_key=True)
+    round: Mapped[int] = mapped_column(primary_key=True)
+    statistics: Mapped[dict[str, Any]]
+
+
 class LedgerEntry(Base, kw_only=True):
     """One replayable round."""
 

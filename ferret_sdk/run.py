@@ -28,6 +28,7 @@ from ferret_sdk.pages import items
 from ferret_sdk.places import checkpoint_file, require_room
 from ferret_sdk.problems import recorded
 from ferret_sdk.retry import ATTEMPTS, PATIENT
+from ferret_sdk.round_update import RoundUpdate
 from ferret_sdk.schemas import (
     Artifact,
     CodeInfo,
@@ -130,6 +131,13 @@ class Run:
 
     def round(self, number: int) -> Round:
         return Round.read(self._transport.get(f"{self._path}/rounds/{number}"))
+
+    def inside(self, round: int | None = None) -> RoundUpdate:
+        """What the update of ``round``, or of the last committed one, was like: step, noise and weights by block, K_l,
+        and how far participants agree. Raises ``round.not_found``, ``round.uncommitted``, and ``update.not_found`` for
+        a round of before this was kept."""
+        number = self.refresh().experiment.round if round is None else round
+        return RoundUpdate.read(self._transport.get(f"{self._path}/rounds/{number}/update"))
 
     def contributions(self, round: int | None = None) -> Iterator[ContributionInfo]:
         return items(self._transport, f"{self._path}/contributions", ContributionInfo, round=round)

@@ -47,6 +47,7 @@ from ferret_api.spa import dashboard
 from ferret_api.system import readiness
 from ferret_api.system.endpoints import api_router, root_router
 from ferret_api.system.prometheus import RequestFigures, RequestMeter
+from ferret_api.updates.endpoints import router as updates
 from ferret_api.users.endpoints import router as users
 from ferret_api.users.tokens import router as tokens
 from ferret_core import __version__
@@ -62,6 +63,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     drafts,
     lifecycle,
     rounds,
+    updates,
     contributions,
     rejections,
     participation,

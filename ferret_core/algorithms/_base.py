@@ -25,6 +25,7 @@ from torch import nn
 
 from ferret_core.datasets._shard import Shard
 from ferret_core.discretion import Discretion
+from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution
@@ -155,6 +156,15 @@ class Comparable(Protocol):
 
     def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
         """The round's result, as ``aggregate`` gives it, had all ``count`` participants sent ``centre``."""
+        ...
+
+
+@runtime_checkable
+class Decodable(Protocol):
+    """An algorithm whose participants' updates can be told from what they send, with no noise of random directions."""
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        """fp32 (d,): what the contribution would take from the parameters at rate 1, in canonical order."""
         ...
 
 

@@ -16,6 +16,7 @@ from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.models.shapes import Shapes
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected, apply_
@@ -38,6 +39,9 @@ class AveragedUpdates(WholeModel):
 
     def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
         return {**centre, "rounding": rounding_of(first)}
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        return contribution.arrays["update"]
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         apply_dense(model, result["update"], rate, int(result["rounding"][0]))

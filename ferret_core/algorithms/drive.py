@@ -37,7 +37,7 @@ from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
 from ferret_core.algorithms.configs.drive import CHUNK, Config
 from ferret_core.models.parameters import shapes, working_copy
-from ferret_core.models.shapes import count
+from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.rotation import rotate, rotate_back
 from ferret_core.protocol.wire import Array, Arrays, Contribution
@@ -66,6 +66,9 @@ class Algorithm(WholeModel):
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         return average_of(contributions, partial(_update_of, int(state["parameters"][0])))
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        return _update_of(count(shapes), contribution)
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         apply_dense(model, result["update"], rate, int(result["rounding"][0]))

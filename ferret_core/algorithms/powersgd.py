@@ -41,9 +41,10 @@ from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import AveragedUpdates, apply_dense, average, dense_update
 from ferret_core.algorithms.configs.powersgd import OTHER, Config, Matrix, Side, matrices, sent_in
 from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.shapes import Shapes
 from ferret_core.projection.reduce import lanes, pairwise
 from ferret_core.protocol.digest import derive_seed
-from ferret_core.protocol.wire import Array, Arrays
+from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 NEGLIGIBLE = 1e-10
 """Share of a column beyond the ones before it that is nothing but their rounding errors."""
@@ -84,14 +85,22 @@ class Algorithm(AveragedUpdates):
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         return average(contributions, ["P" if "Q" in state else "Q", "whole"])
 
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        return self._update(shapes, state, contribution.arrays)
+
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         side: Side = "P" if "P" in result else "Q"
-        tensors, factors = matrices(shapes(model), self.config.rank), {**state, **result}
-        update = np.empty(tensors[-1].elements.stop, np.float32)
-        for tensor in tensors:
-            update[tensor.elements] = _product(tensor, factors) if tensor.rank else result["whole"][tensor.whole]
+        update = self._update(shapes(model), state, result)
         apply_dense(model, update, rate, int(result["rounding"][0]))
         return self._shared(model, side, result[side], int(state["seed"][0]))
+
+    def _update(self, shapes: Shapes, state: State, sent: Arrays) -> Array:
+        """fp32 (d,): the products of what was sent and what all share, and what was sent whole."""
+        tensors, factors = matrices(shapes, self.config.rank), {**state, **sent}
+        update = np.empty(tensors[-1].elements.stop, np.float32)
+        for tensor in tensors:
+            update[tensor.elements] = _product(tensor, factors) if tensor.rank else sent["whole"][tensor.whole]
+        return update
 
     def _shared(self, model: nn.Module, side: Side, factors: Array, seed: int) -> State:
         """The next round's state: every matrix's factor on this side with orthonormal columns."""

@@ -34,7 +34,7 @@ from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
 from ferret_core.algorithms.configs._levels import pack_levels
 from ferret_core.algorithms.configs.qsgd import Config
 from ferret_core.models.parameters import shapes, working_copy
-from ferret_core.models.shapes import count
+from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.quantize import dither
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
@@ -60,6 +60,9 @@ class Algorithm(WholeModel):
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         return average_of(contributions, partial(self._update_of, int(state["parameters"][0])))
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        return self.config.decoded(contribution.arrays, count(shapes))
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         apply_dense(model, result["update"], rate, int(result["rounding"][0]))

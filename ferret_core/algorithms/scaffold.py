@@ -30,6 +30,7 @@ from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, W
 from ferret_core.algorithms._dense import apply_dense, average, dense_update, rounding_of
 from ferret_core.algorithms.configs.scaffold import SENT, Config
 from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
@@ -74,6 +75,9 @@ class Algorithm(WholeModel):
     def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
         control = np.float32(count) * centre["control"]
         return {"update": centre["update"], "control": control, "rounding": rounding_of(first)}
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        return contribution.arrays["update"]
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         apply_dense(model, result["update"], rate, int(result["rounding"][0]))

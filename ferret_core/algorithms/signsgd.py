@@ -39,7 +39,7 @@ from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update, rounding_of
 from ferret_core.algorithms.configs.signsgd import Config
 from ferret_core.models.parameters import shapes, working_copy
-from ferret_core.models.shapes import sizes
+from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.signs import sign_bits
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
@@ -72,6 +72,9 @@ class Algorithm(WholeModel):
         if self.config.aggregation == "mean":
             return average_of(contributions, partial(self._update_of, _lengths(state)))
         return self._vote(contributions)
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        return self._update(contribution.arrays, _lengths(state))
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         update = result["update"] if "update" in result else self._step(result, _lengths(state))

@@ -33,9 +33,9 @@ from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
 from ferret_core.algorithms.configs._indices import pack_indices, unpack_indices
 from ferret_core.algorithms.configs.topk import Config
 from ferret_core.models.parameters import shapes, working_copy
-from ferret_core.models.shapes import count
+from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import quantize
-from ferret_core.protocol.wire import Arrays
+from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
@@ -73,6 +73,11 @@ class Algorithm(WholeModel):
         mean = np.bincount(places, values) / sum(sent.weight for sent in received)
         rounding = rounding_of(received[0].contribution)
         return {**pack_indices(union, d), "values": mean.astype(np.float32), "rounding": rounding}
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        d = count(shapes)
+        K = self.config.entries(d)
+        return scattered(unpack_indices(contribution.arrays, K, d), self.config.values(contribution.arrays, K), d)
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         d, values = int(state["parameters"][0]), result["values"]

@@ -27,6 +27,25 @@ def noise_share(basis: str, kind: Kind, d: int, K: int) -> float:
     return noise / (1 + noise)
 
 
+def square_of(basis: str, kind: Kind, d: int, K: int) -> float:
+    """f with E[f · ‖γ^‖²] = ‖Δ‖² for the K ≥ 1 coordinates γ^ of a block of d elements. f · ‖γ^‖² is off by √(2/K) of
+    it where no few elements of Δ dominate; one-bit coordinates have the mean where they are close to normal."""
+    return _square(basis, d, K) / (ONE_BIT if kind == "sign" else 1)
+
+
+def _square(basis: str, d: int, K: int) -> float:
+    """f for coordinates in full precision."""
+    match basis:
+        case "R":
+            return K
+        case "T":
+            return K * truncated_normal(d)[0]
+        case "H":
+            return K / d
+        case _:  # G
+            return 1.0
+
+
 def _energy(basis: str, d: int, K: int) -> float:
     """E‖Δ~‖² / ‖Δ‖² with coordinates in full precision."""
     match basis:

@@ -97,6 +97,15 @@ def apply_(
             _kernel(block, basis, weights).apply_(weights, block, there, start=start, rounding=rounding)
 
 
+def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[Term], start: int) -> None:
+    """Fills ``rows``, fp32 (terms, n), with elements ``start`` … ``start + n − 1`` of V·c for each term; 0 where a term
+    has no coefficients. The terms lie on the device of the rows."""
+    for row, term in zip(rows, terms, strict=True):
+        row.zero_()
+        if len(term.coefficients):
+            _kernel(block, basis, row).apply_(row, block, [term._replace(coefficients=-term.coefficients)], start=start)
+
+
 def _project(
     before: Parameters, after: Parameters, block: Block, basis: Basis, K: int, seed: int, share: int
 ) -> Tensor:

@@ -18,7 +18,7 @@ from ferret_core.protocol.tasks import TaskName
 from ferret_db import clock
 from ferret_db.engine import checkpoints, lifecycle
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.repositories import assignments, contributions, events, experiments, ledger, outbox, service
+from ferret_db.repositories import assignments, contributions, events, experiments, ledger, outbox, service, updates
 from ferret_db.repositories import metrics as metric_rows
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories._swap import swap
@@ -159,12 +159,14 @@ def commit_round(
     artifacts: Sequence[ArtifactFile],
     metrics: Mapping[str, float],
     absurd: Mapping[str, Sequence[str]] = NOTHING,
+    inside: Mapping[str, Any] | None = None,
 ) -> bool:
     """frozen → committed: the model with ``digest`` is the experiment's; False if it was not frozen (any more).
 
     Stores the ledger entry, the checkpoint's files and ``metrics`` beside the round's own ``bytes_up`` and
     ``bytes_down``, and calls for the evaluation where it is due. To open the next round is left to the caller.
-    ``absurd`` names, by participant, the figures of its own that were left out of ``metrics``.
+    ``absurd`` names, by participant, the figures of its own that were left out of ``metrics``; ``inside`` says what the
+    update was like.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
@@ -187,6 +189,8 @@ def commit_round(
             update_size=update_size,
         ),
     )
+    if inside is not None:
+        updates.add(s, experiment.id, number, inside)
     points = {"bytes_up": round_.bytes_up, "bytes_down": round_.bytes_down, **metrics}
     metric_rows.add(s, experiment.id, number, points)
     notes = {"clipped": clipped, "absurd": {name: list(names) for name, names in absurd.items()}}

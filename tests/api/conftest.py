@@ -274,6 +274,7 @@ class Site:
         files: Sequence[ArtifactFile] = (),
         metrics: dict[str, float] | None = None,
         version: int = LEDGER_VERSION,
+        inside: dict[str, Any] | None = None,
     ) -> bytes:
         """Commits the frozen round and gives its update blob."""
         update = f"update of round {number}".encode()
@@ -304,6 +305,7 @@ class Site:
                 update_size=stored.size,
                 artifacts=files,
                 metrics={"train_loss": 2.0 / number} if metrics is None else metrics,
+                inside=inside,
             )
         return update
 

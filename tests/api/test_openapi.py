@@ -80,7 +80,8 @@ def test_binary_bodies_are_declared(document: dict[str, Any]) -> None:
 
 def test_answers_fit_their_schemas(site: Any, document: dict[str, Any]) -> None:
     experiment_id = site.running()
-    site.committed(experiment_id, files=[site.store("config.json", b"{}")])
+    inside = {"step": [0.1, 0.2], "weights": [1.0, 2.0]}
+    site.committed(experiment_id, files=[site.store("config.json", b"{}")], inside=inside)
     site.open_round(experiment_id, simulated=["client-001"], number=2)
     parameters = {"experiment_id": experiment_id, "number": "1", "round": "1", "kind": "algorithms", "name": "ferret"}
     parameters |= {"user_id": "admin", "participant": "client-001", "project": "default"}
@@ -100,6 +101,7 @@ def test_answers_fit_their_schemas(site: Any, document: dict[str, Any]) -> None:
         "get_metrics",
         "list_ledger",
         "get_receipt",
+        "get_round_update",
     } <= checked
 
 

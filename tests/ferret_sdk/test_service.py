@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -38,6 +39,13 @@ def test_an_experiment_from_submission_to_the_loaded_checkpoint(service, worker,
     assert [item.record["round"] for item in ledger] == [1, 2]
     assert digest_bytes(run.update(2)) == ledger[1].record["update"]
     assert list(run.ledger(after=2)) == []
+
+    inside, alone = run.inside(), simulate(spec).rounds[2].inside
+    assert inside.round == 2
+    assert sum(inside.sizes) == sum(math.prod(shape) for shape in run.experiment.shapes.values())
+    assert inside.step == pytest.approx(alone.step, rel=1e-3)
+    assert inside.agreement.participants == alone.agreement.participants
+    assert run.inside(1).step != inside.step
 
     folder = run.export(tmp_path / "tuned")
     model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True)

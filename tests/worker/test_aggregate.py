@@ -14,7 +14,7 @@ from ferret_core.protocol.tasks import TaskName
 from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import assignments, contributions, events, ledger, outbox, rounds
+from ferret_db.repositories import assignments, contributions, events, ledger, outbox, rounds, updates
 from ferret_worker import aggregate as aggregation
 from ferret_worker import repair
 from ferret_worker.aggregate import aggregate
@@ -197,3 +197,23 @@ def test_a_round_is_undone_no_more_often_than_it_has_attempts(
     with service.database.read() as s:
         undone = [item for item in events.after(s, experiment_id, 0, 100) if item.type == "round.undone"]
     assert len(undone) == 3
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [
+        ("ferret", {"K": 2000}),
+        ("ferret", {"K": 2000, "seeds": "shared", "allocation": "fixed", "coordinates": "float16"}),
+        ("topk", {"K": 500}),
+    ],
+)
+def test_the_service_looks_into_updates_as_a_simulation_does(
+    service: Service, toy_spec: SpecFactory, algorithm: str, options: dict[str, Any]
+) -> None:
+    spec = toy_spec(algorithm, options=options, rounds=2)
+    experiment_id = service.submit(spec)
+    service.run()
+    done = simulate(spec).rounds
+    for number in (1, 2):
+        with service.database.read() as s:
+            assert updates.get(s, experiment_id, number) == done[number].inside.model_dump(mode="json")

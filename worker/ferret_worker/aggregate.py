@@ -13,6 +13,7 @@ from ferret_core import federation
 from ferret_core.cost import LocalCost, round_cost
 from ferret_core.failpoints import failpoint
 from ferret_core.fold import fold
+from ferret_core.inside.statistics import UpdateStatistics
 from ferret_core.ledger import LedgerEntry, Signature
 from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
@@ -84,7 +85,7 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
     """Whether the kept model is now the round's, whichever worker committed it."""
     kept, experiment_id = context.model_at(round_.experiment_id, round_.number - 1), round_.experiment_id
     replica = kept.replica
-    entry, cost = _fold(context, kept, round_, frozen)
+    entry, cost, inside = _fold(context, kept, round_, frozen)
     record = entry.record
     folded = {participant for participant, _ in record.contributions}
     reported = {row.participant: row.metrics for row in frozen if row.participant in folded}
@@ -107,6 +108,7 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
             artifacts=files,
             metrics=federation.mean_metrics(reported) | cost,
             absurd=federation.absurd_metrics(reported),
+            inside=inside.model_dump(mode="json"),
         )
         if committed:
             advance(s, experiment_id)  # the next round opens at once, and need not wait for a message
@@ -119,17 +121,17 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
 
 def _fold(
     context: Context, kept: KeptModel, round_: tables.Round, frozen: list[tables.Contribution]
-) -> tuple[LedgerEntry, dict[str, float]]:
-    """Moves the replica on: the round's ledger entry, and what the round cost."""
+) -> tuple[LedgerEntry, dict[str, float], UpdateStatistics]:
+    """Moves the replica on: the round's ledger entry, what the round cost, and what its update was like."""
     replica, down = kept.replica, kept.replica.numbers
     watch = Watch(context, round_.experiment_id)
     received = Received(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
     begin = time.perf_counter()
-    entry, noise = fold(replica, round_.experiment_id, received, kept.guard, _signatures(frozen))
+    entry, noise, inside = fold(replica, round_.experiment_id, received, kept.guard, _signatures(frozen))
     seconds = time.perf_counter() - begin
     added = noise.metrics(by_block=replica.round == 1) if noise else {}
     local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]
-    return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added
+    return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added, inside
 
 
 def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:

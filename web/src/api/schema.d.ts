@@ -650,6 +650,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/rounds/{number}/update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Round Update
+         * @description A committed round's step, noise and weights by block, K_l, and how far participants' updates agree.
+         *
+         *     All is computed by the service from what participants send anyway. `update.not_found` is the answer for rounds that
+         *     were committed before the service looked into them.
+         */
+        get: operations["get_round_update"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/updates/{round}": {
         parameters: {
             query?: never;
@@ -4216,6 +4239,21 @@ export interface components {
             path: string[];
         };
         /**
+         * ReconstructionError
+         * @description ‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and what was rebuilt of it, Δ~.
+         */
+        ReconstructionError: {
+            /** Expected */
+            expected: number;
+            /** High */
+            high: number;
+            /**
+             * Low
+             * @description Two standard errors below, or what agreeing participants would come to
+             */
+            low: number;
+        };
+        /**
          * Refusal
          * @description Why a participant is not approved. The participant is told.
          * @example {
@@ -4554,6 +4592,54 @@ export interface components {
             seed: number;
         };
         /**
+         * RoundUpdate
+         * @description One committed round's update. Lists have one entry for each block, in the model's order; what the algorithm does
+         *     not have is null. Of more than 1,024 blocks, neighbours are put together.
+         */
+        RoundUpdate: {
+            /**
+             * K
+             * @description Coordinates of each, in the mean over the participants
+             */
+            K: number[] | null;
+            /** @description Null where updates cannot be compared: fewer than two, disjoint places, or an algorithm whose uploads do not tell the update */
+            agreement: components["schemas"]["UpdateAgreement"] | null;
+            /**
+             * Blocks
+             * @description Names: the blocks that updates are projected in, else the tensors
+             */
+            blocks: string[];
+            error: components["schemas"]["ReconstructionError"] | null;
+            /**
+             * Noise
+             * @description Expected noise of the projection in the step: root mean square over the block's weights
+             */
+            noise: number[] | null;
+            /** Round */
+            round: number;
+            /**
+             * Sizes
+             * @description Weights of each
+             */
+            sizes: number[];
+            /**
+             * Step
+             * @description What the round moved the weights by: root mean square over the block's weights
+             */
+            step: number[];
+            /**
+             * Update
+             * @description One participant's own update, as its coordinates tell it: root mean square over the block's weights, and over the participants
+             */
+            update: number[] | null;
+            weight_noise: components["schemas"]["UpdateNoise"] | null;
+            /**
+             * Weights
+             * @description The weights before the round: root mean square over the block's weights
+             */
+            weights: number[];
+        };
+        /**
          * Said
          * @description The data of one event of an answer. Which members there are, its type says.
          *
@@ -4864,6 +4950,61 @@ export interface components {
         TokenList: {
             /** Items */
             items: components["schemas"]["Token"][];
+        };
+        /**
+         * UpdateAgreement
+         * @description Cosines between participants' updates, for every pair: the first with the second, the third …, the second with
+         *     the third …
+         */
+        UpdateAgreement: {
+            /**
+             * Cosines
+             * @description Estimates, which may lie beyond −1 and 1; null where one of the two did not move
+             */
+            cosines: (number | null)[];
+            /**
+             * Display Names
+             * @description What people call the real ones; all others are simulated
+             */
+            display_names: {
+                [key: string]: string;
+            };
+            /**
+             * Errors
+             * @description Standard error of each, as the projection puts it on the estimate; 0 where nothing is estimated
+             */
+            errors: (number | null)[];
+            /**
+             * Participants
+             * @description Names, in order; 60 at most
+             */
+            participants: string[];
+        };
+        /**
+         * UpdateNoise
+         * @description The noise that random directions put into the step, held against the weights.
+         */
+        UpdateNoise: {
+            /**
+             * Advice
+             * @description Changes each of which brings it to what is advised; empty where it is below
+             */
+            advice: string[];
+            /**
+             * Advised Percent
+             * @description What is advised at most
+             */
+            advised_percent: number;
+            /**
+             * Most Percent
+             * @description Beyond it a round is refused, unless `algorithm.guard` is off
+             */
+            most_percent: number;
+            /**
+             * Percent
+             * @description Of the weights' own size, over the whole model
+             */
+            percent: number;
         };
         /**
          * User
@@ -8848,6 +8989,134 @@ export interface operations {
              *     `participant.not_found`: No such participant.
              *     `round.not_found`: No such round.
              *     `receipt.not_found`: The round has no receipt for this participant.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `round.uncommitted`: The round is not committed yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_round_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of what is known: 304 where it still holds */
+                "If-None-Match"?: string | null;
+            };
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Number of the round, from 1 */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Of the whole answer */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoundUpdate"];
+                };
+            };
+            /** @description Nothing has changed since the answer with the tag in `If-None-Match` */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `round.not_found`: No such round.
+             *     `update.not_found`: Nobody looked into the round's update.
              */
             404: {
                 headers: {

@@ -1,0 +1,59 @@
+"""Updates that travel whole, or can be decoded: some of their entries are kept as they go by, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ferret_core.algorithms._base import Decodable, State
+from ferret_core.inside.cosines import Cosines, cosines, of_weights
+from ferret_core.models.shapes import Shapes, count, sizes
+from ferret_core.protocol.wire import Array, Contribution
+
+COMPARED = 60
+"""Participants whose cosines are computed: the first in the order of their names."""
+LOOKED_AT = 1 << 20
+"""Entries of each update that are kept; all of a model that has no more."""
+DECODED = 1 << 24
+"""Parameters beyond which nothing is decoded for this alone: the fold does it once more."""
+
+
+class DenseUpdates:
+    """Those of one round, in the order in which they are seen; ``seed`` draws the entries."""
+
+    def __init__(self, algorithm: Decodable, state: State, shapes: Shapes, seed: int) -> None:
+        self._algorithm, self._state, self._shapes = algorithm, state, shapes
+        self._sizes = list(sizes(shapes).values())
+        self._places, self._counts = _places(self._sizes, seed)
+        self._rows: dict[str, Array] = {}
+
+    def see(self, contribution: Contribution) -> None:
+        sent_whole = "update" in contribution.arrays
+        if len(self._rows) < COMPARED and (sent_whole or count(self._shapes) <= DECODED):
+            update = self._algorithm.decoded(self._state, contribution, self._shapes)
+            self._rows[contribution.meta.participant] = update[self._places]
+
+    def compared(self, names: Sequence[str]) -> list[str]:
+        """Those of ``names`` that have cosines."""
+        return [name for name in names if name in self._rows]
+
+    def cosines(self, names: Sequence[str]) -> Cosines:
+        """Of some that are ``compared``, at least two."""
+        rows = np.stack([self._rows[name] for name in names])
+        parts = np.split(rows, np.cumsum(self._counts)[:-1], axis=1)
+        return cosines(of_weights(part, size) for part, size in zip(parts, self._sizes, strict=True))
+
+
+def _places(lengths: Sequence[int], seed: int) -> tuple[Array, list[int]]:
+    """Ascending places in the vector of all parameters, int64, and how many of them each tensor has."""
+    share = min(1.0, LOOKED_AT / sum(lengths))
+    counts = [max(1, round(share * length)) for length in lengths]
+    draws = np.random.default_rng(seed)
+    found, first = list[Array](), 0
+    for length, some in zip(lengths, counts, strict=True):
+        edges = np.arange(some + 1) * length // some
+        widths = np.diff(edges)
+        found.append(first + edges[:-1] + (draws.random(some) * widths).astype(np.int64))
+        first += length
+    return np.concatenate(found), counts

@@ -1,0 +1,66 @@
+"""How far the reconstruction of a round's mean update is expected to be from that mean: ‖Δ~ − Δ‖ / ‖Δ‖.
+
+Of N participants that count s_i, each with ‖Δ_i‖² and E‖noise_i‖² from its coordinates:
+
+own       E‖Δ~ − Δ‖² = Σ s_i² E‖noise_i‖²,   ‖Δ‖² = Σ s_i² ‖Δ_i‖² + c Σ_{i≠j} s_i s_j ‖Δ_i‖‖Δ_j‖
+          with c the mean cosine over the pairs, within two of its standard errors and between 0 and 1; anything between
+          these where it is not known. That updates do not point away from one another is assumed.
+shared    both follow from the mean's coordinates; ‖Δ‖² is known to √(2/K) of the energy in them, block by block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ferret_core.inside.cosines import Cosines
+from ferret_core.inside.projected import Lengths
+from ferret_core.inside.statistics import Error, shortened
+from ferret_core.protocol.wire import Array
+
+CERTAIN = 2.0
+"""Standard errors on either side of an estimate that its range spans."""
+
+
+def of_own(
+    lengths: Mapping[str, Lengths], shares: Mapping[str, float], cosines: Cosines | None, compared: Sequence[str]
+) -> Error | None:
+    """Of participants with noise of their own; None where none of them has moved."""
+    squares = np.array([share**2 * lengths[name].squares.sum() for name, share in shares.items()])
+    energies = np.array([share**2 * lengths[name].energies.sum() for name, share in shares.items()])
+    alone, noise = float(squares.sum()), float((energies - squares).sum())
+    together = float(np.sqrt(squares).sum() ** 2) - alone
+    if not alone:
+        return None
+    low, middle, high = _mean_cosine(dict(zip(shares, np.sqrt(squares).tolist(), strict=True)), cosines, compared)
+    return _error(noise, *(alone + cosine * together for cosine in (low, middle, high)))
+
+
+def of_shared(noise: Array, squares: Array, K: Array) -> Error | None:
+    """From the mean's ‖noise_l‖², ‖Δ_l‖² and K_l, fp64 (L,); None where nothing has moved."""
+    known = K > 0
+    spread = CERTAIN * math.sqrt(float((2 / K[known] * np.square(squares[known])).sum()))
+    total = float(squares.sum())
+    return _error(float(noise.sum()), max(total - spread, total / 4), total, total + spread) if total else None
+
+
+def _mean_cosine(
+    pulls: Mapping[str, float], cosines: Cosines | None, compared: Sequence[str]
+) -> tuple[float, float, float]:
+    """Least, expected, most."""
+    if len(pulls) < 2:
+        return 0.0, 0.0, 0.0
+    chosen = np.array([pulls[name] for name in compared])
+    if cosines is None or np.count_nonzero(chosen) < 2:
+        return 0.0, 0.5, 1.0
+    mean, error = cosines.mean(np.outer(chosen, chosen))
+    low, middle, high = np.clip([mean - CERTAIN * error, mean, mean + CERTAIN * error], 0, 1).tolist()
+    return low, middle, high
+
+
+def _error(noise: float, least: float, expected: float, most: float) -> Error:
+    """From E‖Δ~ − Δ‖² and the least, expected and most ‖Δ‖²."""
+    high, middle, low = shortened(np.sqrt(max(noise, 0.0) / np.array([least, expected, most])))
+    return Error(expected=middle, low=low, high=high)

@@ -1,0 +1,119 @@
+"""Watches a round being folded: sees each contribution once, and says in the end what the update was like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from ferret_core import catalog
+from ferret_core.algorithms._base import Decodable
+from ferret_core.algorithms.configs._base import Projecting
+from ferret_core.inside import error
+from ferret_core.inside.cosines import Cosines
+from ferret_core.inside.dense import DenseUpdates
+from ferret_core.inside.projected import ProjectedUpdates
+from ferret_core.inside.statistics import (
+    Error,
+    Part,
+    UpdateStatistics,
+    blocks_of,
+    parts_of,
+    root_mean_squares,
+    sums,
+)
+from ferret_core.models.parameters import trainable
+from ferret_core.projection import project
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.wire import Array, Contribution, decode
+from ferret_core.replica import Replica
+from ferret_core.robust.noise import Noise
+from ferret_core.server_rate import step_of_noise
+
+
+class Inside(NamedTuple):
+    """A round's statistics, and its noise as the folded coordinates tell it; None where nothing is projected."""
+
+    statistics: UpdateStatistics
+    noise: Noise | None
+
+
+class Observer:
+    """Of the round that follows the one at which ``replica`` stands."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._server, self._blocks = replica.spec.server, blocks_of(replica.spec, replica.shapes)
+        self._rate = replica.optimizer.rate(replica.round + 1)
+        self._projected: ProjectedUpdates | None = None
+        self._dense: DenseUpdates | None = None
+        config = catalog.algorithm_config(replica.spec.algorithm)
+        if isinstance(config, Projecting):
+            device = next(iter(trainable(replica.model).values())).device
+            self._projected = ProjectedUpdates(config, self._blocks, device)
+        elif isinstance(replica.algorithm, Decodable):
+            seed = derive_seed("compared", replica.digest)
+            self._dense = DenseUpdates(replica.algorithm, replica.state, replica.shapes, seed)
+
+    def see(self, contribution: Contribution) -> None:
+        """Once for each, in participant order."""
+        updates = self._projected or self._dense
+        if updates is not None:
+            updates.see(contribution)
+
+    def told(
+        self,
+        before: Mapping[str, torch.Tensor],
+        after: Mapping[str, torch.Tensor],
+        shares: Mapping[str, float],
+        update: bytes,
+        noise: Noise | None,
+    ) -> Inside:
+        """Of the round that took the weights from ``before`` to ``after``.
+
+        ``shares`` are what the participants that were folded count, clipped ones less; ``update`` is the round's blob,
+        ``noise`` what was expected of it.
+        """
+        compared, cosines = self._compared(list(shares))
+        weights = noise.weights if noise is not None else project.root_mean_squares(before, self._blocks)
+        parts = parts_of(self._blocks)
+        found = UpdateStatistics(
+            step=root_mean_squares(np.square(project.norms(before, after, self._blocks)), parts),
+            weights=self._per_weight(np.array(weights), parts),
+            agreement=None if cosines is None else cosines.agreement(compared),
+        )
+        if self._projected is None or noise is None:
+            return Inside(found, None)
+        lengths = [self._projected.lengths[name] for name in shares]
+        if self._projected.shared:
+            off, noise = self._off_together(self._projected, shares, update, noise)
+        else:
+            off = error.of_own(self._projected.lengths, shares, cosines, compared)
+        told = {
+            "noise": self._per_weight(noise.noise, parts),
+            "update": root_mean_squares(np.mean([each.squares for each in lengths], axis=0), parts),
+            "K": sums(np.mean([each.K for each in lengths], axis=0), parts),
+            "error": off,
+        }
+        return Inside(found.model_copy(update=told), noise)
+
+    def _compared(self, names: Sequence[str]) -> tuple[list[str], Cosines | None]:
+        updates = self._projected or self._dense
+        compared = [] if updates is None else updates.compared(names)
+        if updates is None or len(compared) < 2:
+            return [], None
+        return compared, updates.cosines(compared)
+
+    def _off_together(
+        self, projected: ProjectedUpdates, shares: Mapping[str, float], update: bytes, noise: Noise
+    ) -> tuple[Error | None, Noise]:
+        """Under one seed all make the same error: it is that of the mean."""
+        added, squares = projected.of_mean(decode(update)[0]["coordinates"], shares)
+        K = projected.lengths[next(iter(shares))].K
+        moved = step_of_noise(self._server, np.sqrt(added / noise.sizes), self._rate)
+        return error.of_shared(added, squares, K), noise._replace(noise=moved)
+
+    def _per_weight(self, values: Array, parts: Sequence[Part]) -> list[float]:
+        """By part, of root mean squares by block."""
+        return root_mean_squares(np.square(values) * [block.size for block in self._blocks], parts)

@@ -1,0 +1,169 @@
+"""What the coordinates of a round's contributions tell: how long each update is, and how far it points where others do.
+
+Contributions are held as they were sent: as long as they are in the fold, and of no more participants than are
+compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from ferret_core.algorithms.configs._base import Projecting
+from ferret_core.algorithms.configs.ferret import whole
+from ferret_core.inside.cosines import Cosines, Products, cosines, of_reconstructions, of_shared
+from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import Block
+from ferret_core.projection.coordinates import Kind, decode
+from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.noise import relative_noise, square_of
+from ferret_core.projection.project import reconstruct_into
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.wire import Array, Contribution
+
+COMPARED = 60
+"""Participants whose cosines are computed: the first in the order of their names."""
+HELD = 1 << 26
+"""Coordinates of all compared participants that are decoded at once."""
+LOOKED_AT = 1 << 22
+"""Weights at which reconstructions under own seeds are compared; all of a model that has no more."""
+DRAWN = 1 << 30
+"""Entries of bases T and R drawn for that, at most, for each participant."""
+STRETCH = 1 << 15
+"""Weights looked at in one place."""
+DENSE = ("T", "R")
+
+
+class Lengths(NamedTuple):
+    """One contribution's, fp64 (L,): K_l, an estimate of ‖Δ_l‖² without bias, and the ‖Δ~_l‖² that goes with it."""
+
+    K: Array
+    squares: Array
+    energies: Array
+
+
+class ProjectedUpdates:
+    """Those of one round, in the order in which they are seen."""
+
+    def __init__(self, config: Projecting, blocks: Sequence[Block], device: torch.device) -> None:
+        self.lengths: dict[str, Lengths] = {}
+        self._config, self._blocks, self._device = config, blocks, device
+        self._basis = basis(config.basis)
+        self._kept: dict[str, Contribution] = {}
+        self._most = min(COMPARED, HELD // max(config.total(blocks), 1))
+
+    @property
+    def shared(self) -> bool:
+        """Whether one seed stands for all, and one mean for all their coordinates."""
+        return self._config.seeds == "shared"
+
+    def see(self, contribution: Contribution) -> None:
+        name, gammas = contribution.meta.participant, self._decoded(contribution)
+        family, kind = self._config.basis, self._config.coordinates
+        found = [_lengths(block, gamma, family, kind) for block, gamma in self._pairs(gammas)]
+        squares, energies = np.array(found, np.float64).T
+        self.lengths[name] = Lengths(np.array([len(gamma) for gamma in gammas], np.float64), squares, energies)
+        if len(self._kept) < self._most:
+            self._kept[name] = contribution
+
+    def compared(self, names: Sequence[str]) -> list[str]:
+        """Those of ``names`` that have cosines; disjoint places of one basis have nothing in common to compare."""
+        return [] if self._config.seeds == "disjoint" else [name for name in names if name in self._kept]
+
+    def cosines(self, names: Sequence[str]) -> Cosines:
+        """Of some that are ``compared``, at least two."""
+        gammas = [self._decoded(self._kept[name]) for name in names]
+        lengths = [self.lengths[name] for name in names]
+        squares = np.stack([each.squares for each in lengths])
+        if self.shared:
+            products = self._of_shared(gammas, squares)
+        else:
+            products = self._of_own(names, gammas, np.stack([each.energies for each in lengths]))
+        return cosines(products, squares.sum(axis=1))
+
+    def of_mean(self, coordinates: Array, shares: Mapping[str, float]) -> tuple[Array, Array]:
+        """Under a shared seed, from the mean's ``coordinates``, fp32 (K,): ‖noise_l‖² and ‖Δ_l‖² of it, fp64 (L,).
+
+        One-bit coordinates add to the mean's ‖γ‖² what they add to each participant's own.
+        """
+        counts = next(iter(self.lengths.values())).K.astype(np.int64)
+        gammas = np.split(coordinates, np.cumsum(counts)[:-1])
+        found = [_lengths(block, gamma, self._config.basis, "float32") for block, gamma in self._pairs(gammas)]
+        squares, energies = np.array(found, np.float64).T.copy()
+        if self._config.coordinates == "sign":
+            apart = np.array([block.whole for block in self._blocks])
+            own = sum(share**2 * self.lengths[name].squares for name, share in shares.items())
+            squares -= np.where(apart, 0, (math.pi / 2 - 1) * own)
+        squares = np.maximum(squares, 0)
+        return np.maximum(energies - squares, 0), squares
+
+    def _pairs(self, gammas: Sequence[Array]) -> Iterator[tuple[Block, Array]]:
+        return zip(self._blocks, gammas, strict=True)
+
+    def _of_shared(self, gammas: Sequence[Sequence[Array]], squares: Array) -> Iterator[Products]:
+        for position, block in enumerate(self._blocks):
+            rows = np.stack([each[position] for each in gammas])
+            if rows.shape[1]:
+                noise = relative_noise(self._config.basis, "float32", block.size, rows.shape[1])
+                spread = 0.0 if block.whole else noise / block.size
+                signs = self._config.coordinates == "sign" and not block.whole
+                yield of_shared(rows, squares[:, position], spread, signs=signs)
+
+    def _of_own(self, names: Sequence[str], gammas: Sequence[Sequence[Array]], energies: Array) -> Iterator[Products]:
+        kept = [self._kept[name].meta for name in names]
+        places = np.random.default_rng(derive_seed("compared", kept[0].base_digest))
+        share = self._share()
+        # One piece of memory for all stretches: it stays in the cache.
+        room = torch.empty(len(names), STRETCH, device=self._device)
+        for position, block in enumerate(self._blocks):
+            terms = [
+                Term(meta.seed or 0, torch.from_numpy(each[position]).to(self._device), meta.share)
+                for meta, each in zip(kept, gammas, strict=True)
+            ]
+            inner, drawn = torch.zeros(len(names), len(names), dtype=torch.float64), 0
+            for start, count in _stretches(block.size, share, places):
+                rows = room[:, :count]
+                reconstruct_into(rows, block, self._basis, terms, start)
+                inner += (rows @ rows.T).double().cpu()
+                drawn += count
+            yield of_reconstructions(inner.numpy(), drawn, block.size, energies[:, position])
+
+    def _share(self) -> float:
+        """The part of the weights that is looked at."""
+        d = sum(block.size for block in self._blocks)
+        most = float(LOOKED_AT)
+        if self._config.basis in DENSE:
+            most = min(most, DRAWN * len(self._blocks) / max(self._config.total(self._blocks), 1))
+        return min(1.0, most / d)
+
+    def _decoded(self, contribution: Contribution) -> list[Array]:
+        return decode(contribution.arrays, self._config.coordinates, contribution.meta.K or (), whole(self._blocks))
+
+
+def _lengths(block: Block, gamma: Array, family: str, kind: Kind) -> tuple[float, float]:
+    """‖Δ_l‖² and ‖Δ~_l‖², as coordinates of this kind tell them."""
+    square = float(np.square(gamma, dtype=np.float64).sum())
+    if block.whole or not len(gamma):
+        return square, square
+    square *= square_of(family, kind, block.size, len(gamma))
+    return square, square * (1 + relative_noise(family, kind, block.size, len(gamma)))
+
+
+def _stretches(size: int, share: float, places: np.random.Generator) -> list[tuple[int, int]]:
+    """Starts and lengths that cover ``share`` of a block's elements, one at a random place of each equal part."""
+    wanted = max(1, math.ceil(share * size))
+    count = -(-wanted // STRETCH)
+    length = -(-wanted // count)
+    parts = pairwise(part * size // count for part in range(count + 1))
+    return [_within(begin, end, length, places) for begin, end in parts]
+
+
+def _within(begin: int, end: int, length: int, places: np.random.Generator) -> tuple[int, int]:
+    """A start and a length of elements between ``begin`` and ``end``."""
+    length = min(length, end - begin)
+    return begin + int(places.integers(end - begin - length + 1)), length

@@ -1,0 +1,21 @@
+"""What was inside the updates of committed rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from ferret_db.tables import Update
+
+
+def add(s: Session, experiment_id: str, round: int, statistics: Mapping[str, Any]) -> None:
+    s.add(Update(experiment_id=experiment_id, round=round, statistics=dict(statistics)))
+    s.flush()
+
+
+def get(s: Session, experiment_id: str, round: int) -> dict[str, Any] | None:
+    """None of a round that is not committed, or was before such figures were kept."""
+    found = s.get(Update, (experiment_id, round))
+    return None if found is None else found.statistics
