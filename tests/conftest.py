@@ -11,6 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch, here and in the proce
 
 import copy
 import json
+import logging
 import secrets
 import signal
 from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTraine
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_db import migrate
+from ferret_db import logs, migrate
 from tests import postgresql_server
 
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
@@ -45,6 +46,35 @@ hypothesis.settings.load_profile("no-deadline")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CONTEXT = 128
+
+
+@pytest.fixture(autouse=True)
+def no_log_handler_is_left() -> Iterator[None]:
+    """Fails a test that leaves a handler at the root logger: what others say would go into a stream that is closed."""
+    root = logging.getLogger()
+
+    def handlers() -> list[logging.Handler]:
+        return [handler for handler in root.handlers if type(handler).__module__ != "_pytest.logging"]
+
+    before = handlers()
+    yield
+    left = [handler for handler in handlers() if handler not in before]
+    for handler in left:
+        root.removeHandler(handler)
+    assert left == []
+
+
+@pytest.fixture
+def own_logging() -> Iterator[None]:
+    """For a test that sets logging up as the service's processes do: the process' own is as before afterwards."""
+    root, quiet = logging.getLogger(), {name: logging.getLogger(name).level for name in logs.TALKATIVE}
+    handlers, level = root.handlers[:], root.level
+    yield
+    logging.captureWarnings(False)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name, before in quiet.items():
+        logging.getLogger(name).setLevel(before)
 
 
 @pytest.fixture(scope="session")

@@ -88,10 +88,12 @@ def test_a_provider_is_set_by_the_environment(monkeypatch: pytest.MonkeyPatch, t
     ],
     ids=str,
 )
+@pytest.mark.usefixtures("own_logging")
 def test_a_provider_that_is_set_wrong_keeps_the_service_from_starting(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: dict[str, str], named: str, home: Path
 ) -> None:
     monkeypatch.setenv("FERRET_HOME", str(home))
+    monkeypatch.setenv("FERRET_PORT", "0")
     for name, value in given.items():
         monkeypatch.setenv(f"FERRET_OIDC_{name}", value)
     assert main([]) == 2

@@ -8,7 +8,7 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import copy_context
 
 import pytest
@@ -20,10 +20,8 @@ Logged = Callable[[LogFormat, Callable[[], None]], list[str]]
 
 
 @pytest.fixture
-def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logged]:
-    """``logged("json", act)``: the lines that ``act`` logs; the process' own logging is as before afterwards."""
-    root, quiet = logging.getLogger(), {name: logging.getLogger(name).level for name in logs.TALKATIVE}
-    handlers, level = root.handlers[:], root.level
+def logged(monkeypatch: pytest.MonkeyPatch, own_logging: None) -> Logged:
+    """``logged("json", act)``: the lines that ``act`` logs."""
 
     def run(format: LogFormat, act: Callable[[], None]) -> list[str]:
         monkeypatch.setattr(sys, "stderr", written := io.StringIO())
@@ -31,12 +29,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logged]:
         act()
         return written.getvalue().splitlines()
 
-    yield run
-    logging.captureWarnings(False)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    for name, before in quiet.items():
-        logging.getLogger(name).setLevel(before)
+    return run
 
 
 def test_a_line_of_json_carries_the_ids_that_are_bound(logged: Logged) -> None:

@@ -115,21 +115,14 @@ def test_the_commands_show_words_as_words(
 
 
 @pytest.mark.parametrize("format", ["text", "json"])
-def test_logs_show_words_as_words(capfd: pytest.CaptureFixture[str], format: logs.LogFormat) -> None:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    try:
-        logs.configure("info", format)
-        with logs.bound(participant=f"clinic {ATTACK}"):
-            logging.getLogger("site").info("gave up: %s", ATTACK + "\nforged entry")
-            try:
-                raise ValueError(ATTACK)
-            except ValueError:
-                logging.getLogger("site").exception("failed")
-    finally:
-        root.handlers[:] = before
-        root.setLevel(level)
-        logging.captureWarnings(False)
+def test_logs_show_words_as_words(capfd: pytest.CaptureFixture[str], own_logging: None, format: logs.LogFormat) -> None:
+    logs.configure("info", format)
+    with logs.bound(participant=f"clinic {ATTACK}"):
+        logging.getLogger("site").info("gave up: %s", ATTACK + "\nforged entry")
+        try:
+            raise ValueError(ATTACK)
+        except ValueError:
+            logging.getLogger("site").exception("failed")
     err = capfd.readouterr().err
     assert "owned" in err
     assert not OBEYED.search(err)
