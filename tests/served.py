@@ -62,7 +62,9 @@ class start:
         command = [sys.executable, "-m", "ferret_cli", "serve", "--home", str(self.home), "--port", str(self.port)]
         self.process = subprocess.Popen(
             command,
-            env=environment | {"FERRET_THREADS": "1", "FERRET_POLL_SECONDS": "0.2", "FERRET_ROOTS": "/"},
+            env=environment
+            | {"FERRET_THREADS": "1", "FERRET_POLL_SECONDS": "0.2", "FERRET_ROOTS": "/"}
+            | {"FERRET_ALERT_NETWORKS": "127.0.0.0/8"},
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,

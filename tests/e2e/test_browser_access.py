@@ -31,7 +31,9 @@ ADDRESSES = {
     "/experiments/$id": "/experiments/{id}",
     "/compare": "/compare?ids={id}",
     "/new": "/new",
+    "/alerts": "/alerts",
     "/system": "/system",
+    "/people": "/people",
     "/account": "/account",
 }
 

@@ -55,3 +55,13 @@ export function refuseParticipant(id: string, { name }: Participant, reason: str
     }),
   )
 }
+
+/** It takes part no more; what was accepted from it stays. It is told the reason. */
+export function revokeParticipant(id: string, { name }: Participant, reason: string | null) {
+  return answer(
+    client.POST('/api/v1/experiments/{experiment_id}/participants/{name}:revoke', {
+      ...of(id, name),
+      body: { reason },
+    }),
+  )
+}

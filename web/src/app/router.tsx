@@ -8,12 +8,14 @@ import {
   type RouterHistory,
 } from '@tanstack/react-router'
 
+import { parseView as parseAlertsView } from '@/features/alerts/view'
 import { parseView as parseCompareView } from '@/features/compare/view'
 import { ExperimentPage } from '@/features/experiment/experiment-page'
 import { parseView } from '@/features/experiment/view'
 import { ExperimentsPage } from '@/features/experiments/experiments-page'
 import { parseView as parseListView } from '@/features/experiments/view'
 import { parseView as parseNewView } from '@/features/new/view'
+import { parseView as parsePeopleView } from '@/features/people/view'
 import { parseView as parseSystemView } from '@/features/system/view'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
@@ -108,6 +110,40 @@ const system = createRoute({
   },
 })
 
+const AlertsPage = lazyRouteComponent(() => import('@/features/alerts/alerts-page'), 'AlertsPage')
+
+const alerts = createRoute({
+  getParentRoute: () => root,
+  path: '/alerts',
+  validateSearch: parseAlertsView,
+  component: function Alerts() {
+    const navigate = alerts.useNavigate()
+    return (
+      <AlertsPage
+        view={alerts.useSearch()}
+        onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
+      />
+    )
+  },
+})
+
+const PeoplePage = lazyRouteComponent(() => import('@/features/people/people-page'), 'PeoplePage')
+
+const people = createRoute({
+  getParentRoute: () => root,
+  path: '/people',
+  validateSearch: parsePeopleView,
+  component: function People() {
+    const navigate = people.useNavigate()
+    return (
+      <PeoplePage
+        view={people.useSearch()}
+        onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
+      />
+    )
+  },
+})
+
 const account = createRoute({ getParentRoute: () => root, path: '/account', component: AccountPage })
 
 function NotFound() {
@@ -123,7 +159,7 @@ function NotFound() {
   )
 }
 
-const routeTree = root.addChildren([experiments, experiment, compare, fresh, system, account])
+const routeTree = root.addChildren([experiments, experiment, compare, fresh, alerts, system, people, account])
 
 /** Routes by the browser's own history, or by the one that a test hands in. */
 export function dashboardRouter(history: RouterHistory = createBrowserHistory()) {

@@ -34,7 +34,13 @@ export function AccountMenu() {
       <div ref={menu} id={id} popover="auto">
         <nav aria-label="Service" onClick={() => menu.current?.hidePopover()}>
           <Link to="/account">Your account</Link>
-          {covers(me.role, 'admin') && <Link to="/system">System</Link>}
+          <Link to="/alerts">Alerts</Link>
+          {covers(me.role, 'admin') && (
+            <>
+              <Link to="/system">System</Link>
+              <Link to="/people">People</Link>
+            </>
+          )}
         </nav>
         <button type="button" onClick={() => void leave()}>
           Sign out

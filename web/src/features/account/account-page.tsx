@@ -4,17 +4,12 @@ import { useQuery } from '@tanstack/react-query'
 
 import { meQuery } from '@/api/people'
 import { toProblem } from '@/api/problem'
+import { MAY } from '@/lib/roles'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { useTitle } from '@/lib/use-title'
 
 import { PasswordSection } from './password-section'
 import { TokensSection } from './tokens-section'
-
-const MAY = {
-  viewer: 'reads everything about experiments and changes nothing',
-  researcher: 'submits and changes experiments, and lets participants in',
-  admin: 'does everything, users and the audit log too',
-}
 
 export function AccountPage() {
   const { data: me, error } = useQuery(meQuery)

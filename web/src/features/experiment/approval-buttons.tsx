@@ -1,12 +1,9 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-
 import { approveParticipant, refuseParticipant } from '@/api/actions'
-import { toProblem } from '@/api/problem'
-import { experimentKey } from '@/api/queries'
 import type { Participant } from '@/api/types'
-import { dismissToast, toastFailure } from '@/lib/toasts'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
+
+import { reasonOf, useDecision } from './use-decision'
 
 /** Lets a participant in that waits for it, or refuses it for good. */
 export function ApprovalButtons({ id, participant }: { id: string; participant: Participant }) {
@@ -30,7 +27,7 @@ export function ApprovalButtons({ id, participant }: { id: string; participant: 
         danger
         pending={refuse.pending}
         problem={refuse.problem}
-        onSubmit={async (form) => (await refuse.run(textOf(form, 'reason'))) !== undefined}
+        onSubmit={async (form) => (await refuse.run(reasonOf(form))) !== undefined}
       >
         <p>It takes no part in this experiment, and its place is free for another. This cannot be undone.</p>
         <Field label="Why: it is told this">
@@ -39,30 +36,4 @@ export function ApprovalButtons({ id, participant }: { id: string; participant: 
       </ActionDialog>
     </span>
   )
-}
-
-/** A failure is told in a toast that names the decision `toasted`; without, in `problem`, for a dialog. */
-function useDecision(id: string, decide: (reason: string | null) => Promise<Participant>, toasted?: string) {
-  const queryClient = useQueryClient()
-  const { mutateAsync, isPending, error } = useMutation({
-    mutationFn: decide,
-    onError: (failure) => {
-      if (toasted !== undefined) toastFailure(toasted, toProblem(failure))
-    },
-    onSuccess: () => {
-      if (toasted !== undefined) dismissToast(toasted)
-    },
-    onSettled: () => queryClient.invalidateQueries({ queryKey: experimentKey(id) }),
-  })
-  return {
-    /** The participant as it then is; undefined when the server refused, which `problem` tells. */
-    run: (reason: string | null) => mutateAsync(reason).catch(() => undefined),
-    pending: isPending,
-    problem: error ? toProblem(error) : undefined,
-  }
-}
-
-function textOf(form: FormData, name: string): string | null {
-  const text = form.get(name)
-  return typeof text === 'string' && text.trim() !== '' ? text : null
 }

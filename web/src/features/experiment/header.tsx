@@ -15,7 +15,7 @@ import type { LiveStatus } from './use-live'
 
 /** What an experiment is called and where it stands. */
 export function Header({ experiment, live }: { experiment: Experiment; live: LiveStatus }) {
-  const { id, name, cloned_from: original, archived_at: archived } = experiment
+  const { id, name, project, cloned_from: original, archived_at: archived } = experiment
   const reads = onlyReads(useQuery(meQuery).data)
   return (
     <header className="page-header">
@@ -25,6 +25,10 @@ export function Header({ experiment, live }: { experiment: Experiment; live: Liv
           {' · '}
           <Link to="/compare" search={{ ids: id }}>
             Compare with…
+          </Link>
+          {' · '}
+          <Link to="/alerts" search={{ project }}>
+            Alerts
           </Link>
         </nav>
         {reads === false ? <EditableTitle experiment={experiment} /> : <h1>{name}</h1>}

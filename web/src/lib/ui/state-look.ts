@@ -2,7 +2,7 @@ export type StateLook = 'moving' | 'done' | 'bad' | 'paused' | 'warning' | 'wait
 
 const LOOKS: Record<StateLook, readonly string[]> = {
   moving: ['running', 'active', 'open', 'opened', 'leased', 'frozen', 'resumed', 'online'],
-  done: ['completed', 'committed', 'accepted', 'approved', 'evaluated', 'written', 'rebuilt', 'delivered'],
+  done: ['completed', 'committed', 'accepted', 'approved', 'evaluated', 'written', 'rebuilt', 'delivered', 'enabled'],
   bad: ['failed', 'abandoned', 'rejected', 'refused', 'revoked', 'undone'],
   paused: ['paused'],
   warning: ['stalled', 'expired', 'silent'],

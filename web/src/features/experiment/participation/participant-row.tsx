@@ -1,4 +1,5 @@
 import { ApprovalButtons } from '@/features/experiment/approval-buttons'
+import { RevokeButton } from '@/features/experiment/revoke-button'
 import { formatAgo, formatBytes, formatCount, formatLoss, formatSeconds, formatTime } from '@/lib/format'
 import { SiteName } from '@/lib/ui/site-name'
 import { StateChip } from '@/lib/ui/state-chip'
@@ -39,6 +40,7 @@ export function ParticipantRow({ id, standing, place, mayDecide, now, onOpen }: 
       <td>
         <Standings standing={standing} />
         {participant?.state === 'pending' && mayDecide && <ApprovalButtons id={id} participant={participant} />}
+        {participant?.state === 'active' && mayDecide && <RevokeButton id={id} participant={participant} />}
       </td>
       <td className="number">{standing.lastRound ?? '–'}</td>
       <td className="number">

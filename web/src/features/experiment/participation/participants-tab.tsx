@@ -4,11 +4,13 @@ import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 
 import { participationQuery } from '@/api/participation'
+import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { participantsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
+import { InvitationsSection } from '@/features/experiment/invitations/invitations-section'
 import { RejectionsSection } from '@/features/experiment/rejections-section'
 import type { ChangeView, View } from '@/features/experiment/view'
 import { HeatMapSection } from './heat-map-section'
@@ -38,6 +40,7 @@ export function ParticipantsTab({ experiment, view, onView }: Props) {
   const open = (participant: string | undefined, round: number | undefined) => {
     onView({ participant, round })
   }
+  const invites = onlyReads(useQuery(meQuery).data) === false
   const error = query.error ?? joined.error
   return (
     <>
@@ -67,6 +70,7 @@ export function ParticipantsTab({ experiment, view, onView }: Props) {
           open(name, undefined)
         }}
       />
+      {invites && experiment.spec.participants.edge > 0 && <InvitationsSection experiment={experiment} />}
       <RejectionsSection experiment={experiment} />
       {view.participant !== undefined && (
         <TimelineDrawer

@@ -1,0 +1,24 @@
+import { infiniteQueryOptions } from '@tanstack/react-query'
+
+import { answer, client } from './client'
+import { byCursor, page } from './paging'
+
+/** Which entries: those with exactly these words, as far as they are given. */
+export interface AuditFilter {
+  actor?: string | undefined
+  action?: string | undefined
+  subject?: string | undefined
+}
+
+/** What was done, the newest first. */
+export function auditQuery(wanted: AuditFilter) {
+  const given = Object.fromEntries(Object.entries(wanted).filter(([, word]) => word !== undefined))
+  return infiniteQueryOptions({
+    queryKey: ['audit', given],
+    queryFn: ({ pageParam, signal }) => {
+      const query = { ...given, ...page(pageParam) }
+      return answer(client.GET('/api/v1/audit', { params: { query }, signal }))
+    },
+    ...byCursor,
+  })
+}

@@ -1,0 +1,37 @@
+import { infiniteQueryOptions } from '@tanstack/react-query'
+
+import { politeInterval } from '@/lib/back-off'
+
+import { answer, client } from './client'
+import { byCursor, page } from './paging'
+import { experimentKey, REFETCH_MILLISECONDS } from './queries'
+
+/** The experiment's codes, the newest first; that one was used is no event of the experiment. */
+export function invitationsQuery(id: string, live: boolean) {
+  return infiniteQueryOptions({
+    queryKey: [...experimentKey(id), 'enrolments'],
+    queryFn: ({ pageParam, signal }) => {
+      const params = { path: { experiment_id: id }, query: page(pageParam) }
+      return answer(client.GET('/api/v1/experiments/{experiment_id}/enrolments', { params, signal }))
+    },
+    refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
+    ...byCursor,
+  })
+}
+
+export interface WantedInvitation {
+  expires_seconds: number
+  group: string | null
+  approval: boolean
+}
+
+/** The answer has the code, this once. */
+export function invite(id: string, wanted: WantedInvitation) {
+  const params = { path: { experiment_id: id } }
+  return answer(client.POST('/api/v1/experiments/{experiment_id}/enrolments', { params, body: wanted }))
+}
+
+export function revokeInvitation(id: string, enrolment: string) {
+  const params = { path: { experiment_id: id, enrolment_id: enrolment } }
+  return answer(client.POST('/api/v1/experiments/{experiment_id}/enrolments/{enrolment_id}:revoke', { params }))
+}

@@ -1,0 +1,116 @@
+import './alerts.css'
+
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+
+import { alertsQuery } from '@/api/alerts'
+import { meQuery, onlyReads } from '@/api/people'
+import { toProblem } from '@/api/problem'
+import type { CreatedAlert, Me } from '@/api/types'
+import { Command } from '@/lib/ui/command'
+import { Notice } from '@/lib/ui/notice'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { useNow } from '@/lib/use-now'
+import { useTitle } from '@/lib/use-title'
+
+import { AlertCard } from './alert-card'
+import { CreateAlertButton } from './create-alert-button'
+import { projectOf, type View } from './view'
+
+interface Props {
+  view: View
+  onView: (change: (view: View) => View) => void
+}
+
+/** Who is told, by webhook or e-mail, what happens to a project's experiments. */
+export function AlertsPage({ view, onView }: Props) {
+  const { data: me, error } = useQuery(meQuery)
+  useTitle('Alerts')
+  const project = me && projectOf(view, me.projects)
+  return (
+    <main className="page">
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      {me &&
+        (project === undefined ? <NoProject /> : <Loaded key={project} me={me} project={project} onView={onView} />)}
+    </main>
+  )
+}
+
+function NoProject() {
+  return (
+    <section className="empty">
+      <h1>Alerts</h1>
+      <p className="muted">They belong to projects, and you are in none: ask an administrator to make you a member.</p>
+    </section>
+  )
+}
+
+function Loaded({ me, project, onView }: { me: Me; project: string; onView: Props['onView'] }) {
+  const { data, error } = useQuery(alertsQuery(project))
+  const [made, setMade] = useState<CreatedAlert>()
+  const now = useNow(1000)
+  const changes = onlyReads(me) === false
+  return (
+    <>
+      <header className="page-header">
+        <div>
+          <h1>Alerts</h1>
+          <p className="muted">Who is told what happens to the experiments of {project}.</p>
+        </div>
+        <div className="page-actions">
+          <ProjectChoice projects={me.projects} chosen={project} onView={onView} />
+          {changes && <CreateAlertButton project={project} onMade={setMade} />}
+        </div>
+      </header>
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      {made?.secret && <Secret alert={made} />}
+      {data?.items.length === 0 && <NoAlert project={project} changes={changes} />}
+      {data?.items.map((alert) => (
+        <AlertCard key={alert.id} alert={alert} changes={changes} now={now} />
+      ))}
+    </>
+  )
+}
+
+function ProjectChoice({ projects, chosen, onView }: { projects: string[]; chosen: string; onView: Props['onView'] }) {
+  if (projects.length < 2) return null
+  return (
+    <select
+      aria-label="Project"
+      className="button"
+      value={chosen}
+      onChange={({ target }) => {
+        onView(() => ({ project: target.value }))
+      }}
+    >
+      {[...new Set([...projects, chosen])].map((project) => (
+        <option key={project}>{project}</option>
+      ))}
+    </select>
+  )
+}
+
+function Secret({ alert: { address, secret } }: { alert: CreatedAlert }) {
+  return (
+    <Notice title="Copy the key now: it is not shown again" testId="alert-secret">
+      <p>With it {address} checks that a message is from here and unchanged.</p>
+      <Command text={secret ?? ''} label="key" />
+    </Notice>
+  )
+}
+
+function NoAlert({ project, changes }: { project: string; changes: boolean }) {
+  return (
+    <section className="empty">
+      <h2>Nobody is told yet</h2>
+      {changes ? (
+        <>
+          <p className="muted">A webhook or an e-mail tells when an experiment ends or makes no progress.</p>
+          <Command text={`ferret alert add --project ${project} --webhook https://example.org/hook`} label="command" />
+        </>
+      ) : (
+        <p className="muted">You look on as a viewer: a researcher of the project can have somebody told.</p>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,68 @@
+import { useState } from 'react'
+
+import { createAlert } from '@/api/alerts'
+import type { AlertKind, CreatedAlert } from '@/api/types'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Field } from '@/lib/ui/field'
+
+import { EVENT_NAMES, EVENTS } from './events'
+import { useAlertAction } from './use-alert-action'
+
+export function CreateAlertButton({ project, onMade }: { project: string; onMade: (alert: CreatedAlert) => void }) {
+  const [kind, setKind] = useState<AlertKind>('webhook')
+  const create = useAlertAction(project, async (form: FormData) => {
+    onMade(await createAlert(project, wanted(form, kind)))
+  })
+  return (
+    <ActionDialog
+      label="New alert"
+      confirm="Create"
+      title={`Tell somebody of ${project}`}
+      dismiss="Close"
+      primary
+      pending={create.pending}
+      problem={create.problem}
+      onSubmit={create.run}
+    >
+      <Field label="By">
+        <select
+          name="kind"
+          value={kind}
+          onChange={({ target }) => {
+            setKind(target.value === 'email' ? 'email' : 'webhook')
+          }}
+        >
+          <option value="webhook">webhook</option>
+          <option value="email">e-mail</option>
+        </select>
+      </Field>
+      {kind === 'webhook' ? (
+        <Field label="Address" hint="Signed messages are posted there. Its path is not shown again.">
+          <input key="url" name="address" type="url" placeholder="https://…" maxLength={2000} required />
+        </Field>
+      ) : (
+        <Field label="Address" hint="The server must have a mail server set: FERRET_SMTP_HOST.">
+          <input key="email" name="address" type="email" placeholder="you@example.org" maxLength={254} required />
+        </Field>
+      )}
+      <fieldset className="choices">
+        <legend>When an experiment</legend>
+        {EVENT_NAMES.map((event) => (
+          <label key={event}>
+            <input type="checkbox" name="events" value={event} defaultChecked /> {EVENTS[event]}
+          </label>
+        ))}
+      </fieldset>
+    </ActionDialog>
+  )
+}
+
+function wanted(form: FormData, kind: AlertKind) {
+  const address = form.get('address')
+  const chosen = form.getAll('events')
+  return {
+    kind,
+    address: typeof address === 'string' ? address.trim() : '',
+    events: EVENT_NAMES.filter((event) => chosen.includes(event)),
+  }
+}

@@ -1,0 +1,61 @@
+import { revokeInvitation } from '@/api/invitations'
+import type { EnrolmentInfo } from '@/api/types'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Ago } from '@/lib/ui/ago'
+import { StateChip } from '@/lib/ui/state-chip'
+
+import { invitationState } from './state'
+import { useInvitationAction } from './use-invitation-action'
+
+export function InvitationRow({ experiment, code, now }: { experiment: string; code: EnrolmentInfo; now: number }) {
+  const { id, group, approval, created_at: created, expires_at: expires, used_by: usedBy, refused } = code
+  const state = invitationState(code, now)
+  return (
+    <tr data-testid="invitation-row">
+      <th scope="row">
+        <code>{id}</code>
+        {group !== null && (
+          <bdi dir="auto" className="muted small">
+            {' '}
+            {group}
+          </bdi>
+        )}
+      </th>
+      <td>
+        <StateChip state={state} />
+        {usedBy !== null && (
+          <span className="muted small">
+            {' by '}
+            <bdi dir="auto">{usedBy}</bdi>
+          </span>
+        )}
+        {refused > 0 && (
+          <span className="row-warning">shown {refused} more times after that: somebody else has it too</span>
+        )}
+      </td>
+      <td>{approval ? 'is asked for' : 'at once'}</td>
+      <td className="nowrap">
+        <Ago at={created} now={now} />
+      </td>
+      <td className="nowrap">{state === 'open' ? <Ago at={expires} now={now} /> : '–'}</td>
+      <td>{state === 'open' && <Revoke experiment={experiment} id={id} />}</td>
+    </tr>
+  )
+}
+
+function Revoke({ experiment, id }: { experiment: string; id: string }) {
+  const revoke = useInvitationAction(experiment, () => revokeInvitation(experiment, id))
+  return (
+    <ActionDialog
+      label="Revoke"
+      title={`Revoke the code ${id}?`}
+      dismiss="Keep it"
+      danger
+      pending={revoke.pending}
+      problem={revoke.problem}
+      onSubmit={() => revoke.run(undefined)}
+    >
+      <p>Nobody joins with it any more. This cannot be undone; a new code can be made.</p>
+    </ActionDialog>
+  )
+}

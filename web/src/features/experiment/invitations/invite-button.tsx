@@ -1,0 +1,45 @@
+import { invite } from '@/api/invitations'
+import type { Enrolment } from '@/api/types'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Field } from '@/lib/ui/field'
+
+import { useInvitationAction } from './use-invitation-action'
+
+const DAY_SECONDS = 24 * 3600
+
+export function InviteButton({ id, onMade }: { id: string; onMade: (code: Enrolment) => void }) {
+  const create = useInvitationAction(id, async (form: FormData) => {
+    onMade(await invite(id, wanted(form)))
+  })
+  return (
+    <ActionDialog
+      label="Invite"
+      confirm="Make a code"
+      title="Invite a participant"
+      dismiss="Close"
+      pending={create.pending}
+      problem={create.problem}
+      onSubmit={create.run}
+    >
+      <p>One participant joins with the code, once. Hand it over on a way that nobody else reads.</p>
+      <Field label="Days until it expires">
+        <input name="days" type="number" min={1} max={30} step={1} defaultValue={1} required />
+      </Field>
+      <Field label="Group" hint="A word for codes that belong together, or nothing.">
+        <input name="group" maxLength={100} />
+      </Field>
+      <label className="field-check">
+        <input name="approval" type="checkbox" /> takes part once it is approved here
+      </label>
+    </ActionDialog>
+  )
+}
+
+function wanted(form: FormData) {
+  const group = form.get('group')
+  return {
+    expires_seconds: Number(form.get('days')) * DAY_SECONDS,
+    group: typeof group === 'string' && group.trim() !== '' ? group.trim() : null,
+    approval: form.get('approval') === 'on',
+  }
+}

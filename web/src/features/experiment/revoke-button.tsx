@@ -1,0 +1,31 @@
+import { revokeParticipant } from '@/api/actions'
+import type { Participant } from '@/api/types'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Field } from '@/lib/ui/field'
+
+import { reasonOf, useDecision } from './use-decision'
+
+/** Takes a participant out that was let in. */
+export function RevokeButton({ id, participant }: { id: string; participant: Participant }) {
+  const revoke = useDecision(id, (reason: string | null) => revokeParticipant(id, participant, reason))
+  return (
+    <ActionDialog
+      label="Revoke"
+      confirm="Revoke it"
+      title={`Revoke “${participant.display_name}”?`}
+      dismiss="Keep it"
+      danger
+      pending={revoke.pending}
+      problem={revoke.problem}
+      onSubmit={async (form) => (await revoke.run(reasonOf(form))) !== undefined}
+    >
+      <p>
+        Its next request is refused, and rounds go on without it. What was accepted from it stays. This cannot be
+        undone.
+      </p>
+      <Field label="Why: it is told this">
+        <input name="reason" maxLength={500} />
+      </Field>
+    </ActionDialog>
+  )
+}

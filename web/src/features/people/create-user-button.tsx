@@ -1,0 +1,49 @@
+import { createUser } from '@/api/users'
+import { MAY, roleOf, ROLES } from '@/lib/roles'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Field } from '@/lib/ui/field'
+
+import { useUserAction } from './use-user-action'
+
+const LEAST = 12
+
+export function CreateUserButton() {
+  const create = useUserAction((form: FormData) => createUser(wanted(form)))
+  return (
+    <ActionDialog
+      label="New user"
+      confirm="Create"
+      title="An account for somebody"
+      dismiss="Close"
+      primary
+      pending={create.pending}
+      problem={create.problem}
+      onSubmit={create.run}
+    >
+      <Field label="Name" hint="Letters, digits and . _ @ + -">
+        <input name="name" maxLength={100} autoCapitalize="none" autoComplete="off" required />
+      </Field>
+      <Field label="Role">
+        <select name="role" defaultValue="viewer">
+          {ROLES.map((role) => (
+            <option key={role} value={role}>
+              {role}: {MAY[role]}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <Field label="Password" hint={`At least ${LEAST} characters; empty: it has tokens only. Hand it over yourself.`}>
+        <input name="password" type="password" autoComplete="new-password" minLength={LEAST} maxLength={200} />
+      </Field>
+    </ActionDialog>
+  )
+}
+
+function wanted(form: FormData) {
+  const [name, password] = [form.get('name'), form.get('password')]
+  return {
+    name: typeof name === 'string' ? name.trim() : '',
+    role: roleOf(form.get('role')),
+    password: typeof password === 'string' && password !== '' ? password : null,
+  }
+}

@@ -1,0 +1,101 @@
+import { Link } from '@tanstack/react-router'
+
+import type { User } from '@/api/types'
+import { changeUser } from '@/api/users'
+import { MAY, roleOf, ROLES } from '@/lib/roles'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Ago } from '@/lib/ui/ago'
+import { Field } from '@/lib/ui/field'
+import { StateChip } from '@/lib/ui/state-chip'
+
+import { useUserAction } from './use-user-action'
+
+interface Props {
+  user: User
+  /** Whether it is who looks: nobody shuts oneself out. */
+  self: boolean
+  now: number
+}
+
+/** Who has the admin token: always an administrator, always enabled. */
+const INSTALLATION = 'admin'
+
+export function UserRow({ user, self, now }: Props) {
+  const { id, name, role, enabled, issuer, created_at: created } = user
+  return (
+    <tr data-testid="user-row">
+      <th scope="row">
+        {name} {self && <span className="muted small">you</span>}
+      </th>
+      <td>{role}</td>
+      <td>
+        <StateChip state={enabled ? 'enabled' : 'disabled'} />
+      </td>
+      <td>{issuer ?? 'here'}</td>
+      <td className="nowrap">
+        <Ago at={created} now={now} />
+      </td>
+      <td>
+        <span className="row-actions">
+          <Link to="/people" search={{ tab: 'audit', actor: id }}>
+            What {self ? 'you' : name} did
+          </Link>
+          {id !== INSTALLATION && !self && <Buttons user={user} />}
+        </span>
+      </td>
+    </tr>
+  )
+}
+
+function Buttons({ user }: { user: User }) {
+  const { name, enabled } = user
+  const enable = useUserAction(() => changeUser(user, { enabled: true }), `Enabling ${name}`)
+  const disable = useUserAction(() => changeUser(user, { enabled: false }))
+  return (
+    <>
+      <RoleButton user={user} />
+      {enabled ? (
+        <ActionDialog
+          label="Disable"
+          title={`Disable “${name}”?`}
+          dismiss="Keep it"
+          danger
+          pending={disable.pending}
+          problem={disable.problem}
+          onSubmit={() => disable.run(undefined)}
+        >
+          <p>It is signed out everywhere at once, and its tokens are refused until it is enabled again.</p>
+        </ActionDialog>
+      ) : (
+        <button type="button" className="button" disabled={enable.pending} onClick={() => void enable.run(undefined)}>
+          Enable
+        </button>
+      )}
+    </>
+  )
+}
+
+function RoleButton({ user }: { user: User }) {
+  const change = useUserAction((form: FormData) => changeUser(user, { role: roleOf(form.get('role')) }))
+  return (
+    <ActionDialog
+      label="Role"
+      confirm="Change"
+      title={`What may “${user.name}” do?`}
+      dismiss="Close"
+      pending={change.pending}
+      problem={change.problem}
+      onSubmit={change.run}
+    >
+      <Field label="Role" hint="Counts from the next request on.">
+        <select name="role" defaultValue={user.role} key={user.role}>
+          {ROLES.map((role) => (
+            <option key={role} value={role}>
+              {role}: {MAY[role]}
+            </option>
+          ))}
+        </select>
+      </Field>
+    </ActionDialog>
+  )
+}

@@ -1,0 +1,43 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+
+import { toProblem } from '@/api/problem'
+import type { Me } from '@/api/types'
+import { usersQuery } from '@/api/users'
+import { MoreButton } from '@/lib/ui/more-button'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { TableHead } from '@/lib/ui/table-head'
+import { useNow } from '@/lib/use-now'
+
+import { CreateUserButton } from './create-user-button'
+import { UserRow } from './user-row'
+
+const COLUMNS = ['Name', 'Role', 'State', 'Signs in', 'Since', '']
+
+/** Everybody who has an account. */
+export function UsersTab({ me }: { me: Me }) {
+  const list = useInfiniteQuery(usersQuery)
+  const users = list.data?.pages.flatMap((page) => page.items)
+  const now = useNow(10_000)
+  return (
+    <section aria-labelledby="users">
+      <header className="section-header">
+        <h2 id="users">Users</h2>
+        <CreateUserButton />
+      </header>
+      {list.error && <ProblemNotice problem={toProblem(list.error)} />}
+      {users && (
+        <div className="table-scroll" tabIndex={0} role="region" aria-label="Users">
+          <table>
+            <TableHead columns={COLUMNS} />
+            <tbody>
+              {users.map((user) => (
+                <UserRow key={user.id} user={user} self={user.id === me.id} now={now} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <MoreButton list={list} />
+    </section>
+  )
+}
