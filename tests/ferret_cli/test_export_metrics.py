@@ -1,4 +1,4 @@
-"""``ferret experiment export-metrics`` on a real server: a table, and a tool that is followed, left and gone on with."""
+"""``ferret experiment export-metrics`` on a real server: a table, and a tool that is followed and left by Ctrl-C."""
 
 from __future__ import annotations
 
