@@ -57,7 +57,11 @@ def case_of(name: str, letter: str) -> Case:
     return Case(letter, named(name, family), named("reference", family), device)
 
 
-@pytest.fixture(params=letters())
+# The processes of pytest-xdist would each compile the same: a family's tests stay together.
+TOGETHER = [pytest.param(letter, marks=pytest.mark.xdist_group(f"kernel {letter}")) for letter in letters()]
+
+
+@pytest.fixture(params=TOGETHER)
 def letter(request: pytest.FixtureRequest) -> str:
     return request.param
 
