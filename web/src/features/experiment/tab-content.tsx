@@ -16,6 +16,7 @@ const ParticipantsTab = lazy(async () => {
   const { ParticipantsTab } = await import('./participation/participants-tab')
   return { default: ParticipantsTab }
 })
+const UpdateTab = lazy(() => import('./update/update-tab'))
 const Playground = lazy(() => import('./playground/playground'))
 
 interface Props {
@@ -34,6 +35,12 @@ export function TabContent({ experiment, view, onView }: Props) {
           <Rounds id={id} chosen={view.round} />
           <NoiseSection id={id} />
         </>
+      )
+    case 'update':
+      return (
+        <Suspense fallback={<p className="muted">Loading…</p>}>
+          <UpdateTab experiment={experiment} view={view} onView={onView} />
+        </Suspense>
       )
     case 'participants':
       return (

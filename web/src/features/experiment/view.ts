@@ -11,6 +11,7 @@ import { type Filter, FILTERS, type Order, ORDERS } from './participation/standi
 export const TABS = [
   ['overview', 'Overview'],
   ['rounds', 'Rounds'],
+  ['update', 'Update'],
   ['participants', 'Participants'],
   ['checkpoints', 'Checkpoints'],
   ['playground', 'Playground'],
