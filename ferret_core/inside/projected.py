@@ -37,6 +37,8 @@ DRAWN = 1 << 30
 STRETCH = 1 << 15
 """Weights looked at in one place."""
 DENSE = ("T", "R")
+FEW = 8
+"""Weights to a one-bit coordinate below which it tells the sign of a weight rather than of a sum: no normal number."""
 
 
 class Lengths(NamedTuple):
@@ -72,8 +74,13 @@ class ProjectedUpdates:
             self._kept[name] = contribution
 
     def compared(self, names: Sequence[str]) -> list[str]:
-        """Those of ``names`` that have cosines; disjoint places of one basis have nothing in common to compare."""
-        return [] if self._config.seeds == "disjoint" else [name for name in names if name in self._kept]
+        """Those of ``names`` that have cosines. Disjoint places of one basis have nothing in common to compare, and
+        what one-bit coordinates of ``FEW`` weights tell of a product is not unbiased."""
+        d = sum(block.size for block in self._blocks)
+        coarse = self._config.coordinates == "sign" and d < FEW * self._config.total(self._blocks)
+        if coarse or self._config.seeds == "disjoint":
+            return []
+        return [name for name in names if name in self._kept]
 
     def cosines(self, names: Sequence[str]) -> Cosines:
         """Of some that are ``compared``, at least two."""

@@ -141,8 +141,10 @@ def test_cosines_are_as_far_off_as_they_say(truth_of: Callable[..., Truth], opti
         assert abs(told - cosine) < CERTAIN * error
 
 
-def test_disjoint_places_of_one_basis_are_not_compared(truth_of: Callable[..., Truth]) -> None:
+def test_what_would_be_wrong_is_not_told(truth_of: Callable[..., Truth]) -> None:
+    """Disjoint places have a product of 0; one bit of each weight tells its sign, not the update."""
     assert truth_of("ferret", PROJECTED[-1]).told.agreement is None
+    assert truth_of("ferret", {"basis": "G", "coordinates": "sign", "K": 30_000}).told.agreement is None
 
 
 def test_more_coordinates_tell_more(truth_of: Callable[..., Truth]) -> None:

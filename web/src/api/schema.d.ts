@@ -4602,7 +4602,7 @@ export interface components {
              * @description Coordinates of each, in the mean over the participants
              */
             K: number[] | null;
-            /** @description Null where updates cannot be compared: fewer than two, disjoint places, or an algorithm whose uploads do not tell the update */
+            /** @description Null where updates cannot be compared: fewer than two, disjoint places, one-bit coordinates of fewer than eight weights each, or an algorithm whose uploads do not tell the update */
             agreement: components["schemas"]["UpdateAgreement"] | null;
             /**
              * Blocks

@@ -51,7 +51,11 @@ export function blockOptions(panel: () => BlockPanel): PlotOptions {
         width: bars ? 1 : 2,
         dash,
         ...(bars
-          ? { fill: () => colour(property), ...(uPlot.paths.bars && { paths: uPlot.paths.bars({ size: [0.8, 40] }) }), points: { show: false } }
+          ? {
+              fill: () => colour(property),
+              ...(uPlot.paths.bars && { paths: uPlot.paths.bars({ size: [0.8, 40] }) }),
+              points: { show: false },
+            }
           : { points: { size: 5, fill: () => colour(property) } }),
       })),
     ],
