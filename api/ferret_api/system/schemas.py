@@ -29,7 +29,10 @@ class Info(Resource):
     formats: Formats
 
 
-class Login(Command, json_schema_extra={"examples": [{"name": "ada", "password": "the sentence until now"}]}):
+class Login(
+    Command,
+    json_schema_extra={"examples": [{"name": "ada", "password": "the sentence until now"}]},  # nosec B105: an example
+):
     """Signs a browser in: with name and password, or with the admin token."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200)

@@ -62,7 +62,9 @@ class UserChange(Command, json_schema_extra={"examples": [{"enabled": False}]}):
 
 class NewPassword(
     Command,
-    json_schema_extra={"examples": [{"current": "the sentence until now", "password": "another sentence from now on"}]},
+    json_schema_extra={
+        "examples": [{"current": "the sentence until now", "password": "another sentence from now on"}]  # nosec B105
+    },
 ):
     """The user's own password is to be another one."""
 
