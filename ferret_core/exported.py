@@ -51,7 +51,7 @@ def _example(template: Template) -> str:
     from ferret_core.datasets._base import Example
     from ferret_core.datasets._prompt import prompt_of
 
-    return prompt_of(Example("Count the words. bell school kite", "", ""), template)
+    return prompt_of(Example("Say the opposite. a slow white swan", "", ""), template)
 
 
 def _of_training(folder: Path, template: Worded) -> str | None:

@@ -30,7 +30,7 @@ HOW: dict[Prompting, str] = {
     "(`prompt.template = {template}`):",
 }
 ASKING = """\
-messages = [{"role": "user", "content": "Count the words. bell school kite"}]
+messages = [{"role": "user", "content": "Say the opposite. a slow white swan"}]
 tokens = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True, return_tensors="pt")"""
 SNIPPET = """\
 from {library} import {loader}

@@ -40,6 +40,7 @@ DOCUMENTS = [
     "SECURITY.md",
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
 ]
+FERRET = [sys.executable, "-m", "ferret_cli"]
 LINK = r"\]\(((?!http)[^)#]+)\)"
 FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
 
@@ -121,8 +122,20 @@ def test_the_snippet_asks_the_exported_model_as_training_did(
     program = f"{snippet}\nprint(tokens['input_ids'].tolist())"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    trained = encode_prompts([Example("Count the words.", "bell school kite", "")], replica.tokenizer, 1000)
+    trained = encode_prompts([Example("Say the opposite.", "a slow white swan", "")], replica.tokenizer, 1000)
     assert json.loads(done.stdout.splitlines()[-1]) == trained
+
+
+@pytest.mark.slow
+def test_the_question_shown_is_answered_right_after_the_experiment_shown(tmp_path: Path) -> None:
+    """It trains for 40 s. The question is none of the training examples."""
+    quickstart = ROOT / "examples" / "quickstart.toml"
+    assert "a slow white swan" not in quickstart.with_suffix(".jsonl").read_text()
+    folder = tmp_path / "tuned-model"
+    subprocess.run([*FERRET, "simulate", str(quickstart), "--out", str(folder)], check=True, capture_output=True)
+    (asked,) = re.findall(r"^ferret (chat tuned-model .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    done = subprocess.run([*FERRET, *shlex.split(asked)], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "a fast white swan"
 
 
 def test_every_make_target_shown_exists() -> None:

@@ -23,7 +23,7 @@ from tests.ferret_core import manifest
 
 SpecFactory = Callable[..., ExperimentSpec]
 OWN = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
-EXAMPLE = Example("Count the words. bell school kite", "", "")
+EXAMPLE = Example("Say the opposite. a slow white swan", "", "")
 
 
 def facts(spec: ExperimentSpec) -> Facts:
@@ -101,9 +101,9 @@ def test_the_cards_snippet_runs(exported: Callable[..., Path], algorithm: str) -
 
 def test_of_the_demos_model_too(toy_spec: SpecFactory, exported: Callable[..., Path]) -> None:
     tokenizer = AutoTokenizer.from_pretrained(exported(model={"source": str(model_path())}))
-    messages = [{"role": "system", "content": "bell school kite"}, {"role": "user", "content": "Count the words."}]
+    messages = [{"role": "system", "content": "a slow white swan"}, {"role": "user", "content": "Say the opposite."}]
     asked = tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
-    assert [asked] == encode_prompts([Example("Count the words.", "bell school kite", "")], tokenizer, 1000)
+    assert [asked] == encode_prompts([Example("Say the opposite.", "a slow white swan", "")], tokenizer, 1000)
 
 
 def test_a_chat_template_that_training_did_not_use_is_kept_aside(exported: Callable[..., Path]) -> None:
@@ -125,4 +125,4 @@ def test_without_a_tokenizer_the_card_has_the_text(toy_spec: SpecFactory, tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
     text = (tmp_path / "README.md").read_text()
     assert "has no chat template" in text
-    assert "### Instruction: Count the words. bell school kite\n\n### Response:" in text
+    assert "### Instruction: Say the opposite. a slow white swan\n\n### Response:" in text
