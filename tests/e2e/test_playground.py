@@ -58,14 +58,14 @@ def test_a_model_is_asked_beside_its_base(page: Page, served: Served, toy_spec: 
     page.get_by_label("Temperature").fill("1.5")
     page.get_by_role("combobox", name="Model").select_option("Base model")
     expect(page).to_have_url(re.compile("temperature=1.5&model=0"))
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_test_id("answer-base").get_by_role("status")).to_contain_text("token", timeout=PATIENCE_MS)
     expect(page.get_by_test_id("answer-tuned")).to_have_count(0)
 
     question.fill("Name a colour.")
     expect(reference).to_have_count(0)  # it is the answer to another question
     question.fill("fish " * 500)
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("shorten it", timeout=PATIENCE_MS)
     shot(page, "playground-problem")
     page.set_viewport_size({"width": 390, "height": 844})

@@ -36,7 +36,8 @@ def test_an_unknown_benchmark_is_wrong_usage_that_names_those_there_are(ferret):
 
 def test_help_lists_the_benchmarks(ferret):
     names = (
-        "api, backlog, bombs, connections, control, edge, fuzz, poisoners, projection, requests, training, uploads, web"
+        "api, backlog, bombs, connections, control, edge, fuzz, inside, poisoners, projection, requests, training, "
+        "uploads, web"
     )
     assert f"Benchmarks: {names}." in " ".join(ferret("bench", "--help").stdout.split())
 
