@@ -294,11 +294,11 @@ def test_what_is_no_webhook_is_refused(site: Site, address: str) -> None:
 
 
 def test_secrets_are_told_once(quiet: Site, receiver: Receiver) -> None:
-    alert = add(quiet, f"{receiver.url}/services/T0/secret?token=x")
+    alert = add(quiet, f"{receiver.url}/services/TEAM/secret?token=x")
     cancelled(quiet)
     shown = quiet.admin.get(URL).text
     assert f"{receiver.url}/…" in shown
-    for secret in (alert["secret"], "T0", "token=x"):
+    for secret in (alert["secret"], "TEAM", "token=x"):
         assert secret not in shown
         assert secret not in quiet.admin.get("/api/v1/audit").text
 

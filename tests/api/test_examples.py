@@ -12,7 +12,9 @@ from starlette.testclient import TestClient
 from ferret_api.app import create_app
 from ferret_api.example import SPECIFICATION
 from ferret_api.settings import ApiSettings
+from ferret_core.protocol.roles import Role
 from tests.api.conftest import ADMIN, NO_BROKER, TEST_HOST, Site, make_home, open_site
+from tests.api.people import a_user
 
 DOCUMENT = create_app(ApiSettings()).openapi()
 ANSWERS = {
@@ -21,7 +23,6 @@ ANSWERS = {
     "change_user": "user.conflict",
     "create_oidc_session": "oidc.state_mismatch",
     "create_session": "password.invalid",
-    "create_user_token": "token.conflict",
     "draw_example": "playground.unavailable",
     "enrol": "enrolment.other_server",
     "refuse_participant": "participant.conflict",
@@ -94,7 +95,8 @@ def asked(site: Site, body: Body) -> tuple[TestClient, str]:
     member = site.client(site.enrol(experiment_id))
     (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
     member.get("/api/v1/participant/assignment").raise_for_status()
+    user_id = "admin" if body.id == "change_user" else a_user(site, Role.VIEWER).id
     path = body.path.format(
-        experiment_id=experiment_id, assignment_id=assignment_id, name="site-a", project="default", user_id="admin"
+        experiment_id=experiment_id, assignment_id=assignment_id, name="site-a", project="default", user_id=user_id
     )
     return member if "/participant/" in path else site.admin, path

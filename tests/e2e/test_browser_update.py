@@ -35,7 +35,7 @@ def test_the_update_of_a_round_is_shown_from_inside(signed_in: Page, served: Ser
     answer = page.get_by_test_id("update-answer")
     assert inside.weight_noise.advice
     helps = any(way.startswith("algorithm.K = ") for way in inside.weight_noise.advice)
-    expect(answer).to_contain_text("K is too small" if helps else "The noise is too large")
+    expect(answer).to_contain_text("K is smaller than advised" if helps else "The noise is larger than advised")
     for way in inside.weight_noise.advice:
         expect(answer).to_contain_text(way)
     expect(page.get_by_test_id("cosines")).to_contain_text(f"{inside.agreement.cosines[0]:.2f} ±")

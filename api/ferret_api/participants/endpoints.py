@@ -384,7 +384,7 @@ async def upload_part(
     "/participant/assignments/{assignment_id}/failure",
     operation_id="report_failure",
     status_code=204,
-    responses=problems("assignment.not_found", "lease.lost"),
+    responses=problems("assignment.not_found", "lease.lost", "round.closed"),
 )
 def report_failure(
     assignment_id: AssignmentId, failure: AssignmentFailure, participant: Participant, context: WholeContext

@@ -13,6 +13,7 @@ export function RoundChooser({ round, newest, onChoose }: Props) {
     <div className="round-chooser">
       <button
         type="button"
+        className="button"
         aria-label="Round before"
         disabled={round <= 1}
         onClick={() => {
@@ -36,6 +37,7 @@ export function RoundChooser({ round, newest, onChoose }: Props) {
       <span className="muted">of {newest}</span>
       <button
         type="button"
+        className="button"
         aria-label="Round after"
         disabled={round >= newest}
         onClick={() => {

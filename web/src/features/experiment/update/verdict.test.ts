@@ -29,7 +29,7 @@ describe('verdictOf', () => {
   it('says what to change where it does not', () => {
     const found = verdictOf({ ...update, weight_noise: { ...NOISE, percent: 42, advice: ['algorithm.K = 9000'] } })
     expect(found?.suffices).toBe(false)
-    expect(found?.answer).toMatch(/^K is too small: /)
+    expect(found?.answer).toMatch(/^K is smaller than advised: /)
     expect(found?.ways).toEqual(['algorithm.K = 9000'])
   })
   it('does not blame K where more of it would not help', () => {
@@ -37,7 +37,7 @@ describe('verdictOf', () => {
       ...update,
       weight_noise: { ...NOISE, percent: 42, advice: ['server.learning_rate = 0.1'] },
     })
-    expect(found?.answer).toMatch(/^The noise is too large/)
+    expect(found?.answer).toMatch(/^The noise is larger than advised/)
   })
   it('has nothing to say of algorithms without K', () => {
     expect(verdictOf({ ...update, weight_noise: null })).toBeNull()

@@ -19,7 +19,9 @@ export function verdictOf({ weight_noise: noise }: RoundUpdate): Verdict | null 
   }
   const refused = `beyond ${shownPercent(noise.most_percent)} a round is refused`
   const helps = noise.advice.some((way) => /^algorithm\.(K|bytes_per_round) /.test(way))
-  const fault = helps ? 'K is too small' : 'The noise is too large, and more coordinates alone would not help'
+  const fault = helps
+    ? 'K is smaller than advised'
+    : 'The noise is larger than advised, and more coordinates alone would not help'
   const answer = `${fault}: the projection put noise of ${percent} of the weights into this round; ${advised}, ${refused}.`
   return { suffices: false, answer, ways: noise.advice }
 }
