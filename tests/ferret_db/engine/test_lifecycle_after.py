@@ -14,7 +14,7 @@ from ferret_core.protocol.tasks import TaskName
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle
 from ferret_db.engine import rounds as engine
-from ferret_db.repositories import listing, outbox, participants, tags
+from ferret_db.repositories import listing, outbox, participants, tags, updates
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import Base, Experiment, Participant, TaskRun
@@ -155,6 +155,7 @@ def test_deleting_leaves_no_row_and_touches_no_other_experiment(
 ) -> None:
     with database.begin() as s:
         tags.replace(s, completed.id, ["hearts"])
+        updates.add(s, completed.id, 1, {"blocks": []})
     everywhere = rows(database)
     # Those of no experiment, and the calls, which ended with it.
     apart = {"workers", "service", "sessions", "outbox", "audit", "audit_head", "users", "user_tokens"}
