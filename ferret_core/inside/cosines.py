@@ -29,6 +29,9 @@ import numpy as np
 from ferret_core.inside.statistics import Agreement, shortened
 from ferret_core.protocol.wire import Array
 
+COMPARED = 60
+"""Participants whose cosines are computed: the first in the order of their names."""
+
 
 class Products(NamedTuple):
     """fp64 (N, N), of one block: estimates of ⟨Δ_i, Δ_j⟩ and their variances."""

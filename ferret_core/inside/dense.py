@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ferret_core.algorithms._base import Decodable, State
-from ferret_core.inside.cosines import Cosines, cosines, of_weights
+from ferret_core.inside.cosines import COMPARED, Cosines, cosines, of_weights
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.protocol.wire import Array, Contribution
 
-COMPARED = 60
-"""Participants whose cosines are computed: the first in the order of their names."""
 LOOKED_AT = 1 << 20
 """Entries of each update that are kept; all of a model that has no more."""
 DECODED = 1 << 24

@@ -16,7 +16,7 @@ import torch
 
 from ferret_core.algorithms.configs._base import Projecting
 from ferret_core.algorithms.configs.ferret import whole
-from ferret_core.inside.cosines import Cosines, Products, cosines, of_reconstructions, of_shared
+from ferret_core.inside.cosines import COMPARED, Cosines, Products, cosines, of_reconstructions, of_shared
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinates import Kind, decode
@@ -26,8 +26,6 @@ from ferret_core.projection.project import reconstruct_into
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Contribution
 
-COMPARED = 60
-"""Participants whose cosines are computed: the first in the order of their names."""
 HELD = 1 << 26
 """Coordinates of all compared participants that are decoded at once."""
 LOOKED_AT = 1 << 22

@@ -1,7 +1,7 @@
 """A round's update in figures, as they are stored and shown: one per block, and one per pair of participants.
 
 Needs no torch. Blocks are those that the update is projected in, else the tensors; of very many, neighbours are put
-together, so that what is stored of a round stays below some ten kilobytes.
+together, so that what is stored of a round stays within some 50 kB.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from ferret_core import catalog
 from ferret_core.algorithms.configs._base import Projecting
@@ -65,7 +64,7 @@ class UpdateStatistics(Strict):
     update: list[float] | None = None
     K: list[float] | None = None
     error: Error | None = None
-    agreement: Agreement | None = Field(default=None)
+    agreement: Agreement | None = None
 
 
 def blocks_of(spec: ExperimentSpec, shapes: Shapes) -> Sequence[Block]:

@@ -25,7 +25,7 @@ def items(site: Any, **query: Any) -> list[dict[str, Any]]:
 
 
 def took(site: Any, experiment_id: str, *seconds: float, after: int = 0) -> None:
-    """Rounds are committed, each so many seconds after it was opened."""
+    """Commits one round for each of ``seconds``, which is how long the round took."""
     for number, each in enumerate(seconds, start=after + 1):
         site.committed(experiment_id, number)
         times = {"opened_at": START, "committed_at": START + timedelta(seconds=each)}

@@ -6,10 +6,14 @@ import { answer, client } from './client'
 import { byCursor, page } from './paging'
 import { experimentKey, REFETCH_MILLISECONDS } from './queries'
 
+export function invitationsKey(id: string) {
+  return [...experimentKey(id), 'enrolments']
+}
+
 /** The experiment's codes, the newest first; that one was used is no event of the experiment. */
 export function invitationsQuery(id: string, live: boolean) {
   return infiniteQueryOptions({
-    queryKey: [...experimentKey(id), 'enrolments'],
+    queryKey: invitationsKey(id),
     queryFn: ({ pageParam, signal }) => {
       const params = { path: { experiment_id: id }, query: page(pageParam) }
       return answer(client.GET('/api/v1/experiments/{experiment_id}/enrolments', { params, signal }))

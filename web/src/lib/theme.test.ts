@@ -42,7 +42,7 @@ test.each<[Theme, boolean, boolean]>([
 /** What index.html runs before the first paint. */
 function runEarly() {
   if (EARLY === undefined) throw new Error('public/theme.js is gone')
-  // eslint-disable-next-line @typescript-eslint/no-implied-eval
+  // eslint-disable-next-line @typescript-eslint/no-implied-eval -- as the browser runs the file
   const run = new Function(EARLY) as () => void
   run()
 }

@@ -1,8 +1,6 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-
 import { createToken, tokensQuery } from '@/api/people'
-import { toProblem } from '@/api/problem'
 import type { Scope } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
@@ -11,28 +9,21 @@ const DAY_SECONDS = 24 * 3600
 export type NewToken = Awaited<ReturnType<typeof createToken>>
 
 export function CreateTokenButton({ onMade }: { onMade: (token: NewToken) => void }) {
-  const queryClient = useQueryClient()
-  const create = useMutation({
-    mutationFn: createToken,
-    onSuccess: async (made) => {
-      onMade(made)
-      await queryClient.invalidateQueries(tokensQuery)
+  const create = useAction(
+    async (form: FormData) => {
+      onMade(await createToken(wanted(form)))
     },
-  })
+    { changes: tokensQuery.queryKey },
+  )
   return (
     <ActionDialog
       label="New token"
       confirm="Create"
       title="A token for a program"
       dismiss="Close"
-      pending={create.isPending}
-      problem={create.error ? toProblem(create.error) : undefined}
-      onSubmit={(form) =>
-        create.mutateAsync(wanted(form)).then(
-          () => true,
-          () => false,
-        )
-      }
+      pending={create.pending}
+      problem={create.problem}
+      onSubmit={create.run}
     >
       <Field label="Name" hint="Says where it is used.">
         <input name="name" type="text" maxLength={100} required />

@@ -1,8 +1,6 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-
 import { revokeToken, tokensQuery } from '@/api/people'
-import { toProblem } from '@/api/problem'
 import type { Token } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Ago } from '@/lib/ui/ago'
 
@@ -22,25 +20,16 @@ export function TokenRow({ token, now }: { token: Token; now: number }) {
 }
 
 function RevokeButton({ token }: { token: Token }) {
-  const queryClient = useQueryClient()
-  const revoke = useMutation({
-    mutationFn: () => revokeToken(token.id),
-    onSuccess: () => queryClient.invalidateQueries(tokensQuery),
-  })
+  const revoke = useAction(() => revokeToken(token.id), { changes: tokensQuery.queryKey })
   return (
     <ActionDialog
       label="Revoke"
       title={`Revoke “${token.name}”?`}
       dismiss="Keep it"
       danger
-      pending={revoke.isPending}
-      problem={revoke.error ? toProblem(revoke.error) : undefined}
-      onSubmit={() =>
-        revoke.mutateAsync().then(
-          () => true,
-          () => false,
-        )
-      }
+      pending={revoke.pending}
+      problem={revoke.problem}
+      onSubmit={() => revoke.run()}
     >
       <p>Programs that use it are refused from their next request on. This cannot be undone.</p>
     </ActionDialog>

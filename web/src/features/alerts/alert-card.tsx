@@ -1,11 +1,11 @@
-import { deleteAlert, testAlert } from '@/api/alerts'
+import { alertsQuery, deleteAlert, testAlert } from '@/api/alerts'
 import type { Alert } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Ago } from '@/lib/ui/ago'
 
 import { DeliveryTable } from './delivery-table'
 import { EVENTS } from './events'
-import { useAlertAction } from './use-alert-action'
 
 interface Props {
   alert: Alert
@@ -39,11 +39,12 @@ export function AlertCard({ alert, changes, now }: Props) {
 }
 
 function Buttons({ alert }: { alert: Alert }) {
-  const test = useAlertAction(alert.project, testAlert, `Testing ${alert.address}`)
-  const remove = useAlertAction(alert.project, () => deleteAlert(alert))
+  const changes = alertsQuery(alert.project).queryKey
+  const test = useAction(() => testAlert(alert), { changes, toasted: `Testing ${alert.address}` })
+  const remove = useAction(() => deleteAlert(alert), { changes })
   return (
     <div className="page-actions">
-      <button type="button" className="button" disabled={test.pending} onClick={() => void test.run(alert)}>
+      <button type="button" className="button" disabled={test.pending} onClick={() => void test.run()}>
         Send a test
       </button>
       <ActionDialog
@@ -53,7 +54,7 @@ function Buttons({ alert }: { alert: Alert }) {
         danger
         pending={remove.pending}
         problem={remove.problem}
-        onSubmit={() => remove.run(undefined)}
+        onSubmit={() => remove.run()}
       >
         <p>Messages that are still to be sent are dropped too. A new alert has a new key.</p>
       </ActionDialog>

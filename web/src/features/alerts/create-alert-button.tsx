@@ -1,18 +1,21 @@
 import { useState } from 'react'
 
-import { createAlert } from '@/api/alerts'
+import { alertsQuery, createAlert } from '@/api/alerts'
 import type { AlertKind, CreatedAlert } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
 import { EVENT_NAMES, EVENTS } from './events'
-import { useAlertAction } from './use-alert-action'
 
 export function CreateAlertButton({ project, onMade }: { project: string; onMade: (alert: CreatedAlert) => void }) {
   const [kind, setKind] = useState<AlertKind>('webhook')
-  const create = useAlertAction(project, async (form: FormData) => {
-    onMade(await createAlert(project, wanted(form, kind)))
-  })
+  const create = useAction(
+    async (form: FormData) => {
+      onMade(await createAlert(project, wanted(form, kind)))
+    },
+    { changes: alertsQuery(project).queryKey },
+  )
   return (
     <ActionDialog
       label="New alert"

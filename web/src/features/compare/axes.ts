@@ -37,12 +37,6 @@ export function axis(ink: Ink, { label, tick, steps, size, log = false }: Wanted
   }
 }
 
-/** uPlot's numbers for a logarithm and an even scale, which its types declare without exporting them. */
-export function distribution(log: boolean): uPlot.Scale.Distr {
-  const number: unknown = log ? 3 : 1
-  return number as uPlot.Scale.Distr
-}
-
 /** The range of values with room at both ends, from 0 on where asked for. */
 export function linearRange(values: readonly number[], fromZero: boolean): [number, number] {
   if (values.length === 0) return [0, 1]

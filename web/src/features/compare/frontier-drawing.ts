@@ -3,8 +3,9 @@ import type uPlot from 'uplot'
 import { formatBytes, plainTick } from '@/lib/format'
 import { logRangeOf } from '@/lib/log-scale'
 import type { Ink, PlotOptions } from '@/lib/ui/use-plot'
+import { distribution } from '@/lib/ui/distribution'
 
-import { axis, distribution, linearRange } from './axes'
+import { axis, linearRange } from './axes'
 import type { FrontierPoint } from './frontier'
 import { lineStyle } from './palette'
 

@@ -8,7 +8,7 @@ import { MoreMenu } from '@/lib/ui/more-menu'
 
 import { CancelButton, DeleteButton } from './ending-buttons'
 import { ExtendButton } from './extend-button'
-import { useAction } from './use-action'
+import { useMove } from './use-move'
 
 interface Props {
   experiment: Experiment
@@ -35,8 +35,12 @@ function ActionGroup({ experiment }: Props) {
   const finished = isFinished(state)
   return (
     <div className="actions" role="group" aria-label="Actions">
-      {state === 'running' && <MoveButton label="Pause" move={() => pauseExperiment(experiment)} primary />}
-      {state === 'paused' && <MoveButton label="Resume" move={() => resumeExperiment(experiment)} primary />}
+      {state === 'running' && (
+        <MoveButton id={experiment.id} label="Pause" move={() => pauseExperiment(experiment)} primary />
+      )}
+      {state === 'paused' && (
+        <MoveButton id={experiment.id} label="Resume" move={() => resumeExperiment(experiment)} primary />
+      )}
       {state === 'completed' && <ExtendButton experiment={experiment} primary />}
       <Link
         to="/new"
@@ -47,8 +51,12 @@ function ActionGroup({ experiment }: Props) {
       </Link>
       <MoreMenu label="More actions">
         {['running', 'paused'].includes(state) && <ExtendButton experiment={experiment} />}
-        {finished && archived === null && <MoveButton label="Archive" move={() => archiveExperiment(experiment)} />}
-        {finished && archived !== null && <MoveButton label="Unarchive" move={() => unarchiveExperiment(experiment)} />}
+        {finished && archived === null && (
+          <MoveButton id={experiment.id} label="Archive" move={() => archiveExperiment(experiment)} />
+        )}
+        {finished && archived !== null && (
+          <MoveButton id={experiment.id} label="Unarchive" move={() => unarchiveExperiment(experiment)} />
+        )}
         {finished ? <DeleteButton experiment={experiment} /> : <CancelButton experiment={experiment} />}
       </MoreMenu>
     </div>
@@ -56,13 +64,14 @@ function ActionGroup({ experiment }: Props) {
 }
 
 interface MoveProps {
+  id: string
   label: string
   move: () => Promise<Experiment>
   primary?: boolean
 }
 
-function MoveButton({ label, move, primary = false }: MoveProps) {
-  const action = useAction(move, label)
+function MoveButton({ id, label, move, primary = false }: MoveProps) {
+  const action = useMove(id, move, label)
   return (
     <button
       type="button"

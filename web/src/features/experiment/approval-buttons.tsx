@@ -1,22 +1,21 @@
 import { approveParticipant, refuseParticipant } from '@/api/actions'
+import { experimentKey } from '@/api/queries'
 import type { Participant } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-import { reasonOf, useDecision } from './use-decision'
+import { reasonOf } from './reason'
 
 /** Lets a participant in that waits for it, or refuses it for good. */
 export function ApprovalButtons({ id, participant }: { id: string; participant: Participant }) {
-  const approve = useDecision(id, () => approveParticipant(id, participant), `Approving ${participant.display_name}`)
-  const refuse = useDecision(id, (reason: string | null) => refuseParticipant(id, participant, reason))
+  const changes = experimentKey(id)
+  const toasted = `Approving ${participant.display_name}`
+  const approve = useAction(() => approveParticipant(id, participant), { changes, toasted })
+  const refuse = useAction((form: FormData) => refuseParticipant(id, participant, reasonOf(form)), { changes })
   return (
     <span className="approval">
-      <button
-        type="button"
-        className="button primary"
-        disabled={approve.pending}
-        onClick={() => void approve.run(null)}
-      >
+      <button type="button" className="button primary" disabled={approve.pending} onClick={() => void approve.run()}>
         Approve
       </button>
       <ActionDialog
@@ -27,7 +26,7 @@ export function ApprovalButtons({ id, participant }: { id: string; participant: 
         danger
         pending={refuse.pending}
         problem={refuse.problem}
-        onSubmit={async (form) => (await refuse.run(reasonOf(form))) !== undefined}
+        onSubmit={refuse.run}
       >
         <p>It takes no part in this experiment, and its place is free for another. This cannot be undone.</p>
         <Field label="Why: it is told this">

@@ -8,14 +8,14 @@ import { experimentKey } from '@/api/queries'
 import type { Experiment } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 
-import { useAction } from './use-action'
+import { useMove } from './use-move'
 
 interface Props {
   experiment: Experiment
 }
 
 export function CancelButton({ experiment }: Props) {
-  const cancel = useAction(() => cancelExperiment(experiment))
+  const cancel = useMove(experiment.id, () => cancelExperiment(experiment))
   return (
     <ActionDialog
       label="Cancel"
@@ -25,7 +25,7 @@ export function CancelButton({ experiment }: Props) {
       danger
       pending={cancel.pending}
       problem={cancel.problem}
-      onSubmit={async () => (await cancel.run()) !== undefined}
+      onSubmit={() => cancel.run()}
     >
       <p>
         The open round ends without a result and no further round starts. Committed rounds and their checkpoints stay.

@@ -3,10 +3,10 @@ import type { Experiment } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-import { useAction } from './use-action'
+import { useMove } from './use-move'
 
 export function ExtendButton({ experiment, primary = false }: { experiment: Experiment; primary?: boolean }) {
-  const extend = useAction((rounds: number) => extendExperiment(experiment, rounds))
+  const extend = useMove(experiment.id, (rounds: number) => extendExperiment(experiment, rounds))
   return (
     <ActionDialog
       label="Extend"
@@ -15,7 +15,7 @@ export function ExtendButton({ experiment, primary = false }: { experiment: Expe
       dismiss="Close"
       pending={extend.pending}
       problem={extend.problem}
-      onSubmit={async (form) => (await extend.run(Number(form.get('rounds')))) !== undefined}
+      onSubmit={(form) => extend.run(Number(form.get('rounds')))}
     >
       <p>
         {experiment.stopped

@@ -8,7 +8,7 @@ import { words } from '@/lib/text'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-import { useAction } from './use-action'
+import { useMove } from './use-move'
 
 interface Props {
   experiment: Experiment
@@ -36,15 +36,15 @@ function RemarksButton({ experiment }: { experiment: Experiment }) {
   const { id, name } = experiment
   const read = useRef<Promise<ReadExperiment>>(undefined)
   const [begun, setBegun] = useState(experiment)
-  const { run, pending, problem } = useAction(async (change: ExperimentChange) => {
+  const { run, pending, problem } = useMove(id, async (change: ExperimentChange) => {
     const { experiment: now, etag } = await (read.current ?? readForEdit(id))
     requireSame(now, { tags: begun.tags, notes: begun.notes })
     return editExperiment(id, change, etag)
   })
-  const submit = async (form: FormData) => {
+  const submit = (form: FormData) => {
     const notes = form.get('notes')
     const change = { tags: words(form.get('tags')), notes: typeof notes === 'string' ? notes : '' }
-    return (await run(change)) !== undefined
+    return run(change)
   }
   return (
     <ActionDialog

@@ -1,13 +1,17 @@
 import { revokeParticipant } from '@/api/actions'
+import { experimentKey } from '@/api/queries'
 import type { Participant } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-import { reasonOf, useDecision } from './use-decision'
+import { reasonOf } from './reason'
 
 /** Takes a participant out that was let in. */
 export function RevokeButton({ id, participant }: { id: string; participant: Participant }) {
-  const revoke = useDecision(id, (reason: string | null) => revokeParticipant(id, participant, reason))
+  const revoke = useAction((form: FormData) => revokeParticipant(id, participant, reasonOf(form)), {
+    changes: experimentKey(id),
+  })
   return (
     <ActionDialog
       label="Revoke"
@@ -17,7 +21,7 @@ export function RevokeButton({ id, participant }: { id: string; participant: Par
       danger
       pending={revoke.pending}
       problem={revoke.problem}
-      onSubmit={async (form) => (await revoke.run(reasonOf(form))) !== undefined}
+      onSubmit={revoke.run}
     >
       <p>
         Its next request is refused, and rounds go on without it. What was accepted from it stays. This cannot be

@@ -1,14 +1,13 @@
-import { createUser } from '@/api/users'
+import { useAction } from '@/api/use-action'
+import { createUser, usersQuery } from '@/api/users'
 import { MAY, roleOf, ROLES } from '@/lib/roles'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-import { useUserAction } from './use-user-action'
-
 const LEAST = 12
 
 export function CreateUserButton() {
-  const create = useUserAction((form: FormData) => createUser(wanted(form)))
+  const create = useAction((form: FormData) => createUser(wanted(form)), { changes: usersQuery.queryKey })
   return (
     <ActionDialog
       label="New user"

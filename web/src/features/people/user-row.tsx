@@ -1,14 +1,13 @@
 import { Link } from '@tanstack/react-router'
 
 import type { User } from '@/api/types'
-import { changeUser } from '@/api/users'
+import { useAction } from '@/api/use-action'
+import { changeUser, usersQuery } from '@/api/users'
 import { MAY, roleOf, ROLES } from '@/lib/roles'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Ago } from '@/lib/ui/ago'
 import { Field } from '@/lib/ui/field'
 import { StateChip } from '@/lib/ui/state-chip'
-
-import { useUserAction } from './use-user-action'
 
 interface Props {
   user: User
@@ -19,6 +18,8 @@ interface Props {
 
 /** Who has the admin token: always an administrator, always enabled. */
 const INSTALLATION = 'admin'
+
+const changes = usersQuery.queryKey
 
 export function UserRow({ user, self, now }: Props) {
   const { id, name, role, enabled, issuer, created_at: created } = user
@@ -49,8 +50,8 @@ export function UserRow({ user, self, now }: Props) {
 
 function Buttons({ user }: { user: User }) {
   const { name, enabled } = user
-  const enable = useUserAction(() => changeUser(user, { enabled: true }), `Enabling ${name}`)
-  const disable = useUserAction(() => changeUser(user, { enabled: false }))
+  const enable = useAction(() => changeUser(user, { enabled: true }), { changes, toasted: `Enabling ${name}` })
+  const disable = useAction(() => changeUser(user, { enabled: false }), { changes })
   return (
     <>
       <RoleButton user={user} />
@@ -76,7 +77,7 @@ function Buttons({ user }: { user: User }) {
 }
 
 function RoleButton({ user }: { user: User }) {
-  const change = useUserAction((form: FormData) => changeUser(user, { role: roleOf(form.get('role')) }))
+  const change = useAction((form: FormData) => changeUser(user, { role: roleOf(form.get('role')) }), { changes })
   return (
     <ActionDialog
       label="Role"

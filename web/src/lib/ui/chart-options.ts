@@ -5,6 +5,7 @@ import { logRange, logTicks } from '@/lib/log-scale'
 
 import { drawMarks, type Mark } from './chart-marks'
 import { colour, LINE_COLOURS } from './chart-colours'
+import { distribution } from './distribution'
 import type { PlotOptions } from './use-plot'
 import { X_AXIS } from './x-axis'
 import { type OnZoom, zoomCursor, zoomTo } from './zoom-drag'
@@ -76,8 +77,7 @@ function bands({ lines, smooth, banded }: Panel): uPlot.Band[] {
 }
 
 const LOGARITHMIC: uPlot.Scale = {
-  // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the enum is in uPlot's types alone
-  distr: 3,
+  distr: distribution(true),
   // Without any value uPlot asks too.
   range: (_, low, high) => logRange(low || 1, high || 1),
 }

@@ -1,11 +1,11 @@
-import { revokeInvitation } from '@/api/invitations'
+import { invitationsKey, revokeInvitation } from '@/api/invitations'
 import type { EnrolmentInfo } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Ago } from '@/lib/ui/ago'
 import { StateChip } from '@/lib/ui/state-chip'
 
 import { invitationState } from './state'
-import { useInvitationAction } from './use-invitation-action'
 
 export function InvitationRow({ experiment, code, now }: { experiment: string; code: EnrolmentInfo; now: number }) {
   const { id, group, approval, created_at: created, expires_at: expires, used_by: usedBy, refused } = code
@@ -44,7 +44,7 @@ export function InvitationRow({ experiment, code, now }: { experiment: string; c
 }
 
 function Revoke({ experiment, id }: { experiment: string; id: string }) {
-  const revoke = useInvitationAction(experiment, () => revokeInvitation(experiment, id))
+  const revoke = useAction(() => revokeInvitation(experiment, id), { changes: invitationsKey(experiment) })
   return (
     <ActionDialog
       label="Revoke"
@@ -53,7 +53,7 @@ function Revoke({ experiment, id }: { experiment: string; id: string }) {
       danger
       pending={revoke.pending}
       problem={revoke.problem}
-      onSubmit={() => revoke.run(undefined)}
+      onSubmit={() => revoke.run()}
     >
       <p>Nobody joins with it any more. This cannot be undone; a new code can be made.</p>
     </ActionDialog>

@@ -1,16 +1,18 @@
-import { invite } from '@/api/invitations'
+import { invitationsKey, invite } from '@/api/invitations'
 import type { Enrolment } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
-
-import { useInvitationAction } from './use-invitation-action'
 
 const DAY_SECONDS = 24 * 3600
 
 export function InviteButton({ id, onMade }: { id: string; onMade: (code: Enrolment) => void }) {
-  const create = useInvitationAction(id, async (form: FormData) => {
-    onMade(await invite(id, wanted(form)))
-  })
+  const create = useAction(
+    async (form: FormData) => {
+      onMade(await invite(id, wanted(form)))
+    },
+    { changes: invitationsKey(id) },
+  )
   return (
     <ActionDialog
       label="Invite"

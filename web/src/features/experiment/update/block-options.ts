@@ -2,6 +2,7 @@ import uPlot from 'uplot'
 
 import { logRangeOf, logTicks } from '@/lib/log-scale'
 import { colour } from '@/lib/ui/chart-colours'
+import { distribution } from '@/lib/ui/distribution'
 import type { PlotOptions } from '@/lib/ui/use-plot'
 
 /** A line or a row of bars over the blocks. */
@@ -37,8 +38,7 @@ export function blockOptions(panel: () => BlockPanel): PlotOptions {
     scales: {
       x: { time: false, range: (_, low, high) => [low - 0.6, high + 0.6] },
       y: {
-        // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the enum is in uPlot's types alone
-        distr: 3,
+        distr: distribution(true),
         range: () => logRangeOf(panel().lines.flatMap(({ values }) => values)),
       },
     },
