@@ -16,6 +16,8 @@ from ferret_core.training.optimizer_options import OptimizerName, Option
 
 FINAL = 0.1
 """The share of the local rate that a schedule leaves for the last round."""
+STATELESS = frozenset({"normalized", "sgd"})
+"""They step a parameter by its own gradient alone, so that no other needs to be there."""
 LOCAL = "How a participant trains within a round"
 """What the options below are about, in the schema of every algorithm that has them."""
 
@@ -85,8 +87,8 @@ class LocalConfig(Strict):
     )
     in_backward: bool = Field(
         default=False,
-        description="Step each parameter in the backward pass and free its gradient at once: sgd without momentum, "
-        "accumulation = 1, no clip_norm",
+        description="Step each parameter in the backward pass and free its gradient at once: normalized or sgd without "
+        "momentum, accumulation = 1, no clip_norm",
     )
 
     @model_validator(mode="before")
@@ -150,7 +152,7 @@ class LocalConfig(Strict):
     def _needs_whole_gradients(self) -> list[str]:
         """The settings that would do without them, in place of those there are."""
         asked = {
-            "optimizer = 'sgd'": self.optimizer != "sgd",
+            "optimizer = 'normalized' or 'sgd'": self.optimizer not in STATELESS,
             "momentum = 0": self.momentum > 0,
             "accumulation = 1": self.accumulation > 1,
             "no clip_norm": self.clip_norm is not None,

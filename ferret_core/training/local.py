@@ -112,7 +112,8 @@ def _moving(model: nn.Module, config: LocalConfig, rate: float, correct: Callabl
     if correct is not None:
         message = "this algorithm corrects whole gradients, which are never held: set it to false"
         raise FerretError.of_field("spec.invalid", "in_backward", True, message)
-    with stepping({parameter: optimizers.build(config, [parameter], rate) for parameter in parameters}) as norms:
+    d = sum(parameter.numel() for parameter in parameters)
+    with stepping({parameter: optimizers.build(config, [parameter], rate, d) for parameter in parameters}) as norms:
         yield partial(_move_in_backward, model, config, norms)
 
 

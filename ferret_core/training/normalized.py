@@ -12,7 +12,7 @@ Training BERT in 76 minutes", ICLR 2020, https://arxiv.org/abs/1904.00962; here 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -21,19 +21,23 @@ from torch.optim import Optimizer
 
 
 class Normalized(Optimizer):
-    """Steps of length ``lr``; a tensor whose gradient is 0 stays where it is, and its share is not given to others."""
+    """Steps of length ``lr``; a tensor whose gradient is 0 stays where it is, and its share is not given to others.
 
-    def __init__(self, params: Iterable[nn.Parameter], lr: float) -> None:
+    ``elements`` is d where ``params`` are not all that the model trains; without it d is theirs.
+    """
+
+    def __init__(self, params: Sequence[nn.Parameter], lr: float, elements: int | None = None) -> None:
         super().__init__(params, {"lr": lr})
+        self.elements = elements or sum(parameter.numel() for parameter in params)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         for group in self.param_groups:
             parameters: list[nn.Parameter] = group["params"]
-            d = sum(parameter.numel() for parameter in parameters)
             for parameter in parameters:
                 if parameter.grad is None:
                     continue
                 length = float(torch.linalg.vector_norm(parameter.grad))
+                share = math.sqrt(parameter.numel() / self.elements)
                 if length > 0:
-                    parameter.add_(parameter.grad, alpha=-group["lr"] * math.sqrt(parameter.numel() / d) / length)
+                    parameter.add_(parameter.grad, alpha=-group["lr"] * share / length)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn, optim
@@ -17,9 +17,15 @@ CLASSES = OWN | {
 }
 
 
-def build(config: LocalConfig, parameters: Iterable[nn.Parameter], rate: float) -> optim.Optimizer:
-    """The configured optimizer over ``parameters``, at the round's own ``rate``."""
+def build(
+    config: LocalConfig, parameters: Sequence[nn.Parameter], rate: float, elements: int | None = None
+) -> optim.Optimizer:
+    """The configured optimizer over ``parameters``, at the round's own ``rate``.
+
+    ``elements`` counts all that is trained, where other optimizers move the rest of it.
+    """
     decay = {"weight_decay": config.weight_decay} if decays(config.optimizer) else {}
     momentum = {"momentum": config.momentum} if config.optimizer == "sgd" else {}
-    arguments: dict[str, Any] = {"lr": rate, **decay, **momentum, **config.options}
+    share = {"elements": elements} if config.optimizer == "normalized" else {}
+    arguments: dict[str, Any] = {"lr": rate, **decay, **momentum, **share, **config.options}
     return CLASSES[config.optimizer](parameters, **arguments)

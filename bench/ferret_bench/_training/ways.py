@@ -8,7 +8,8 @@ from typing import Any
 from ferret_bench._projection.llama import Shape
 
 SGD = {"optimizer": "sgd", "learning_rate": 1e-6}
-IN_BACKWARD = {**SGD, "in_backward": True}
+NORMALIZED = {"optimizer": "normalized", "learning_rate": 1e-6}
+IN_BACKWARD = {"in_backward": True}
 CHECKPOINTED = {"activation_checkpointing": True}
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
@@ -17,8 +18,11 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "adafactor": {"optimizer": "adafactor"},
     "sgd": SGD,
     "sgd, checkpointed": {**SGD, **CHECKPOINTED},
-    "sgd in backward": IN_BACKWARD,
-    "sgd in backward, checkpointed": {**IN_BACKWARD, **CHECKPOINTED},
+    "sgd in backward": {**SGD, **IN_BACKWARD},
+    "sgd in backward, checkpointed": {**SGD, **IN_BACKWARD, **CHECKPOINTED},
+    "normalized": NORMALIZED,
+    "normalized in backward": {**NORMALIZED, **IN_BACKWARD},
+    "normalized in backward, checkpointed": {**NORMALIZED, **IN_BACKWARD, **CHECKPOINTED},
 }
 """Options of ``LocalConfig`` by name."""
 MOST_COPIES = 5

@@ -44,6 +44,7 @@ def gradients(model: LlamaForCausalLM) -> list[torch.Tensor]:
         {"precision": "bfloat16"},
         {"activation_checkpointing": True},
         {"options": {"maximize": True}},
+        {"optimizer": "normalized"},
     ],
     ids=str,
 )
@@ -121,7 +122,7 @@ def test_gradients_that_are_never_whole_cannot_be_corrected(tiny_model: LlamaFor
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"optimizer": "adam"}, "needs optimizer = 'sgd'$"),
+        ({"optimizer": "adam"}, "needs optimizer = 'normalized' or 'sgd'$"),
         ({"momentum": 0.9}, "needs momentum = 0$"),
         ({"accumulation": 4}, "needs accumulation = 1$"),
         ({"clip_norm": 1.0}, "needs no clip_norm$"),

@@ -49,6 +49,15 @@ def test_a_tensor_without_a_gradient_stays() -> None:
     assert float((1 - moved.detach()).norm()) == pytest.approx(0.5 * math.sqrt(1 / 3), rel=1e-5)
 
 
+def test_steps_of_one_tensor_at_a_time_are_those_of_all_together() -> None:
+    moves, gradients = stepped(1.0)
+    for move, gradient in zip(moves, gradients, strict=True):
+        alone = nn.Parameter(torch.zeros_like(gradient))
+        alone.grad = gradient
+        Normalized([alone], lr=0.5, elements=128).step()
+        assert torch.allclose(-alone.detach(), move, rtol=1e-4, atol=1e-7)
+
+
 def test_it_has_a_rate_and_a_schedule_of_its_own_unless_they_are_given() -> None:
     config = LocalConfig(optimizer="normalized")
     assert (config.learning_rate, config.schedule) == (0.1, "linear")
@@ -64,7 +73,7 @@ def test_it_has_a_rate_and_a_schedule_of_its_own_unless_they_are_given() -> None
         ({"clip_norm": 1.0}, "clip_norm = 1.0: normalized takes no length from a gradient"),
         ({"weight_decay": 0.1}, "normalized has no weight decay"),
         ({"momentum": 0.9}, "needs optimizer = 'sgd'"),
-        ({"in_backward": True, "accumulation": 1}, "it needs optimizer = 'sgd'"),
+        ({"in_backward": True}, "it needs accumulation = 1"),
         ({"options": {"eps": 1e-8}}, "eps is no option of normalized"),
     ],
 )
