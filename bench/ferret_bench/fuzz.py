@@ -49,6 +49,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "signsgd": {},
     "topk": {},
     "qsgd": {},
+    "sparseloco": {},
 }
 TYPED = frozenset({"contribution.malformed", "contribution.non_finite"})
 BOUNDS = {

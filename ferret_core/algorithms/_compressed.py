@@ -1,15 +1,19 @@
-"""What the algorithms that compress an update share: error memory, and an update's largest entries."""
+"""What compression shares: error memory, an update's largest entries, means of sparse updates."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from ferret_core.algorithms._base import State
+from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.wire import Array, Arrays
 
 
-def with_error(update: Array, memory: Arrays) -> Array:
-    """Δ + e, fp32 (d,): the update and what the participant could not send of the ones before."""
-    return update + memory["error"] if "error" in memory else update
+def with_error(update: Array, memory: Arrays, decay: float = 1.0) -> Array:
+    """Δ + decay · e, fp32 (d,): the update and what the participant could not send of the ones before."""
+    return update + np.float32(decay) * memory["error"] if "error" in memory else update
 
 
 def largest(vector: Array, K: int) -> Array:
@@ -26,3 +30,26 @@ def scattered(indices: Array, values: Array, d: int) -> Array:
     dense = np.zeros(d, np.float32)
     dense[indices] = values
     return dense
+
+
+def mean_over_senders(
+    indices: Sequence[Array], values: Sequence[Array], weights: Sequence[float]
+) -> tuple[Array, Array]:
+    """Ascending indices that anybody sent, and the mean of ``values`` there, fp64, over those alone that sent them.
+
+    A participant's ``values`` are multiplied by its weight already.
+    """
+    union, places = np.unique(np.concatenate(indices), return_inverse=True)
+    senders = np.repeat(weights, [len(sent) for sent in indices])
+    return union, np.bincount(places, np.concatenate(values)) / np.bincount(places, senders)
+
+
+def matrices_state(shapes: Shapes) -> State:
+    """Each tensor as a matrix, shape[0] × rest; a vector is one row: uint64 (tensors, 2)."""
+    sides = [(shape[0] if len(shape) > 1 else 1, shape) for shape in shapes.values()]
+    return {"matrices": np.array([(rows, np.prod(shape, dtype=np.int64) // rows) for rows, shape in sides], np.uint64)}
+
+
+def matrices_of(state: State) -> Shapes:
+    """The tensors of ``matrices_state``, by their numbers."""
+    return {str(number): (int(rows), int(columns)) for number, (rows, columns) in enumerate(state["matrices"])}

@@ -153,11 +153,13 @@ def test_more_coordinates_tell_more(truth_of: Callable[..., Truth]) -> None:
     assert many["error"]["expected"] < few["error"]["expected"] / 3
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "topk", "qsgd", "drive", "signsgd", "powersgd"])
+@pytest.mark.parametrize(
+    "algorithm", ["fedavg", "scaffold", "topk", "qsgd", "drive", "signsgd", "powersgd", "sparseloco"]
+)
 def test_algorithms_without_random_directions_have_steps_and_cosines_but_no_noise(
     truth_of: Callable[..., Truth], algorithm: str
 ) -> None:
-    options = {"topk": {"K": 20_000}, "qsgd": {"levels": 64}, "powersgd": {"rank": 16}}
+    options = {"topk": {"K": 20_000}, "qsgd": {"levels": 64}, "powersgd": {"rank": 16}, "sparseloco": {"density": 0.5}}
     truth = truth_of(algorithm, options.get(algorithm, {}))
     told = truth.told
     assert (told.noise, told.update, told.K, told.error) == (None, None, None, None)
