@@ -128,7 +128,7 @@ def _memory(local: LocalConfig, outline: Outline, tokens: float) -> int:
     """The original weights, the copy that is trained, its gradients, the optimizer's state, and activations."""
     d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
     gradients = largest if local.in_backward else d
-    state = (local.momentum > 0) * d if local.optimizer == "sgd" else STATE.get(local.optimizer, 0) * d
+    state = (STATE.get(local.optimizer, 0) + (local.momentum > 0)) * d
     width = (2 if local.precision == "float32" else 1) * ACTIVATIONS * outline.hidden
     kept = width * (1 + outline.layers / 17 if local.activation_checkpointing else outline.layers)
     return round(4 * (2 * d + gradients + state) + kept * tokens * local.batch_size)

@@ -16,8 +16,6 @@ from ferret_core.training.optimizer_options import OptimizerName, Option
 
 FINAL = 0.1
 """The share of the local rate that a schedule leaves for the last round."""
-STATELESS = frozenset({"normalized", "sgd"})
-"""They step a parameter by its own gradient alone, so that no other needs to be there."""
 LOCAL = "How a participant trains within a round"
 """What the options below are about, in the schema of every algorithm that has them."""
 
@@ -73,7 +71,7 @@ class LocalConfig(Strict):
     weight_decay: float = Field(
         default=0.0, ge=0, le=MAX_REAL, description="L2 penalty, or decoupled weight decay for optimizers like adamw"
     )
-    momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum, for sgd only")
+    momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum, for normalized and sgd")
     options: dict[Label, Option] = Field(
         default={},
         max_length=32,
@@ -114,8 +112,10 @@ class LocalConfig(Strict):
     def _agree(self) -> Self:
         if (self.steps is None) == (self.epochs is None):
             raise ValueError(f"steps = {self.steps} and epochs = {self.epochs}: give one of the two")
-        if self.momentum and self.optimizer != "sgd":
-            raise ValueError(f"momentum = {self.momentum} needs optimizer = 'sgd', not {self.optimizer!r}")
+        if self.momentum and self.optimizer not in optimizer_options.WITH_MOMENTUM:
+            raise ValueError(
+                f"momentum = {self.momentum} needs optimizer = 'normalized' or 'sgd', not {self.optimizer!r}"
+            )
         if self.weight_decay and not optimizer_options.decays(self.optimizer):
             raise ValueError(f"weight_decay = {self.weight_decay}: {self.optimizer} has no weight decay, set it to 0")
         if self.clip_norm is not None and self.optimizer == "normalized":
@@ -152,7 +152,7 @@ class LocalConfig(Strict):
     def _needs_whole_gradients(self) -> list[str]:
         """The settings that would do without them, in place of those there are."""
         asked = {
-            "optimizer = 'normalized' or 'sgd'": self.optimizer not in STATELESS,
+            "optimizer = 'normalized' or 'sgd'": self.optimizer not in optimizer_options.WITH_MOMENTUM,
             "momentum = 0": self.momentum > 0,
             "accumulation = 1": self.accumulation > 1,
             "no clip_norm": self.clip_norm is not None,

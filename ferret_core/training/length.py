@@ -17,7 +17,8 @@ GRADIENT = 10.0
 """The norm that a gradient is taken to have where nothing bounds it: it cannot be known before training. On 3 M
 parameters it was about 30."""
 WALK = 0.7
-"""The power of T by which steps of equal length add up."""
+"""The power of T by which steps of equal length add up. Momentum turns them into one another's direction: with β = 0.5
+and 0.9 it was measured as 0.9 and 0.96 over 2 to 10 steps on 0.26 M parameters, as 0.7 and 0.9 on 3 M."""
 
 
 class Growth(NamedTuple):
@@ -47,7 +48,7 @@ def expected_length(local: LocalConfig, d: int, examples: int | None = None) -> 
     """
     steps = local.steps_for(examples)
     if local.optimizer == "normalized":
-        return local.learning_rate * steps**WALK
+        return local.learning_rate * steps ** (WALK + (1 - WALK) * local.momentum)
     if local.optimizer in PER_WEIGHT:
         growth = PER_WEIGHT[local.optimizer]
         return math.sqrt(d) * growth.first * local.learning_rate * steps**growth.power

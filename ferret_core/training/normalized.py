@@ -1,12 +1,16 @@
 """Normalised gradient descent: every step moves the model by the same length, and every tensor by its share of it.
 
-    for every tensor l with d_l of the model's d elements:   w_l ← w_l − η √(d_l / d) · g_l / ‖g_l‖
+    for every tensor l with d_l of the model's d elements:   m_l ← β m_l + g_l
+                                                             w_l ← w_l − η √(d_l / d) · m_l / ‖m_l‖
 
+With ``per = "column"`` that holds for every column of a matrix, the weights of one input, in place of the whole tensor.
 The root mean square of a step is then η / √d in every tensor. Within a tensor the step has the gradient's direction,
 whose large entries lie where the loss is steep: random coordinates carry it best. Between tensors it has the balance
 that Adam gives. The rate is the length of a step in the units of the weights, so that it means the same for a model
-of any size. No state is kept. Layer-wise normalisation: You et al., "Large Batch Optimization for Deep Learning:
-Training BERT in 76 minutes", ICLR 2020, https://arxiv.org/abs/1904.00962; here without the weights' own norms.
+of any size. Momentum β averages over the batches of a round before the length is set: an update of the same length, and
+so of the same noise, leads further. Without it no state is kept. Layer-wise normalisation: You et al., "Large Batch
+Optimization for Deep Learning: Training BERT in 76 minutes", ICLR 2020, https://arxiv.org/abs/1904.00962; here without
+the weights' own norms.
 """
 
 from __future__ import annotations
@@ -23,11 +27,20 @@ from torch.optim import Optimizer
 class Normalized(Optimizer):
     """Steps of length ``lr``; a tensor whose gradient is 0 stays where it is, and its share is not given to others.
 
-    ``elements`` is d where ``params`` are not all that the model trains; without it d is theirs.
+    With ``momentum`` β, 0 ≤ β < 1, a tensor like each parameter is kept. ``elements`` is d where ``params`` are not all
+    that the model trains; without it d is theirs.
     """
 
-    def __init__(self, params: Sequence[nn.Parameter], lr: float, elements: int | None = None) -> None:
-        super().__init__(params, {"lr": lr})
+    def __init__(
+        self,
+        params: Sequence[nn.Parameter],
+        lr: float,
+        momentum: float = 0.0,
+        per: str = "tensor",
+        elements: int | None = None,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "momentum": momentum})
+        self.per = per
         self.elements = elements or sum(parameter.numel() for parameter in params)
 
     @torch.no_grad()
@@ -37,7 +50,21 @@ class Normalized(Optimizer):
             for parameter in parameters:
                 if parameter.grad is None:
                     continue
-                length = float(torch.linalg.vector_norm(parameter.grad))
-                share = math.sqrt(parameter.numel() / self.elements)
-                if length > 0:
-                    parameter.add_(parameter.grad, alpha=-group["lr"] * share / length)
+                direction = self._direction(parameter, parameter.grad, group["momentum"])
+                lengths = torch.linalg.vector_norm(direction, dim=self._normed(direction), keepdim=True)
+                share = math.sqrt(direction.numel() / lengths.numel() / self.elements)
+                # A gradient of length 0 is divided by infinity: what it would move stays.
+                parameter.addcdiv_(direction, lengths.masked_fill(lengths == 0, math.inf), value=-group["lr"] * share)
+
+    def _normed(self, direction: torch.Tensor) -> int | None:
+        """The dimension that a length is taken over; None of a tensor as a whole."""
+        return 0 if self.per == "column" and direction.ndim == 2 else None
+
+    def _direction(self, parameter: nn.Parameter, gradient: torch.Tensor, momentum: float) -> torch.Tensor:
+        """m after ``gradient``."""
+        if momentum == 0:
+            return gradient
+        kept = self.state[parameter]
+        if "momentum" not in kept:
+            kept["momentum"] = torch.zeros_like(gradient)
+        return kept["momentum"].mul_(momentum).add_(gradient)

@@ -35,16 +35,19 @@ OPTIMIZERS: dict[str, Mapping[str, Any]] = {
     "adamw": {**_ADAM, "amsgrad": False, "fused": None},
     "asgd": {"lambd": 1e-4, "alpha": 0.75, "t0": 1e6, **_COMMON},
     "nadam": {**_ADAM, "momentum_decay": 4e-3, "decoupled_weight_decay": False},
-    "normalized": {},
+    "normalized": {"per": "tensor"},
     "radam": {**_ADAM, "decoupled_weight_decay": False},
     "rmsprop": {"alpha": 0.99, "eps": 1e-8, "momentum": 0, "centered": False, **_COMMON},
     "rprop": {"etas": (0.5, 1.2), "step_sizes": (1e-6, 50), **_COMMON},
     "sgd": {"dampening": 0, "nesterov": False, "fused": None, **_COMMON},
 }
-"""Each optimizer's own options with torch's defaults; rate, weight decay and SGD's momentum are fields of their own."""
+"""Each optimizer's own options with torch's defaults; rate, weight decay and momentum are fields of their own."""
 WITHOUT_DECAY = frozenset({"normalized", "rprop"})
+WITH_MOMENTUM = frozenset({"normalized", "sgd"})
 
 
+WORDS = {"per": ("tensor", "column")}
+"""What an option may be that takes a word."""
 Numbers = tuple[float, ...]
 _RANGES: dict[str, tuple[Callable[[Numbers], bool], str]] = {
     "beta2_decay": (lambda numbers: max(numbers) <= 0, "0 or less"),
@@ -99,6 +102,8 @@ def _mismatch(name: str, value: Option, default: Any) -> str | None:
             if not isinstance(value, tuple) or len(value) != len(default):
                 return f"{len(default)} numbers, as {list(default)} by default"
             return _outside(name, value)
+        case str():
+            return None if value in WORDS[name] else " or ".join(map(repr, WORDS[name]))
         case _:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 return "a number"

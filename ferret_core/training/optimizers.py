@@ -9,7 +9,7 @@ from torch import nn, optim
 
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.normalized import Normalized
-from ferret_core.training.optimizer_options import OPTIMIZERS, decays
+from ferret_core.training.optimizer_options import OPTIMIZERS, WITH_MOMENTUM, decays
 
 OWN: dict[str, type[optim.Optimizer]] = {"normalized": Normalized}
 CLASSES = OWN | {
@@ -25,7 +25,7 @@ def build(
     ``elements`` counts all that is trained, where other optimizers move the rest of it.
     """
     decay = {"weight_decay": config.weight_decay} if decays(config.optimizer) else {}
-    momentum = {"momentum": config.momentum} if config.optimizer == "sgd" else {}
+    momentum = {"momentum": config.momentum} if config.optimizer in WITH_MOMENTUM else {}
     share = {"elements": elements} if config.optimizer == "normalized" else {}
     arguments: dict[str, Any] = {"lr": rate, **decay, **momentum, **share, **config.options}
     return CLASSES[config.optimizer](parameters, **arguments)

@@ -45,6 +45,7 @@ def gradients(model: LlamaForCausalLM) -> list[torch.Tensor]:
         {"activation_checkpointing": True},
         {"options": {"maximize": True}},
         {"optimizer": "normalized"},
+        {"optimizer": "normalized", "options": {"per": "column"}},
     ],
     ids=str,
 )

@@ -49,6 +49,29 @@ def test_a_tensor_without_a_gradient_stays() -> None:
     assert float((1 - moved.detach()).norm()) == pytest.approx(0.5 * math.sqrt(1 / 3), rel=1e-5)
 
 
+def test_columns_of_matrices_each_have_their_own_length() -> None:
+    draw = torch.Generator().manual_seed(5)
+    matrix, vector = (nn.Parameter(torch.zeros(shape)) for shape in [(6, 4), (8,)])
+    matrix.grad = torch.randn(6, 4, generator=draw) * torch.tensor([1e-6, 1.0, 1e3, 0.0])
+    vector.grad = torch.randn(8, generator=draw)
+    Normalized([matrix, vector], lr=0.5, per="column").step()
+    rms = 0.5 / math.sqrt(32)
+    assert matrix.detach().square().mean(0).sqrt().tolist() == pytest.approx([rms, rms, rms, 0], rel=1e-5)
+    assert float(vector.detach().square().mean().sqrt()) == pytest.approx(rms, rel=1e-5)
+    assert torch.equal(matrix.detach().sign(), -matrix.grad.sign())
+
+
+def test_momentum_adds_up_gradients_before_the_length_is_set() -> None:
+    weight = nn.Parameter(torch.zeros(2))
+    optimizer = Normalized([weight], lr=1.0, momentum=0.5)
+    weight.grad = torch.tensor([4.0, 0.0])
+    optimizer.step()
+    assert weight.tolist() == [-1.0, 0.0]
+    weight.grad = torch.tensor([0.0, 2.0])  # beside half of the first: 45 degrees
+    optimizer.step()
+    assert weight.tolist() == pytest.approx([-1 - math.sqrt(0.5), -math.sqrt(0.5)])
+
+
 def test_steps_of_one_tensor_at_a_time_are_those_of_all_together() -> None:
     moves, gradients = stepped(1.0)
     for move, gradient in zip(moves, gradients, strict=True):
@@ -72,9 +95,11 @@ def test_it_has_a_rate_and_a_schedule_of_its_own_unless_they_are_given() -> None
     [
         ({"clip_norm": 1.0}, "clip_norm = 1.0: normalized takes no length from a gradient"),
         ({"weight_decay": 0.1}, "normalized has no weight decay"),
-        ({"momentum": 0.9}, "needs optimizer = 'sgd'"),
+        ({"momentum": 0.9, "in_backward": True, "accumulation": 1}, "it needs momentum = 0"),
         ({"in_backward": True}, "it needs accumulation = 1"),
         ({"options": {"eps": 1e-8}}, "eps is no option of normalized"),
+        ({"options": {"per": "row"}}, "per = 'row': normalized takes 'tensor' or 'column'"),
+        ({"options": {"per": 1}}, "per = 1: normalized takes 'tensor' or 'column'"),
     ],
 )
 def test_what_it_cannot_do_is_refused(options: dict[str, object], message: str) -> None:

@@ -43,6 +43,8 @@ def candidates(default: Any) -> list[Any]:
             return [True, False]
         case tuple():
             return list(itertools.product(NUMBERS, repeat=len(default)))
+        case str():
+            return ["tensor", "column", "row"]
         case _:
             return list(NUMBERS)
 

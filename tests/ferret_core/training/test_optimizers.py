@@ -98,7 +98,7 @@ def test_options_survive_json() -> None:
         ({"options": {"betas": [1.5, 0.9]}}, "options", r"betas = \(1.5, 0.9\): adam takes numbers from 0 to below 1"),
         ({"optimizer": "sgd", "options": {"nesterov": True}}, "options", "nesterov = True needs a momentum above 0"),
         ({"optimizer": "rprop", "weight_decay": 0.1}, "", "weight_decay = 0.1: rprop has no weight decay"),
-        ({"optimizer": "rmsprop", "momentum": 0.9}, "", "momentum = 0.9 needs optimizer = 'sgd'"),
+        ({"optimizer": "rmsprop", "momentum": 0.9}, "", "momentum = 0.9 needs optimizer = 'normalized' or 'sgd'"),
         ({"optimizer": "lion", "options": {"beta": 1}}, "optimizer", "there is no optimizer 'lion'"),
     ],
 )
