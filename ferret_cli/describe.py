@@ -75,6 +75,9 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
     yield "round", f"{experiment.round} of {experiment.rounds}"
     if best := experiment.best:
         yield "best round", f"{best.round}: {METRICS[best.metric].label} {quantity(best.metric, best.value)}"
+    if experiment.better is not None:
+        names = {"last": "the last round's", "average": "the mean of the last rounds (export --average)"}
+        yield "better model", f"{names[experiment.better]}, by the development loss"
     yield "algorithm", experiment.algorithm
     yield "dataset", experiment.dataset
     yield "participants", experiment.participants

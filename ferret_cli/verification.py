@@ -40,24 +40,37 @@ def verified_records(run: Run) -> Iterator[LedgerRecord]:
         raise FerretError("ledger.broken", f"{ends}, but the experiment is at {recorded}")
 
 
-def replay(run: Run, number: int, folder: Path, on_record: Callable[[LedgerRecord], None]) -> Manifest:
+def replay(
+    run: Run, number: int, folder: Path, on_record: Callable[[LedgerRecord], None], average: bool = False
+) -> Manifest:
     """Writes the model of round ``number``, 0 being the base model, as a checkpoint into the new or empty ``folder``,
-    with card and chat template.
+    with card and chat template; with ``average`` the mean of the models of the last rounds up to it.
 
     ``on_record`` is told of every round that holds. Raises ``ledger.broken`` at the first that does not, and
-    ``round.not_found`` for a round that is not committed.
+    ``round.not_found`` for a round that is not committed, or that is before the mean begins.
     """
     from ferret_core import checkpoint
+    from ferret_core.average import TailMean
     from ferret_core.follow import follow
 
     require_empty(folder, "out")
     if number > run.experiment.round:
         message = f"is not committed yet: the last committed round of {run.id} is {run.experiment.round}"
         raise FerretError.of_field("round.not_found", "round", number, message)
+    mean = TailMean(run.experiment.specification()) if average else None
+    if mean is not None and number < mean.begin:
+        message = f"is before round {mean.begin}, with which the mean begins: use a later one"
+        raise FerretError.of_field("round.not_found", "round", number, message)
     with _base(run) as replica:
         for record in follow(replica, entries(run, 0, number)):
             on_record(record)
-        return checkpoint.write_folder(replica, run.id, folder, lambda draft: run.describe(draft, number))
+            if mean is not None:
+                mean.see(replica)
+        if mean is not None:
+            mean.put(replica)
+            replica.settle()
+        first = mean and mean.begin
+        return checkpoint.write_folder(replica, run.id, folder, lambda draft: run.describe(draft, number, first))
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
             wrong += error.errors
             omitted += error.omitted
     if not wrong:
-        wrong += _rule_errors(spec) + _stopping_errors(spec)
+        wrong += _rule_errors(spec) + _stopping_errors(spec) + _average_errors(spec)
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
     quorum = federation.quorum_share(spec)
@@ -118,6 +118,16 @@ def _stopping_errors(spec: ExperimentSpec) -> list[FieldError]:
         return []
     message = "answers are generated for it: set evaluation.generate to at least 1, or judge by eval_loss"
     return [FieldError(field="stopping.metric", value=judged, message=message)]
+
+
+def _average_errors(spec: ExperimentSpec) -> list[FieldError]:
+    """What keeps the mean of the last rounds from having any."""
+    first = spec.server.average_from
+    if first is None or (spec.server.average == "tail" and first <= spec.rounds):
+        return []
+    needed = f"is after the last of {spec.rounds} rounds: use an earlier one" if first > spec.rounds else ""
+    message = needed or "is for server.average = 'tail': set that, or leave this out"
+    return [FieldError(field="server.average_from", value=first, message=message)]
 
 
 def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:

@@ -48,6 +48,7 @@ NAMES = (
     "train.remembered",
     "train.reported",
     "aggregate.begun",
+    "aggregate.guarded",
     "aggregate.folded",
     "aggregate.stored",
     "aggregate.written",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ferret_core import catalog
 from ferret_core.datasets._base import Example
+from ferret_core.datasets._development import chosen, require_apart, without
 from ferret_core.datasets._encoding import shard_of
 from ferret_core.datasets._shard import Shard
 from ferret_core.datasets._validation import without_validation
@@ -22,12 +23,14 @@ KEPT_SHARDS = 16
 class Dealt(NamedTuple):
     """The examples as the specification deals them out: ``clients`` holds indices into ``train`` by client's name.
 
-    ``held_out`` are those that the guard sees and evaluation measures, of the split that ``evaluation.split`` names.
+    ``held_out`` are those that evaluation measures, of the split that ``evaluation.split`` names. ``development`` are
+    those that rounds are measured on before they count, if the server asks for any; nobody trains on them.
     """
 
     train: Sequence[Example]
     held_out: Sequence[Example]
     clients: dict[str, list[int]]
+    development: Sequence[Example] = ()
 
 
 def deal(spec: ExperimentSpec) -> Dealt:
@@ -36,16 +39,23 @@ def deal(spec: ExperimentSpec) -> Dealt:
     Raises ``dataset.invalid`` for unreadable data and ``partition.invalid`` where they cannot be split as asked.
     """
     source = catalog.dataset(spec.dataset)
-    names = client_names(spec.participants.simulated)
-    if spec.evaluation.split == "validation":
-        train, held_out = without_validation(source, spec.evaluation.validation)
+    names, evaluation, development = client_names(spec.participants.simulated), spec.evaluation, list[Example]()
+    if evaluation.split == "validation":
+        train, held_out = without_validation(source, evaluation.validation)
     else:
         train, held_out = source.train() if names else [], source.test()
+    if spec.server.develops:
+        aside = held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation)[1]
+        development = chosen(aside, spec.server.development)
+        if evaluation.split == "validation":
+            held_out = without(held_out, development)
+        train = without(train, development)
+        require_apart(development, held_out)
     if not names:
-        return Dealt([], held_out, {})
+        return Dealt([], held_out, {}, development)
     labels = [example.label for example in train]
     shards = catalog.partition(spec.partition).split(labels, len(names), derive_seed(spec.seed, "partition"))
-    return Dealt(train, held_out, dict(zip(names, shards, strict=True)))
+    return Dealt(train, held_out, dict(zip(names, shards, strict=True)), development)
 
 
 class FederatedData:
@@ -57,6 +67,7 @@ class FederatedData:
         self._context = context
         self._prompt = spec.prompt
         self.held_out = self._dealt.held_out
+        self.development = self._dealt.development
         self.shard = lru_cache(maxsize=KEPT_SHARDS)(self._shard)
 
     @property

@@ -5,6 +5,7 @@ where the specification asks for it, so is its direction                        
 the rest moves the model; it counts if the weights are finite and the guard's loss has not exploded
 else, with the model back at its base: who is to blame is found by leaving one out at a time, refused,
 and the round folded without it; where nobody can be found, or too few are left, nothing has happened
+where the step is guarded, it is halved until the loss has not risen too far                      (robust/step.py)
 """
 
 from __future__ import annotations
@@ -18,14 +19,22 @@ import numpy as np
 from ferret_core import catalog
 from ferret_core.algorithms.configs._base import FederatedConfig
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.failpoints import failpoint
 from ferret_core.inside.observer import Observer
 from ferret_core.inside.statistics import UpdateStatistics
-from ferret_core.ledger import LEDGER_VERSION, LedgerEntry, LedgerRecord, Signature
+from ferret_core.ledger import (
+    LEDGER_VERSION,
+    MOST_HALVINGS,
+    TREE_VERSION,
+    LedgerEntry,
+    LedgerRecord,
+    Signature,
+)
 from ferret_core.models.parameters import finite, trainable, weights_norm
 from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica import Contributions, Replica
-from ferret_core.robust import noise
+from ferret_core.robust import noise, step
 from ferret_core.robust.agreement import agreement, outsiders
 from ferret_core.robust.bounds import MEDIAN_OF, judge
 from ferret_core.robust.guard import Guard, most
@@ -55,11 +64,13 @@ def fold(
 
 
 class Folded(NamedTuple):
-    """A round's entry in the ledger, the noise it brought where its updates were projected, and what it was like."""
+    """A round's entry in the ledger, the noise it brought where its updates were projected, what it was like, and what
+    was measured on development sequences, by metric."""
 
     entry: LedgerEntry
     noise: Noise | None
     statistics: UpdateStatistics
+    guarded: dict[str, float]
 
 
 class _Seen(NamedTuple):
@@ -72,11 +83,16 @@ class _Seen(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """What a set of contributions makes of the model; ``broken`` says why it must not count."""
+    """What a set of contributions makes of the model; ``broken`` says why it must not count.
+
+    ``half`` is the loss at half of the step, where that is guarded, and ``halvings`` is how often the step was halved.
+    """
 
     update: bytes
     loss: float
     broken: str | None
+    half: float = math.nan
+    halvings: int = 0
 
 
 class _Without:
@@ -100,6 +116,8 @@ class _Fold:
         self._signatures = tuple(sorted(signatures))
         self._contributions = contributions
         self._guard = guard
+        self._stepping, self._rise = replica.spec.server.step == "guard", replica.spec.server.rise
+        self._guarded: dict[str, float] = {}
         config = catalog.algorithm_config(replica.spec.algorithm)
         self._observer = Observer(replica)
         self._seen = [self._see(sealed, config) for sealed in contributions]
@@ -115,9 +133,9 @@ class _Fold:
         expected = self._noise()
         noise.check(expected, self._replica.spec, self._replica.shapes, f"of round {self._replica.round + 1} would add")
         entry = self._entry(experiment)
-        after = trainable(self._replica.model)
-        inside = self._observer.told(self._base.weights, after, self._shares(), entry.update, expected)
-        return Folded(entry, inside.noise, inside.statistics)
+        after, part = trainable(self._replica.model), 0.5 ** (entry.record.halvings or 0)
+        inside = self._observer.told(self._base.weights, after, self._shares(), entry.update, expected, part)
+        return Folded(entry, inside.noise, inside.statistics, self._guarded)
 
     def _see(self, sealed: Sealed, config: FederatedConfig) -> _Seen:
         self._observer.see(sealed.contribution)
@@ -140,18 +158,18 @@ class _Fold:
 
     def _entry(self, experiment: str) -> LedgerEntry:
         replica, base = self._replica, self._replica.digest
-        update, loss, _ = self._moved()
+        moved = self._moved()
         replica.settle()
         if self._guard is not None:
-            self._guard.remember(replica.digest, loss)
+            self._guard.remember(replica.digest, moved.loss)
         record = LedgerRecord(
-            version=LEDGER_VERSION,
+            version=LEDGER_VERSION if self._stepping else TREE_VERSION,
             experiment=experiment,
             spec=digest_json(replica.spec.model_dump(mode="json")),
             round=replica.round,
             base_digest=base,
             digest=replica.digest,
-            update=digest_bytes(update),
+            update=digest_bytes(moved.update),
             contributions=tuple((each.participant, each.digest) for each in self._kept()),
             previous=replica.head,
             clipped=tuple((name, factor) for name, factor in self.factors.items() if name not in self.refused),
@@ -161,9 +179,10 @@ class _Fold:
                 if each.participant in self.refused
             ),
             signatures=self._signatures,
+            halvings=moved.halvings if self._stepping else None,
         )
         replica.head = record.hash
-        return LedgerEntry(record, replica.head, update)
+        return LedgerEntry(record, replica.head, moved.update)
 
     def _outsiders(self) -> dict[str, str]:
         """Who points elsewhere than the others, and why that is thought."""
@@ -182,41 +201,66 @@ class _Fold:
 
     def _moved(self) -> _Trial:
         """The trial that counts, with the replica moved by it."""
-        self._base, self._limit = self._replica.standing(), math.inf
+        self._base, self._before, self._limit = self._replica.standing(), math.nan, math.inf
         if self._guard is not None:
-            before = self._guard.loss_of(self._replica.digest, self._replica.model)
-            self._limit = most(before, self._replica.spec.robust.explosion)
-        trial = self._try(set())
-        if trial.broken is None:
-            return trial
-        self._replica.restore(self._base)
-        for name in self._to_blame():
-            self.refused[name] = f"the round breaks the model with it, and not without it: {trial.broken}"
-        self._check_majority()
-        again = self._try(set())
-        if again.broken is not None:
+            self._before = self._guard.loss_of(self._replica.digest, self._replica.model)
+            self._limit = most(self._before, self._replica.spec.robust.explosion)
+        trial = self._try(set(), half=self._stepping)
+        if trial.broken is not None:
             self._replica.restore(self._base)
-            raise self._exploded(again.broken)
-        return again
+            for name in self._to_blame():
+                self.refused[name] = f"the round breaks the model with it, and not without it: {trial.broken}"
+            self._check_majority()
+            trial = self._try(set(), half=self._stepping)
+        if self._stepping:
+            trial = self._stepped(trial)
+        if trial.broken is not None:
+            self._replica.restore(self._base)
+            raise self._exploded(trial.broken)
+        if self._replica.spec.server.develops:
+            self._guarded["development_loss"] = trial.loss
+        return trial
 
-    def _try(self, more: set[str]) -> _Trial:
-        """Moves the replica by all that are not refused, without ``more``."""
+    def _stepped(self, trial: _Trial) -> _Trial:
+        """The trial, or its update at the longest step that raises the loss no further than is let pass; the least step
+        if none does."""
+        bound, ratio = step.most(self._before, self._rise), step.noise_ratio(self._before, trial.half, trial.loss)
+        failpoint("aggregate.guarded")
+        while trial.update and (trial.broken or trial.loss > bound) and trial.halvings < MOST_HALVINGS:
+            self._replica.restore(self._base)
+            longer, trial = trial, self._at(trial.update, trial.halvings + 1)
+            ratio = step.noise_ratio(self._before, trial.loss, longer.loss, 0.5**longer.halvings)
+        self._guarded = {"step": 100 * 0.5**trial.halvings, "noise_ratio": ratio}
+        return trial
+
+    def _try(self, more: set[str], half: bool = False) -> _Trial:
+        """Moves the replica by all that are not refused, without ``more``; measures it at ``half`` of the step too."""
         kept = _Without(self._contributions, {*self.refused, *more})
-        update, loss = b"", math.inf
         try:
             # What leaves the range of numbers is what is looked for here.
             with np.errstate(over="ignore", invalid="ignore"):
                 update = self._replica.aggregate(kept, self.factors)
-                self._replica.move(update)
+                loss = self._loss_of_half(update) if half else math.nan
+                return self._at(update)._replace(half=loss)
         except FerretError as error:
             if error.code != "contribution.non_finite":
                 raise
-            return _Trial(update, loss, "the update is not finite")
+            return _Trial(b"", math.inf, "the update is not finite")
+
+    def _loss_of_half(self, update: bytes) -> float:
+        """The replica is then at its base."""
+        loss = self._at(update, halvings=1).loss
+        self._replica.restore(self._base)
+        return loss
+
+    def _at(self, update: bytes, halvings: int = 0) -> _Trial:
+        """Moves the replica by 2^-``halvings`` of the update's step."""
+        self._replica.move(update, halvings)
         if not finite(self._replica.model):
-            return _Trial(update, loss, "the weights are not finite")
+            return _Trial(update, math.inf, "the weights are not finite", halvings=halvings)
         loss = self._guard.loss(self._replica.model) if self._guard is not None else 0.0
         broken = None if loss <= self._limit else f"the held-out loss rises to {loss:.3g}, beyond {self._limit:.3g}"
-        return _Trial(update, loss, broken)
+        return _Trial(update, loss, broken, halvings=halvings)
 
     def _to_blame(self) -> list[str]:
         """Without whom the round is sound: those whose absence lowers the loss most, the longest updates first."""

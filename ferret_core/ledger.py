@@ -23,9 +23,15 @@ from ferret_core.protocol.spec import Strict
 
 REASON_LENGTH = 1000
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
-LEDGER_VERSION = 4
-"""What is written. Before version 4 the hash was one of the whole record, and a version was the lowest that could say
-what there was: 3 with ``signatures``, 2 with ``clipped`` or ``refused``, else 1."""
+TREE_VERSION = 4
+"""From here on the hash is one of the header. Before, it was one of the whole record, and a version was the lowest that
+could say what there was: 3 with ``signatures``, 2 with ``clipped`` or ``refused``, else 1."""
+LEDGER_VERSION = 5
+"""With ``halvings``; without them version 4 is written."""
+MOST_HALVINGS = 10
+"""Of a round's step: its least is 2⁻¹⁰ of the full one."""
+Halvings = Annotated[int, Field(ge=0, le=MOST_HALVINGS)]
+HALVINGS = "How often the step guard halved the step, from version 5 on: the round moved the model by 2^-halvings of it"
 
 
 class Signature(NamedTuple):
@@ -56,7 +62,7 @@ class Leaf(Strict):
 class Header(Strict):
     """A record without its contributions. To their leaves, in the order of the participants, ``root`` commits."""
 
-    version: int = Field(ge=LEDGER_VERSION, le=LEDGER_VERSION)
+    version: int = Field(ge=TREE_VERSION, le=LEDGER_VERSION)
     experiment: ExperimentId
     spec: Digest = Field(description="Digest of the resolved specification")
     round: int = Field(ge=1, le=MAX_ROUNDS)
@@ -66,6 +72,11 @@ class Header(Strict):
     previous: Digest | Literal[""] = Field(description="Hash of the record before; empty for round 1")
     size: int = Field(ge=0, description="How many contributions there are, with those that were refused")
     root: Digest
+    halvings: Halvings | None = Field(default=None, description=HALVINGS)
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, whole: SerializerFunctionWrapHandler):  # annotated, the schema would lose its members
+        return {name: value for name, value in whole(self).items() if value is not None}
 
     @property
     def hash(self) -> str:
@@ -100,10 +111,13 @@ class LedgerRecord(Strict):
     signatures: tuple[Signature, ...] = Field(
         default=(), description="(participant, public key, assignment, signature) of those who signed, in order"
     )
+    halvings: Halvings | None = Field(default=None, description=HALVINGS)
 
     @model_validator(mode="after")
     def _version_says_what_there_is(self) -> Self:
-        if self.version == LEDGER_VERSION:
+        if (self.version >= LEDGER_VERSION) != (self.halvings is not None):
+            raise ValueError(f"version = {self.version}: halvings = {self.halvings} belongs to another")
+        if self.version >= TREE_VERSION:
             self._require_leaves_say_all()
         elif self.version != (expected := 3 if self.signatures else 2 if self.clipped or self.refused else 1):
             raise ValueError(f"version = {self.version}: with what the record holds it is {expected}")
@@ -127,15 +141,16 @@ class LedgerRecord(Strict):
     @model_serializer(mode="wrap")
     def _without_nobody(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         empty = {name for name in ("clipped", "refused", "signatures") if not getattr(self, name)}
+        empty |= {"halvings"} if self.halvings is None else set()
         return {name: value for name, value in whole(self).items() if name not in empty}
 
     @property
     def hash(self) -> str:
         """The link that the next record carries: :attr:`Header.hash`, before version 4 that of the whole record."""
-        return self.header().hash if self.version == LEDGER_VERSION else digest_json(self.model_dump(mode="json"))
+        return self.header().hash if self.version >= TREE_VERSION else digest_json(self.model_dump(mode="json"))
 
     def header(self) -> Header:
-        """The header of a record of version 4."""
+        """The header of a record of version 4 or later."""
         leaves = [leaf.text().encode() for leaf in self.leaves()]
         own = {name: getattr(self, name) for name in Header.model_fields.keys() & LedgerRecord.model_fields.keys()}
         return Header(**own, size=len(leaves), root=merkle.root(leaves))

@@ -55,7 +55,10 @@ class Figures(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a card tells of an experiment: ``round`` is the model's, ``digest`` too; ``metrics`` are of all rounds."""
+    """What a card tells of an experiment: ``round`` is the model's, ``digest`` too; ``metrics`` are of all rounds.
+
+    ``first``: the model is the mean of those after the rounds from there to ``round``.
+    """
 
     experiment: str
     spec: ExperimentSpec
@@ -65,6 +68,7 @@ class Facts(NamedTuple):
     digest: str | None
     base_digest: str | None
     metrics: Mapping[str, Figures]
+    first: int | None = None
 
 
 def card(facts: Facts, prompting: Prompting, prompt: str, *, adapters: bool) -> str:
@@ -99,7 +103,7 @@ def _origin(facts: Facts, adapters: bool) -> str:
         "base model": _plain(model_name(spec.model)),
         "dataset": _plain(spec.dataset.name),
         "algorithm": _plain(spec.algorithm.name),
-        "round": f"{facts.round} of {facts.rounds}",
+        "round": f"{_rounds(facts)} of {facts.rounds}",
         "participants": str(facts.participants),
         "experiment": f"`{facts.experiment}`",
         "digest of this model": f"`{facts.digest}`" if facts.digest else "–",
@@ -108,6 +112,10 @@ def _origin(facts: Facts, adapters: bool) -> str:
     table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
     whose = "over data that stayed with their owners" if spec.participants.edge else "with simulated participants"
     return f"{part} of a model tuned by Ferret {whose}.\n\n{table}"
+
+
+def _rounds(facts: Facts) -> str:
+    return str(facts.round) if facts.first is None else f"mean of the models of {facts.first} to {facts.round}"
 
 
 def _results(metrics: Mapping[str, Figures]) -> str:

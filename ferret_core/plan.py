@@ -146,7 +146,7 @@ def _advice(spec: ExperimentSpec, outline: Outline, config: FederatedConfig, fou
     advice = list[str]()
     if found.total > noise.ADVISED:
         ways = noise.ways_out(found, spec, outline.shapes)
-        refused = f"beyond {noise.MOST:.0%} it is refused; " if config.guard and found.total > noise.MOST else ""
+        refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.refused(found, spec) else ""
         advice.append(
             f"noise of {found.total:.0%} of the weights: {refused}each of these brings it to {noise.ADVISED:.0%}: "
             f"{'; '.join(ways.values())}"

@@ -83,7 +83,7 @@ class Replica:
         if digest_bytes(update) != record.update:
             raise broken(record, "the update's bytes are not those it names")
         try:
-            self._apply(update)
+            self._apply(update, record.halvings or 0)
         except torch.OutOfMemoryError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
@@ -146,17 +146,19 @@ class Replica:
         self.state, self.round, self.numbers = standing.state, standing.round, standing.numbers
         self.digest = standing.digest
 
-    def move(self, update: bytes) -> None:
-        """Applies an update; the digest is then that of the model before, until :meth:`settle`."""
+    def move(self, update: bytes, halvings: int = 0) -> None:
+        """Applies an update, by 2^-``halvings`` of its step; the digest is then that of the model before, until
+        :meth:`settle`."""
         result = decode(update)[0]
         self.round += 1
         self.numbers = numbers_in(result)
-        self.state = self.optimizer.step(self.algorithm, self.model, self.state, result, self.round)
+        part = 0.5**halvings
+        self.state = self.optimizer.step(self.algorithm, self.model, self.state, result, self.round, part)
 
     def settle(self) -> None:
         """The model has come to rest: takes its digest."""
         self.digest = model_digest(self.model, self._frozen)
 
-    def _apply(self, update: bytes) -> None:
-        self.move(update)
+    def _apply(self, update: bytes, halvings: int) -> None:
+        self.move(update, halvings)
         self.settle()

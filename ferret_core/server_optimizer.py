@@ -65,10 +65,17 @@ class ServerOptimizer:
         self._mean, self._square = _copied(mean), _copied(square)
 
     def step(
-        self, algorithm: FederatedAlgorithm, model: nn.Module, state: State, result: Arrays, round_number: int
+        self,
+        algorithm: FederatedAlgorithm,
+        model: nn.Module,
+        state: State,
+        result: Arrays,
+        round_number: int,
+        part: float = 1.0,
     ) -> State:
-        """Moves ``model`` in place by the round's ``result``; returns the algorithm's next state."""
-        rate = self.rate(round_number)
+        """Moves ``model`` in place by the round's ``result``, as far as the step guard lets it: by ``part`` of the
+        step. Returns the algorithm's next state."""
+        rate = part * self.rate(round_number)
         if self.spec.optimizer == "sgd" and not self.spec.momentum:
             return algorithm.apply_update(model, state, result, rate)
         state, update = displacement(algorithm, model, state, result)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 from ferret_core import catalog, checkpoint, federation, stopping
 from ferret_core.algorithms._base import Client
+from ferret_core.average import TailMean
 from ferret_core.cost import numbers_sent, round_cost
+from ferret_core.evaluation import averaged
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.federated_data import FederatedData
 from ferret_core.fold import fold
@@ -175,8 +177,8 @@ class _Simulation:
         self.memories = memories
         self.last: LedgerEntry | None = None
         self._inside: UpdateStatistics | None = None
-        template = replica.spec.prompt.template
-        self._guard = Guard.over(data.held_out, replica.tokenizer, replica.context, template)
+        self._guard = Guard.of(replica, data)
+        self._average = TailMean.of(replica.spec)
 
     def base(self) -> RoundResult:
         check_base(self.replica, self.data)
@@ -194,7 +196,7 @@ class _Simulation:
             asked, parts, rejected = self._attempt(number, attempt, set(rejected))
             try:
                 self._check_quorum(number, attempt, parts, rejected)
-                cost, noise = self._fold([parts[name] for name in sorted(parts)])
+                cost, measured = self._fold([parts[name] for name in sorted(parts)])
                 break
             except FerretError as error:
                 if error.code not in UNDONE or attempt == attempts:
@@ -207,9 +209,10 @@ class _Simulation:
         up = sum(part.sealed.size for part in parts.values())
         parts = {name: part for name, part in parts.items() if name not in rejected}
         self.memories.commit(parts)
-        metrics = noise | federation.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
+        metrics = measured | federation.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
         if federation.evaluation_due(self.replica.spec, number):
             metrics |= self._measure(self.replica, self.data)
+            metrics |= averaged.eval_loss(self._average, self.replica, self.data.held_out)
         return RoundResult(
             number,
             self.replica.digest,
@@ -257,14 +260,17 @@ class _Simulation:
         return self._site and Own(self._site, self.data.examples(participant), self.replica.tokenizer)
 
     def _fold(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
-        """Moves the model on by the round; returns what the round cost, and the noise it brought."""
+        """Moves the model on by the round; returns what the round cost, and what was measured of its update."""
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
         sealed = [part.sealed for part in parts]
-        self.last, noise, self._inside = fold(self.replica, SIMULATION, sealed, self._guard)
+        self.last, noise, self._inside, guarded = fold(self.replica, SIMULATION, sealed, self._guard)
         seconds = time.perf_counter() - begin
         cost = round_cost([part.cost for part in parts], seconds, up, down)
-        return cost, noise.metrics(by_block=self.replica.round == 1) if noise else {}
+        if self._average is not None:
+            self._average.see(self.replica)
+        guarded |= averaged.development_loss(self._average, self.replica, self._guard)
+        return cost, guarded | (noise.metrics(by_block=self.replica.round == 1) if noise else {})
 
     @property
     def _needed(self) -> int:

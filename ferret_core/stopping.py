@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.metrics import METRICS
 from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
 
 Values = Mapping[int, float]
+
+
+Better = Literal["last", "average"]
+"""Which of two models: that of the last round, or the mean of those of the last rounds."""
 
 
 class Best(NamedTuple):
@@ -59,6 +63,13 @@ def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> Stop | None:
             waited += 1
     best = ranked(stopping, values)[:1]
     return _stop(stopping, max(values), best[0]) if best and waited >= stopping.patience else None
+
+
+def better(last: float | None, average: float | None) -> Better | None:
+    """By their losses on the development sequences, the last model where they are equal; None without a mean."""
+    if last is None or average is None:
+        return None
+    return "average" if average < last else "last"
 
 
 def require_measured(spec: ExperimentSpec, metrics: Mapping[str, float]) -> None:

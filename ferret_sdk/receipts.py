@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic import Field, ValidationError
 
 from ferret_core.durable import write_durably
-from ferret_core.ledger import LEDGER_VERSION, Leaf, LedgerRecord, broken
+from ferret_core.ledger import TREE_VERSION, Leaf, LedgerRecord, broken
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.limits import MAX_ROUNDS
@@ -103,7 +103,7 @@ class Receipts:
 
     def _keep(self, record: LedgerRecord) -> bool:
         """Whether there is nothing left to keep of the record; older ones have no receipts."""
-        if record.version < LEDGER_VERSION:
+        if record.version < TREE_VERSION:
             return True
         path = self._receipt(record.round)
         text = Receipt.of(record, self._name).model_dump_json(indent=2).encode() + b"\n"

@@ -363,9 +363,9 @@ class Run:
                 self.export(found, files[0].round)
             return hub.push(found, target, json.loads((found / MANIFEST).read_bytes()))
 
-    def describe(self, folder: Path, round: int) -> None:
+    def describe(self, folder: Path, round: int, first: int | None = None) -> None:
         """Adds chat template and model card to the folder with the checkpoint of ``round``, as the server has the
-        experiment now."""
+        experiment now; ``first`` where it is the mean of the models from that round on."""
         told = self.refresh().experiment
         manifest = folder / MANIFEST
         facts = Facts(
@@ -377,6 +377,7 @@ class Run:
             digest=str(json.loads(manifest.read_bytes())["digest"]) if manifest.is_file() else None,
             base_digest=told.base_digest,
             metrics={name: Figures(found.first, found.last, found.best) for name, found in told.metrics.items()},
+            first=first,
         )
         complete(folder, facts)
 

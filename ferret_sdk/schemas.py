@@ -140,6 +140,7 @@ class Experiment(Document):
     error: dict[str, Any] | None = None
     stopped: Stopped | None = None
     best: Best | None = None
+    better: Literal["last", "average"] | None = None
     base_digest: Digest | None = None
     digest: Digest | None = None
     metrics: dict[Line, Summary] = {}

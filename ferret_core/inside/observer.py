@@ -69,12 +69,14 @@ class Observer:
         shares: Mapping[str, float],
         update: bytes,
         noise: Noise | None,
+        part: float = 1.0,
     ) -> Inside:
         """Of the round that took the weights from ``before`` to ``after``.
 
         ``shares`` are what the participants that were folded count, clipped ones less; ``update`` is the round's blob,
-        ``noise`` what was expected of it.
+        ``noise`` what was expected of it, and ``part`` how much of its step was taken.
         """
+        noise = noise and noise._replace(noise=part * noise.noise)
         compared, cosines = self._compared(list(shares))
         weights = noise.weights if noise is not None else project.root_mean_squares(before, self._blocks)
         parts = parts_of(self._blocks)
@@ -87,7 +89,7 @@ class Observer:
             return Inside(found, None)
         lengths = [self._projected.lengths[name] for name in shares]
         if self._projected.shared:
-            off, noise = self._off_together(self._projected, shares, update, noise)
+            off, noise = self._off_together(self._projected, shares, update, noise, part)
         else:
             off = error.of_own(self._projected.lengths, shares, cosines, compared)
         told = {
@@ -106,12 +108,12 @@ class Observer:
         return compared, updates.cosines(compared)
 
     def _off_together(
-        self, projected: ProjectedUpdates, shares: Mapping[str, float], update: bytes, noise: Noise
+        self, projected: ProjectedUpdates, shares: Mapping[str, float], update: bytes, noise: Noise, part: float
     ) -> tuple[Error | None, Noise]:
         """Under one seed all make the same error: it is that of the mean."""
         added, squares = projected.of_mean(decode(update)[0]["coordinates"], shares)
         K = projected.lengths[next(iter(shares))].K
-        moved = step_of_noise(self._server, np.sqrt(added / noise.sizes), self._rate)
+        moved = step_of_noise(self._server, np.sqrt(added / noise.sizes), part * self._rate)
         return error.of_shared(added, squares, K), noise._replace(noise=moved)
 
     def _per_weight(self, values: Array, parts: Sequence[Part]) -> list[float]:

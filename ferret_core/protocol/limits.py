@@ -18,6 +18,9 @@ MAX_BYTES = 2**40
 MAX_PART_BYTES = 64 << 20
 """Of an upload, which a site holds in memory while it sends them."""
 MAX_EXAMPLES = 10**9
+LEAST_DEVELOPMENT = 4
+MAX_DEVELOPMENT = 1024
+"""Sequences that a round is measured on before it counts: fewer say nothing, more take longer than the round."""
 MAX_SEQUENCES = 65_536
 """That go through a model at once, or are gathered for one step."""
 MAX_STEPS = 1_000_000

@@ -11,13 +11,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-Unit = Literal["nats per token", "percent", "count", "s", "1/s", "B"]
-Source = Literal["participant", "evaluation", "cost", "projection"]
+Unit = Literal["nats per token", "percent", "count", "ratio", "s", "1/s", "B"]
+Source = Literal["participant", "evaluation", "cost", "projection", "guard"]
 
 
 class Metric(BaseModel):
-    """``source``: reported by participants, measured by an evaluation, counted as the cost of a round, or known of its
-    projection.
+    """``source``: reported by participants, measured by an evaluation, counted as the cost of a round, known of its
+    projection, or measured on development sequences before it counted.
 
     A participant's figure outside ``lower`` … ``upper`` is no measurement, and is left out.
     ``better`` is None where no round can be better than another: what an algorithm sends is given by its options.

@@ -20,6 +20,7 @@ _FORMATS: dict[Unit, Callable[[float], str]] = {
     "nats per token": lambda value: f"{value:.4f}",
     "percent": lambda value: f"{value:.1f} %",
     "count": lambda value: f"{value:,.0f}",
+    "ratio": lambda value: f"{value:.2g}",
     "s": lambda value: f"{value:.3g} s",
     "1/s": lambda value: f"{value:.3g}",
     "B": size,

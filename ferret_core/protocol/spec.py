@@ -11,6 +11,8 @@ from ferret_core.protocol import spec_file
 from ferret_core.protocol.errors import field_errors, suggestion
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import (
+    LEAST_DEVELOPMENT,
+    MAX_DEVELOPMENT,
     MAX_EXAMPLES,
     MAX_REAL,
     MAX_ROUNDS,
@@ -160,6 +162,41 @@ class ServerSpec(Strict):
     weights: Literal["equal", "examples"] = Field(
         default="equal", description="equal: all participants count the same; examples: by their number of examples"
     )
+    step: Literal["fixed", "guard"] = Field(
+        default="fixed",
+        description="fixed: every round is applied in full; guard: its step is halved as long as it would raise the "
+        "loss on development sequences by more than rise",
+    )
+    rise: float = Field(
+        default=0.05,
+        ge=0,
+        le=MAX_REAL,
+        description="Share by which a round may raise the loss on development sequences before guard halves its step",
+    )
+    development: int = Field(
+        default=16,
+        ge=LEAST_DEVELOPMENT,
+        le=MAX_DEVELOPMENT,
+        description="Training examples, of the validation split, that are set aside for guard and tail to measure on",
+        json_schema_extra={"unit": "examples"},
+    )
+
+    average: Literal["none", "tail"] = Field(
+        default="none",
+        description="tail: the mean of the models of the last rounds is kept and evaluated beside the last model",
+    )
+    average_from: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_ROUNDS,
+        description="First round of the mean, for tail; if unset, the one after the first half of the rounds",
+        json_schema_extra={"unit": "round"},
+    )
+
+    @property
+    def develops(self) -> bool:
+        """Whether development sequences are set aside."""
+        return self.step == "guard" or self.average == "tail"
 
     @model_validator(mode="after")
     def _momentum_is_for_sgd(self) -> Self:

@@ -1,19 +1,23 @@
-"""The guard: a few held-out sequences that say, before a round counts, whether its model still works."""
+"""The guard: a few sequences that say, before a round counts, whether its model still works.
+
+They are development sequences where the server has set some aside, and else a few of those that are held out.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from torch import nn
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import shard_of
 from ferret_core.datasets._shard import Shard
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Template
+
+if TYPE_CHECKING:
+    from ferret_core.federated_data import FederatedData
+    from ferret_core.replica import Replica
 
 SEQUENCES = 8
 LEAST_LOSS = 1.0
@@ -21,18 +25,18 @@ LEAST_LOSS = 1.0
 
 
 class Guard:
-    """The mean loss on ``shard``, held-out sequences that no participant trains on."""
+    """The mean loss on ``shard``, sequences that no participant trains on."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._digest, self._loss = "", math.nan
 
     @classmethod
-    def over(cls, held_out: Sequence[Example], tokenizer: Any, context: int, template: Template = "paper") -> Self:
-        """At most ``SEQUENCES`` of the held-out examples, at even distances."""
-        count = min(SEQUENCES, len(held_out))
-        chosen = [held_out[index * len(held_out) // count] for index in range(count)]
-        return cls(shard_of(chosen, tokenizer, context, template))
+    def of(cls, replica: Replica, data: FederatedData) -> Self:
+        """Over the development examples, or else at most ``SEQUENCES`` of the held-out ones, at even distances."""
+        held_out, count = data.held_out, min(SEQUENCES, len(data.held_out))
+        chosen = data.development or [held_out[index * len(held_out) // count] for index in range(count)]
+        return cls(shard_of(chosen, replica.tokenizer, replica.context, replica.spec.prompt.template))
 
     def loss(self, model: nn.Module) -> float:
         """Nats per token; infinite for a model that gives no numbers."""

@@ -108,20 +108,30 @@ def measured(
 
 
 def check(noise: Noise | None, spec: ExperimentSpec, shapes: Shapes, when: str) -> None:
-    """Raises ``noise.too_large`` where the guard is on and the noise is more than ``MOST`` of the weights.
+    """Raises ``noise.too_large`` where it is refused (:func:`refused`).
 
     ``when`` says in the message which round's it is, and whether it was measured.
     """
-    config = catalog.algorithm_config(spec.algorithm)
-    if noise is None or not isinstance(config, Projecting) or not config.guard or noise.total <= MOST:
+    if noise is None or not refused(noise, spec):
         return
+    config = catalog.algorithm_config(spec.algorithm)
+    assert isinstance(config, Projecting)
     raise FerretError(
         "noise.too_large",
         f"the projection {when} noise of {noise.total:.0%} of the weights' RMS; at most {MOST:.0%} is let pass "
         f"(d = {count(shapes)}, K = {config.total(config.cut(shapes))}, {participants_of(spec)} participants). Use "
-        f"{', or '.join(ways_out(noise, spec, shapes).values())}; algorithm.guard = false lets it pass",
+        f"{', or '.join(ways_out(noise, spec, shapes).values())}; server.step = 'guard' goes only as far as the loss "
+        "allows; algorithm.guard = false lets it pass",
         members={"noise": noise.metrics(by_block=False)},
     )
+
+
+def refused(noise: Noise, spec: ExperimentSpec) -> bool:
+    """Whether the noise is more than ``MOST`` of the weights, and neither the algorithm's guard is off nor the step one
+    that what the noise does to the loss decides about."""
+    config = catalog.algorithm_config(spec.algorithm)
+    guarded = isinstance(config, Projecting) and config.guard and spec.server.step == "fixed"
+    return guarded and noise.total > MOST
 
 
 def ways_out(noise: Noise, spec: ExperimentSpec, shapes: Shapes, to: float = ADVISED) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ferret_core.models.digest import model_digest
@@ -33,7 +34,8 @@ def spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> ExperimentSpec:
             "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
             "participants": {"simulated": 2},
             "algorithm": {"name": "topk", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}},
-            "evaluation": {"examples": 4, "generate": 0},
+            "server": {"step": "guard", "development": 4, "average": "tail", "average_from": 2},
+            "evaluation": {"examples": 4, "generate": 0, "split": "validation", "validation": 0.4},
             "checkpoint": {"every": 2},
         }
     )
@@ -173,6 +175,26 @@ def test_the_model_of_any_round_can_be_had_again(ferret: Ferret, run: Run, tmp_p
     assert model_digest(model) == expected
     assert AutoTokenizer.from_pretrained(tmp_path / "model")("Repeat.").input_ids
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_the_mean_of_the_last_rounds_is_exported(ferret: Ferret, run: Run, tmp_path: Path) -> None:
+    exported = document(ferret("experiment", "export", run.id, tmp_path / "mean", "--average", "--json"))
+    for number in (2, 3):
+        document(ferret("experiment", "replay", run.id, "--round", number, "--out", tmp_path / f"{number}", "--json"))
+    mean, second, third = (
+        AutoModelForCausalLM.from_pretrained(tmp_path / name, use_safetensors=True) for name in ("mean", "2", "3")
+    )
+    assert model_digest(mean) == exported["digest"] != run.experiment.digest
+    for own, earlier, later in zip(mean.parameters(), second.parameters(), third.parameters(), strict=True):
+        torch.testing.assert_close(own, (earlier + later) / 2)
+    assert "mean of the models of 2 to 3 of 3" in (tmp_path / "mean" / "README.md").read_text()
+    assert run.experiment.better in ("last", "average")
+    shown = ferret("experiment", "show", run.id)
+    assert "better model" in shown.stdout
+    early = ferret("experiment", "export", run.id, tmp_path / "early", "--average", "--round", 1, "--json")
+    assert "with which the mean begins" in document(early, code=3)["detail"]
+    mixed = ferret("experiment", "export", run.id, tmp_path / "mixed", "--average", "--best")
+    assert mixed.returncode == 2
 
 
 def test_a_round_that_is_not_there_and_a_folder_in_use(ferret: Ferret, run: Run, tmp_path: Path) -> None:

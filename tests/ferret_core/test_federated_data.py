@@ -55,6 +55,45 @@ def test_the_test_split_is_measured_without_setting_anything_aside(toy_spec: Spe
     assert deal(toy_spec(evaluation={"validation": 0.5})) == deal(toy_spec())
 
 
+GUARDED = {"step": "guard", "development": 4}
+
+
+def test_development_examples_are_nobody_elses(toy_spec: Spec, toy_data: tuple[Path, Path], tmp_path: Path) -> None:
+    train, test = (path.read_text().splitlines(keepends=True) for path in toy_data)
+    (tmp_path / "train.jsonl").write_text("".join(line for line in train if line not in test))
+    dataset = {"name": "jsonl", "train": str(tmp_path / "train.jsonl"), "test": str(toy_data[1])}
+    asked = {"dataset": dataset, "server": GUARDED, "evaluation": {"validation": 0.5}}
+    dealt = deal(toy_spec(**asked))
+    assert len(dealt.development) == 4
+    assert not {*dealt.development} & {*dealt.train, *dealt.held_out}
+    assert deal(toy_spec(seed=6, **asked)).development == dealt.development
+    assert deal(toy_spec(participants={"edge": 2}, **asked)).development == dealt.development
+
+
+def test_nor_are_they_evaluated_where_that_is_the_validation_split(toy_spec: Spec) -> None:
+    asked = {"evaluation": {"split": "validation", "validation": 0.4}}
+    dealt, all_ = deal(toy_spec(server=GUARDED, **asked)), deal(toy_spec(**asked))
+    assert dealt.train == all_.train
+    assert {*dealt.development} | {*dealt.held_out} == {*all_.held_out}
+    assert not {*dealt.development} & {*dealt.held_out}
+
+
+@pytest.mark.parametrize(
+    ("asked", "value", "said"),
+    [
+        ({"evaluation": {"validation": 0.9}}, 20, "test examples too"),
+        ({"evaluation": {"split": "validation"}}, 4, "has 3 examples of different texts"),
+    ],
+)
+def test_a_development_set_that_is_no_good_is_refused(
+    toy_spec: Spec, asked: dict[str, Any], value: int, said: str
+) -> None:
+    with pytest.raises(FerretError, match=said) as caught:
+        deal(toy_spec(server=GUARDED | {"development": value}, **asked))
+    error = caught.value.errors[0]
+    assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development", value)
+
+
 def test_a_shard_is_tokenised_when_it_is_asked_for_and_kept(
     toy_spec: Spec, tiny_tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
 ) -> None:

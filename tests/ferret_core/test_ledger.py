@@ -1,4 +1,4 @@
-"""Records of every version by the published vectors, and what version 4 commits to."""
+"""Records of every version by the published vectors, and what the last ones commit to."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.ledger import LEDGER_VERSION, LedgerRecord
+from ferret_core.ledger import MOST_HALVINGS, TREE_VERSION, LedgerRecord
 from ferret_core.signed import Keys
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ledger.json").read_text(encoding="utf-8"))
-LAST: dict[str, Any] = VECTORS[-1]["record"]
+LAST: dict[str, Any] = VECTORS[4]["record"]
+HALVED: dict[str, Any] = VECTORS[5]["record"]
 
 
 def changed(**members: Any) -> LedgerRecord:
@@ -25,13 +26,13 @@ def test_the_published_vectors(vector: dict[str, Any]) -> None:
     record = LedgerRecord.model_validate(vector["record"])
     assert record.hash == vector["hash"]
     assert record.model_dump(mode="json") == vector["record"]
-    if record.version == LEDGER_VERSION:
+    if record.version >= TREE_VERSION:
         assert record.header().model_dump(mode="json") == vector["header"]
 
 
 def test_the_vectors_are_a_chain_of_all_versions_with_signatures_that_hold() -> None:
     records = [LedgerRecord.model_validate(vector["record"]) for vector in VECTORS]
-    assert [record.version for record in records] == [1, 2, 3, 4, 4]
+    assert [record.version for record in records] == [1, 2, 3, 4, 4, 5]
     assert [record.previous for record in records] == ["", *(record.hash for record in records[:-1])]
     keys = Keys()
     for record in records:
@@ -82,6 +83,24 @@ def test_a_record_whose_leaves_would_not_show_all_of_it_is_none(change: dict[str
     """Otherwise two records would have the same hash."""
     with pytest.raises(ValidationError, match=said):
         changed(**change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"version": 4}, {"halvings": None}, {"halvings": -1}, {"halvings": MOST_HALVINGS + 1}, {"halvings": 0.5}],
+    ids=str,
+)
+def test_halvings_belong_to_version_5_alone_and_have_an_end(change: dict[str, Any]) -> None:
+    assert LedgerRecord.model_validate({**HALVED, "halvings": MOST_HALVINGS}).halvings == MOST_HALVINGS
+    with pytest.raises(ValidationError, match="halvings"):
+        LedgerRecord.model_validate({**HALVED, **change})
+    with pytest.raises(ValidationError, match="halvings"):
+        changed(halvings=0)
+
+
+def test_another_step_has_another_hash() -> None:
+    hashes = {LedgerRecord.model_validate({**HALVED, "halvings": count}).hash for count in range(MOST_HALVINGS + 1)}
+    assert len(hashes) == MOST_HALVINGS + 1
 
 
 def test_the_hash_of_a_record_is_that_of_its_header_alone() -> None:

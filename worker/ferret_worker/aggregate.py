@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core import federation
 from ferret_core.cost import LocalCost, round_cost
+from ferret_core.evaluation import averaged
 from ferret_core.failpoints import failpoint
 from ferret_core.fold import fold
 from ferret_core.inside.statistics import UpdateStatistics
@@ -83,7 +84,8 @@ def _fail(s: Session, round_id: str, error: FerretError) -> None:
 
 def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
     """Whether the kept model is now the round's, whichever worker committed it."""
-    kept, experiment_id = context.model_at(round_.experiment_id, round_.number - 1), round_.experiment_id
+    experiment_id = round_.experiment_id
+    kept = context.model_at(experiment_id, round_.number - 1, averaged=True)
     replica = kept.replica
     entry, cost, inside = _fold(context, kept, round_, frozen)
     record = entry.record
@@ -122,16 +124,20 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
 def _fold(
     context: Context, kept: KeptModel, round_: tables.Round, frozen: list[tables.Contribution]
 ) -> tuple[LedgerEntry, dict[str, float], UpdateStatistics]:
-    """Moves the replica on: the round's ledger entry, what the round cost, and what its update was like."""
+    """Moves the replica on: the round's ledger entry, its cost with what the guard measured, and what its update was
+    like."""
     replica, down = kept.replica, kept.replica.numbers
     watch = Watch(context, round_.experiment_id)
     received = Received(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
     begin = time.perf_counter()
-    entry, noise, inside = fold(replica, round_.experiment_id, received, kept.guard, _signatures(frozen))
+    entry, noise, inside, guarded = fold(replica, round_.experiment_id, received, kept.guard, _signatures(frozen))
     seconds = time.perf_counter() - begin
+    if kept.average is not None:
+        kept.average.see(replica)
+    guarded |= averaged.development_loss(kept.average, replica, kept.guard)
     added = noise.metrics(by_block=replica.round == 1) if noise else {}
     local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]
-    return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added, inside
+    return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added | guarded, inside
 
 
 def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:

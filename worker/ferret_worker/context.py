@@ -7,6 +7,7 @@ from functools import cached_property
 
 import torch
 
+from ferret_core.average import TailMean
 from ferret_core.federated_data import FederatedData
 from ferret_core.follow import follow
 from ferret_core.ledger import LedgerEntry
@@ -22,10 +23,22 @@ from ferret_worker.settings import WorkerSettings
 
 
 class KeptModel:
-    """One experiment's replica and data on this worker; the data are loaded when first needed."""
+    """One experiment's replica and data on this worker; the data are loaded when first needed.
+
+    ``average`` is the mean of the models of its last rounds, on a worker that has needed it.
+    """
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
+        self.average: TailMean | None = None
+
+    def begin_average(self) -> bool:
+        """Keeps the mean from here on, if one is asked for; whether no round of it has gone by."""
+        if self.average is None and (average := TailMean.of(self.replica.spec)) is not None:
+            if self.replica.round >= average.begin:
+                return False
+            self.average = average
+        return True
 
     @cached_property
     def data(self) -> FederatedData:
@@ -33,8 +46,7 @@ class KeptModel:
 
     @cached_property
     def guard(self) -> Guard:
-        replica = self.replica
-        return Guard.over(self.data.held_out, replica.tokenizer, replica.context, replica.spec.prompt.template)
+        return Guard.of(self.replica, self.data)
 
 
 class Context:
@@ -78,17 +90,21 @@ class Context:
         """Forgets a replica that may have been left half moved."""
         self._models.pop(experiment_id, None)
 
-    def model_at(self, experiment_id: str, round_number: int) -> KeptModel:
-        """The experiment's model at the end of ``round_number``, moved on by the ledger where it was kept.
+    def model_at(self, experiment_id: str, round_number: int, averaged: bool = False) -> KeptModel:
+        """The experiment's model at the end of ``round_number``, moved on by the ledger where it was kept; ``averaged``
+        with the mean of its last rounds, if the specification asks for one.
 
         Raises ``storage.missing`` or ``storage.corrupt`` for a damaged file on the way: see ``repair.repaired``.
         """
         kept = self._models.get(experiment_id)
         if kept is None or kept.replica.round > round_number or kept.replica.spec != self._spec(experiment_id):
             kept = self.keep(experiment_id, self.load_base(experiment_id))
+        if averaged and not kept.begin_average():
+            kept = self.keep(experiment_id, self.load_base(experiment_id))
+            kept.begin_average()
         self._models.move_to_end(experiment_id)
         try:
-            self._catch_up(experiment_id, kept.replica, round_number)
+            self._catch_up(experiment_id, kept, round_number)
         except BaseException:
             self.drop(experiment_id)
             raise
@@ -111,11 +127,13 @@ class Context:
         with self.database.read() as s:
             return experiments.spec_of(experiments.get(s, experiment_id))
 
-    def _catch_up(self, experiment_id: str, replica: Replica, round_number: int) -> None:
+    def _catch_up(self, experiment_id: str, kept: KeptModel, round_number: int) -> None:
+        replica = kept.replica
         with self.database.read() as s:
             missing = ledger.after(s, experiment_id, replica.round, limit=round_number - replica.round)
         for _ in follow(replica, map(self._entry, missing)):
-            pass
+            if kept.average is not None:
+                kept.average.see(replica)
         if replica.round != round_number:
             raise FerretError("ledger.broken", f"the ledger of {experiment_id} ends before round {round_number}")
 

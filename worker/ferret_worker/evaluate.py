@@ -7,6 +7,7 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from ferret_core import stopping
+from ferret_core.evaluation import averaged
 from ferret_core.evaluation.evaluate import evaluate as measure
 from ferret_core.failpoints import failpoint
 from ferret_core.memory import memory_checked
@@ -37,12 +38,13 @@ def evaluate(context: Context, subject: str) -> None:
     failpoint("evaluate.begun")
     try:
         with memory_checked():
-            kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number))
+            kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number, averaged=True))
             replica, watch = kept.replica, Watch(context, experiment.id)
             spec, held_out = replica.spec, kept.data.held_out
             measured = measure(
                 replica.model, replica.tokenizer, held_out, spec.evaluation, watch.check, prompt=spec.prompt
             )
+            measured |= averaged.eval_loss(kept.average, replica, held_out, watch.check)
             if number == 0:
                 stopping.require_measured(spec, measured)
                 measured |= noise.metrics(by_block=True) if (noise := of_base(replica, kept.data)) else {}

@@ -10,6 +10,7 @@ from ferret_api.schemas import PREFIX, Command, Failure, Page, Resource
 from ferret_core.protocol.remarks import Notes, Tags
 from ferret_core.protocol.spec import ExperimentName, ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.stopping import Better
 
 
 class MetricSummary(Resource):
@@ -92,6 +93,10 @@ class Experiment(Resource):
     error: Failure | None = Field(description="Why the experiment failed")
     stopped: Stopped | None = Field(description="Why the experiment completed early, if it did")
     best: Best | None = Field(description="Its best round so far; null until one is evaluated")
+    better: Better | None = Field(
+        description="With `server.average`: which does better on the development sequences, the model of the last "
+        "round or the mean of those of the last rounds; null before the mean begins"
+    )
     base_digest: str | None = Field(description="Digest of the base model, once it is loaded")
     digest: str | None = Field(description="Digest of the global model after the last committed round")
     shapes: dict[str, list[int]] | None = Field(description="Shapes of the trainable parameters by name")

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ferret_api.experiments.roots import require_roots
 from ferret_api.experiments.schemas import Experiment, ExperimentLinks
-from ferret_core import catalog
+from ferret_core import catalog, stopping
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.registry import AllowedModel, require_allowed
@@ -18,7 +18,8 @@ from ferret_db.database import Database
 from ferret_db.engine import early, lifecycle, progress
 from ferret_db.repositories import audit, experiments, metrics, projects, rounds, tags
 
-_COLUMNS = Experiment.model_fields.keys() - {"tags", "stalled", "best", "metrics", "bytes_up", "bytes_down", "links"}
+_COMPUTED = {"tags", "stalled", "best", "better", "metrics", "bytes_up", "bytes_down", "links"}
+_COLUMNS = Experiment.model_fields.keys() - _COMPUTED
 
 
 def submit(
@@ -70,6 +71,9 @@ def _only(s: Session) -> str:
     return seen[0]
 
 
+_COMPARED = ("development_loss", "average_development_loss")
+
+
 def _record(s: Session, actor: str, row: tables.Experiment, spec: ExperimentSpec) -> None:
     """Who asked for which model to be trained with what."""
     told = {"project": row.project, "name": row.name, "model": spec.model.source, "revision": spec.model.revision}
@@ -85,14 +89,15 @@ def show(database: Database, experiment_id: str) -> Experiment:
 def shown(s: Session, row: tables.Experiment) -> Experiment:
     """The experiment as the API shows it."""
     columns = {name: getattr(row, name) for name in _COLUMNS}
-    sent = rounds.bytes_by_experiment(s, [row.id])[row.id]
+    sent, curves = rounds.bytes_by_experiment(s, [row.id])[row.id], metrics.summary(s, [row.id])[row.id]
     return Experiment.model_validate(
         {
             **columns,
             "tags": tags.of(s, [row.id])[row.id],
             "stalled": progress.stall(s, row),
             "best": best[0]._asdict() if (best := early.ranked(s, row)) else None,
-            "metrics": metrics.summary(s, [row.id])[row.id],
+            "better": stopping.better(*(curves[name].last if name in curves else None for name in _COMPARED)),
+            "metrics": curves,
             "bytes_up": sent.up,
             "bytes_down": sent.down,
             "links": ExperimentLinks.of(row.id),

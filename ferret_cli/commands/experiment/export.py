@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferret_cli import options
+
+if TYPE_CHECKING:
+    from ferret_sdk.run import Run
 
 
 def export(
@@ -19,6 +22,14 @@ def export(
     ] = None,
     best: Annotated[
         bool, typer.Option("--best", help="The best checkpoint of those kept, by stopping.metric of the specification.")
+    ] = False,
+    average: Annotated[
+        bool,
+        typer.Option(
+            "--average",
+            help="The mean of the models of the last rounds up to --round, rebuilt from base model and ledger: of the "
+            "last half of the rounds, or from server.average_from on.",
+        ),
     ] = False,
     push: Annotated[
         str | None,
@@ -47,11 +58,16 @@ def export(
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service
 
+    if average and (best or push is not None):
+        raise typer.BadParameter("stands alone, or with --round", param_hint="--average")
     if best and round is not None:
         raise typer.BadParameter("give one of the two", param_hint="--round and --best")
     if push is None and (branch is not None or public):
         raise typer.BadParameter("are for --push OWNER/NAME", param_hint="--branch and --public")
     run = experiment(Service(url, insecure_http=insecure_http), id)
+    if average:
+        _export_average(run, run.experiment.round if round is None else round, folder, json)
+        return
     files = run.best_checkpoint() if best else run.checkpoint(round)
     number, path = files[0].round, folder.expanduser().resolve()
     pushed = None
@@ -65,3 +81,20 @@ def export(
         emit({**told, "hub": pushed and pushed._asdict()})
     else:
         print(pushed.url if pushed else path)
+
+
+def _export_average(run: Run, number: int, folder: Path, json: bool) -> None:
+    from ferret_cli.output import emit, say
+    from ferret_cli.setup import require_training
+
+    require_training()
+
+    from ferret_cli.verification import replay
+
+    path = folder.expanduser().resolve()
+    manifest = replay(run, number, path, lambda record: None, average=True)
+    say(f"the mean of the last rounds up to {number} is in {path}, its digest is {manifest.digest}")
+    if json:
+        emit({"id": run.id, "round": number, "average": True, "digest": manifest.digest, "checkpoint": str(path)})
+    else:
+        print(path)

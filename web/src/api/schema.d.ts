@@ -2577,6 +2577,11 @@ export interface components {
             /** @description Its best round so far; null until one is evaluated */
             best: components["schemas"]["Best"] | null;
             /**
+             * Better
+             * @description With `server.average`: which does better on the development sequences, the model of the last round or the mean of those of the last rounds; null before the mean begins
+             */
+            better: ("last" | "average") | null;
+            /**
              * Bytes Down
              * @description Bytes received by all participants so far
              */
@@ -2858,12 +2863,16 @@ export interface components {
             /**
              * @description How a round's update moves the global model
              * @default {
+             *       "average": "none",
              *       "beta1": 0.9,
              *       "beta2": 0.99,
+             *       "development": 16,
              *       "learning_rate": 1,
              *       "momentum": 0,
              *       "optimizer": "sgd",
+             *       "rise": 0.05,
              *       "schedule": "constant",
+             *       "step": "fixed",
              *       "tau": 0.001,
              *       "warmup_rounds": 0,
              *       "weights": "equal"
@@ -3023,6 +3032,11 @@ export interface components {
             digest: string;
             /** Experiment */
             experiment: string;
+            /**
+             * Halvings
+             * @description How often the step guard halved the step, from version 5 on: the round moved the model by 2^-halvings of it
+             */
+            halvings?: number | null;
             /**
              * Previous
              * @description Hash of the record before; empty for round 1
@@ -4704,6 +4718,18 @@ export interface components {
          */
         ServerSpec: {
             /**
+             * Average
+             * @description tail: the mean of the models of the last rounds is kept and evaluated beside the last model
+             * @default none
+             * @enum {string}
+             */
+            average: "none" | "tail";
+            /**
+             * Average From
+             * @description First round of the mean, for tail; if unset, the one after the first half of the rounds
+             */
+            average_from?: number | null;
+            /**
              * Beta1
              * @description Decay of the mean, for adam and yogi
              * @default 0.9
@@ -4715,6 +4741,12 @@ export interface components {
              * @default 0.99
              */
             beta2: number;
+            /**
+             * Development
+             * @description Training examples, of the validation split, that are set aside for guard and tail to measure on
+             * @default 16
+             */
+            development: number;
             /**
              * Learning Rate
              * @description Server learning rate a; 1 is the unbiased mean update
@@ -4735,12 +4767,25 @@ export interface components {
              */
             optimizer: "sgd" | "adam" | "yogi";
             /**
+             * Rise
+             * @description Share by which a round may raise the loss on development sequences before guard halves its step
+             * @default 0.05
+             */
+            rise: number;
+            /**
              * Schedule
              * @description How the learning rate falls towards 0 over the rounds
              * @default constant
              * @enum {string}
              */
             schedule: "constant" | "linear" | "cosine";
+            /**
+             * Step
+             * @description fixed: every round is applied in full; guard: its step is halved as long as it would raise the loss on development sequences by more than rise
+             * @default fixed
+             * @enum {string}
+             */
+            step: "fixed" | "guard";
             /**
              * Tau
              * @description Added to the second moment's root, for adam and yogi
@@ -5511,7 +5556,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
@@ -5751,7 +5796,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */

@@ -8,6 +8,7 @@ const FORMATS: Record<string, (value: number) => string> = {
   'nats per token': formatLoss,
   percent: formatPercent,
   count: formatCount,
+  ratio: (value) => value.toPrecision(2),
   s: formatSeconds,
   '1/s': (value) => value.toPrecision(3),
   B: formatBytes,

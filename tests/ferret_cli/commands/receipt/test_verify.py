@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[4]
-LAST = json.loads((ROOT / "tests/vectors/ledger.json").read_text(encoding="utf-8"))[-1]
+LAST = json.loads((ROOT / "tests/vectors/ledger.json").read_text(encoding="utf-8"))[4]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import httpx
 
 from ferret_sdk.sent_log import SentLog, carrying
 
-LAST = json.loads((Path(__file__).parents[4] / "tests/vectors/ledger.json").read_text(encoding="utf-8"))[-1]
+LAST = json.loads((Path(__file__).parents[4] / "tests/vectors/ledger.json").read_text(encoding="utf-8"))[4]
 
 
 def test_the_log_is_shown_verified_and_compared_with_a_head(home, ferret_in_process) -> None:

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 
 import { artifactsQuery } from '@/api/queries'
-import type { Artifact } from '@/api/types'
+import type { Artifact, Experiment } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { Command } from '@/lib/ui/command'
 import { Digest } from '@/lib/ui/digest'
@@ -9,7 +9,7 @@ import { Digest } from '@/lib/ui/digest'
 import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
 
 /** The newest checkpoint and how to use it; those before it behind their rounds. */
-export function CheckpointSection({ id }: { id: string }) {
+export function CheckpointSection({ id, better }: { id: string; better: Experiment['better'] }) {
   const { data, isPending } = useQuery(artifactsQuery(id))
   const [newest, ...older] = checkpoints(data ?? [])
   return (
@@ -20,6 +20,7 @@ export function CheckpointSection({ id }: { id: string }) {
           <span className="muted small">
             {named(newest.round)}
             {isBest(newest.files) && <span className="best">best</span>}
+            {better === 'last' && <span className="best">better than the average</span>}
           </span>
         )}
       </header>
@@ -48,6 +49,15 @@ export function CheckpointSection({ id }: { id: string }) {
               <>
                 <p className="muted small">Or of the best:</p>
                 <Command text={`${exportCommand(id)} --best`} label="export command of the best" />
+              </>
+            )}
+            {better && (
+              <>
+                <p className="muted small">
+                  Or the average of the last rounds
+                  {better === 'average' && <span className="best">better than the last round</span>}
+                </p>
+                <Command text={`${exportCommand(id)} --average`} label="export command of the average" />
               </>
             )}
             <p className="muted small">Then, with transformers:</p>

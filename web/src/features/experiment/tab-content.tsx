@@ -49,7 +49,7 @@ export function TabContent({ experiment, view, onView }: Props) {
         </Suspense>
       )
     case 'checkpoints':
-      return <CheckpointSection id={id} />
+      return <CheckpointSection id={id} better={experiment.better} />
     case 'playground':
       return (
         <Suspense fallback={<p className="muted">Loading…</p>}>

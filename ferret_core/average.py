@@ -1,0 +1,68 @@
+"""Tail averaging: the mean of the models of the last rounds, beside the model that the rounds move.
+
+Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992; the tail alone as in Jain et al.,
+"Parallelizing Stochastic Gradient Descent for Least Squares Regression", JMLR 2018, https://arxiv.org/abs/1610.03774.
+
+    after every round t ≥ t₀:   x ← x + (w − x) / (t − t₀ + 1)
+
+It moves nothing, and follows from the ledger alone: whoever walks along the rounds has the same mean, bit for bit. It
+is fp32 and lies in the host's memory, whatever the model's type and device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Self
+
+import torch
+
+from ferret_core.models.parameters import trainable
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica import Replica
+
+
+class TailMean:
+    """The mean of the models after the rounds from ``begin`` to the last that was seen; ``count`` of them, 0 before."""
+
+    def __init__(self, spec: ExperimentSpec) -> None:
+        self.begin = begin(spec)
+        self.count = 0
+        self._mean: dict[str, torch.Tensor] = {}
+
+    @classmethod
+    def of(cls, spec: ExperimentSpec) -> Self | None:
+        """Nothing seen; None where the specification asks for no mean."""
+        return cls(spec) if spec.server.average == "tail" else None
+
+    @torch.no_grad()
+    def see(self, replica: Replica) -> None:
+        """The replica stands after a round; once for each round, in order."""
+        if replica.round < self.begin:
+            return
+        self.count += 1
+        for name, weight in trainable(replica.model).items():
+            now = weight.detach().to("cpu", torch.float32)
+            mean = self._mean.setdefault(name, torch.zeros_like(now))
+            mean.add_((now - mean).div_(self.count))
+
+    @contextmanager
+    def in_place(self, replica: Replica) -> Generator[None]:
+        """The replica's model is the mean for the length of the block, and then itself again, bit for bit."""
+        standing = replica.standing()
+        self.put(replica)
+        try:
+            yield
+        finally:
+            replica.restore(standing)
+
+    @torch.no_grad()
+    def put(self, replica: Replica) -> None:
+        """Makes the mean the replica's model, rounded to the type of its weights."""
+        for name, weight in trainable(replica.model).items():
+            weight.copy_(self._mean[name])
+
+
+def begin(spec: ExperimentSpec) -> int:
+    """t₀: the first round of the mean; that after the first half of the rounds, unless the specification says so."""
+    return spec.server.average_from or spec.rounds // 2 + 1

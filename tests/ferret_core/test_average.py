@@ -1,0 +1,99 @@
+"""The mean of the last rounds: what it is, that it moves nothing, and that the ledger alone gives it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from ferret_core import catalog
+from ferret_core.average import TailMean, begin
+from ferret_core.follow import follow
+from ferret_core.ledger import LedgerEntry
+from ferret_core.models.parameters import trainable
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica import Replica
+from ferret_core.simulate import simulate
+from ferret_core.stopping import better
+
+Spec = Callable[..., ExperimentSpec]
+SPLIT = {"split": "validation", "validation": 0.4, "examples": 10, "generate": 0}
+
+
+def averaged(toy_spec: Spec, *, rounds: int = 4, **server: Any) -> ExperimentSpec:
+    asked = {"average": "tail", "development": 4, **server}
+    return catalog.resolve(toy_spec("fedavg", rounds=rounds, server=asked, evaluation=SPLIT))
+
+
+def weights(replica: Replica) -> dict[str, torch.Tensor]:
+    return {name: weight.detach().clone() for name, weight in trainable(replica.model).items()}
+
+
+@pytest.mark.parametrize(("rounds", "first"), [(1, 1), (2, 2), (4, 3), (5, 3), (12, 7)])
+def test_it_begins_after_the_first_half_of_the_rounds(toy_spec: Spec, rounds: int, first: int) -> None:
+    assert begin(toy_spec(rounds=rounds)) == first
+    assert begin(toy_spec(rounds=rounds, server={"average": "tail", "average_from": 1})) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: Spec, dtype: str) -> None:
+    spec, entries = averaged(toy_spec, average_from=2), list[LedgerEntry]()
+    spec = spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
+    result = simulate(spec, on_update=entries.append)
+    replica, mean, seen = Replica.load(spec), TailMean(spec), list[dict[str, torch.Tensor]]()
+    for record in follow(replica, entries):
+        mean.see(replica)
+        if record.round >= 2:
+            seen.append(weights(replica))
+    assert (mean.count, len(seen)) == (3, 3)
+    again, other = Replica.load(spec), TailMean(spec)
+    for _ in follow(again, entries):
+        other.see(again)
+    other.put(again)
+    again.settle()
+    with mean.in_place(replica):
+        replica.settle()
+        assert replica.digest == again.digest != result.digest
+        for name, weight in weights(replica).items():
+            expected = torch.stack([each[name].double() for each in seen]).mean(0)
+            torch.testing.assert_close(weight.double(), expected, rtol=1e-2 if dtype == "bfloat16" else 1e-5, atol=1e-6)
+    assert replica.digest == result.digest
+    replica.settle()
+    assert replica.digest == result.digest
+
+
+def test_it_is_measured_beside_the_model_that_it_does_not_move(toy_spec: Spec) -> None:
+    rounds = simulate(averaged(toy_spec)).rounds
+    assert ["average_eval_loss" in done.metrics for done in rounds] == [False, False, False, True, True]
+    first, last = rounds[3].metrics, rounds[4].metrics
+    assert first["average_eval_loss"] == first["eval_loss"]
+    assert first["average_development_loss"] == first["development_loss"]
+    assert last["average_eval_loss"] != last["eval_loss"]
+    without = simulate(averaged(toy_spec, average="none", step="guard"))
+    assert [done.digest for done in without.rounds] == [done.digest for done in rounds]
+
+
+def test_the_better_of_the_two_is_that_with_less_development_loss() -> None:
+    assert [better(2.0, 1.9), better(1.9, 2.0), better(2.0, 2.0)] == ["average", "last", "last"]
+    assert [better(2.0, None), better(None, None)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ({"average": "tail", "average_from": 5}, "after the last of 4 rounds"),
+        ({"average_from": 2}, "is for server.average = 'tail'"),
+    ],
+)
+def test_a_mean_that_never_begins_is_refused(toy_spec: Spec, server: dict[str, Any], said: str) -> None:
+    with pytest.raises(FerretError, match=said) as caught:
+        catalog.resolve(toy_spec(rounds=4, server=server))
+    error = caught.value.errors[0]
+    assert (caught.value.code, error.field, error.value) == (
+        "spec.invalid",
+        "server.average_from",
+        server["average_from"],
+    )

@@ -1,0 +1,49 @@
+"""Guarded steps and the mean of the last rounds: the service's are the simulation's, whoever goes on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.tasks import TaskName
+from ferret_core.simulate import simulate
+from ferret_db.repositories import ledger, metrics
+
+SpecFactory = Callable[..., ExperimentSpec]
+Service = Any  # tests/worker/conftest.py
+MEASURED = ("step", "noise_ratio", "development_loss", "average_development_loss", "average_eval_loss", "eval_loss")
+
+
+@pytest.fixture
+def spec(toy_spec: SpecFactory) -> ExperimentSpec:
+    """Each round leads too far, and the mean begins with the second of three."""
+    server = {"step": "guard", "rise": 0, "development": 4, "learning_rate": 64, "average": "tail", "average_from": 2}
+    evaluation = {"split": "validation", "validation": 0.4, "examples": 8, "generate": 0}
+    return toy_spec(rounds=3, server=server, evaluation=evaluation)
+
+
+def measured(service: Service, experiment_id: str) -> list[dict[str, float]]:
+    with service.database.read() as s:
+        found = metrics.by_round(s, experiment_id, range(4))
+    return [{name: found[number][name] for name in MEASURED if name in found[number]} for number in range(4)]
+
+
+@pytest.mark.parametrize("fresh", [False, True], ids=["one worker", "a fresh one for every task"])
+def test_the_service_takes_the_simulations_steps(service: Service, spec: ExperimentSpec, fresh: bool) -> None:
+    experiment_id = service.submit(spec)
+    while service.messages:
+        if fresh and service.messages[0].task != TaskName.COORDINATE:
+            service.context = service.new_context()
+        service.step()
+    done, simulated = service.experiment(experiment_id), simulate(spec)
+    assert (done.state, done.digest) == (ExperimentState.COMPLETED, simulated.digest)
+    with service.database.read() as s:
+        records = [entry.record for entry in ledger.after(s, experiment_id, 0, 10)]
+    assert [record["halvings"] for record in records] == [record.halvings for record in simulated.ledger]
+    assert all(record["halvings"] for record in records[:1])
+    expected = [{name: done.metrics[name] for name in MEASURED if name in done.metrics} for done in simulated.rounds]
+    assert measured(service, experiment_id) == expected
