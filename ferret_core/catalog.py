@@ -83,7 +83,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
             wrong += error.errors
             omitted += error.omitted
     if not wrong:
-        wrong += _rule_errors(spec) + _stopping_errors(spec) + _average_errors(spec)
+        wrong += _rule_errors(spec) + _stopping_errors(spec) + _average_errors(spec) + _memory_errors(spec)
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
     quorum = federation.quorum_share(spec)
@@ -128,6 +128,15 @@ def _average_errors(spec: ExperimentSpec) -> list[FieldError]:
     needed = f"is after the last of {spec.rounds} rounds: use an earlier one" if first > spec.rounds else ""
     message = needed or "is for server.average = 'tail': set that, or leave this out"
     return [FieldError(field="server.average_from", value=first, message=message)]
+
+
+def _memory_errors(spec: ExperimentSpec) -> list[FieldError]:
+    """What keeps participants from sending in one round what they kept from another."""
+    turns = spec.rounds * spec.participants.fraction
+    if spec.algorithm.name != "ferret" or spec.algorithm.options.get("error_feedback") is not True or turns >= 2:
+        return []
+    message = f"needs participants that come back: of {spec.rounds} rounds each is in {turns:.2g} on average"
+    return [FieldError(field="algorithm.error_feedback", value=True, message=f"{message}; raise participants.fraction")]
 
 
 def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:

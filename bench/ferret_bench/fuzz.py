@@ -45,6 +45,7 @@ from ferret_core.simulate import simulate
 COUNT, QUICK = 1_000_000, 20_000
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "ferret": {"K": 4096, "guard": False},  # 8 kB; what they do to the model does not matter
+    "ferret, sparse": {"basis": "H", "coordinates": "sparse_sign", "bytes_per_round": 500, "guard": False},
     "fedavg": {},
     "signsgd": {},
     "topk": {},
@@ -185,8 +186,8 @@ def _seeds(say: Say) -> list[Seed]:
 
     with tempfile.TemporaryDirectory(prefix="ferret-bench-") as name:
         workload = Workload(Path(name), 2)
-        for algorithm, options in ALGORITHMS.items():
-            simulate(workload.spec(1, algorithm={"name": algorithm, **options}), participate=noted)
+        for label, options in ALGORITHMS.items():
+            simulate(workload.spec(1, algorithm={"name": label.partition(",")[0], **options}), participate=noted)
     say(f"{len(seeds)} contributions of {', '.join(ALGORITHMS)}, {sum(len(seed.blob) for seed in seeds):,} bytes")
     return seeds
 

@@ -15,6 +15,10 @@ nᵢ is 1, as in the paper, or i's number of examples.
 Own seeds average the noise of the reconstruction. Under a shared one coordinates add up, and one reconstruction does
 for all. Disjoint participants share one too, but each takes other rows of it, as long as there are enough: N·K_l ≤ d_l.
 
+With ``error_feedback`` (Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019) a participant projects
+Δᵢ + eᵢ, sends that times c_l = 1/(1 + E‖Δ~ − Δ‖²/‖Δ‖²), (2/π)·K_l/d_l for one bit, which is nearest to it, and keeps
+0.95 of what is left.
+
 Where paper and published code differ: seeds are fresh per participant and round (paper; the code keeps one pool),
 K = Σ K_l exactly (paper; the code caps each block), and a = 1 is the unbiased update (the code's scale is a third).
 """
@@ -29,13 +33,13 @@ from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.algorithms._dense import rounding_of
-from ferret_core.algorithms.configs.ferret import Config, whole
+from ferret_core.algorithms.configs.ferret import DECAY, Config, whole
 from ferret_core.models.parameters import shapes, trainable, working_copy
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.allocation import FIXED
 from ferret_core.projection.bases import basis
 from ferret_core.projection.coordinates import Kind
-from ferret_core.projection.project import Projected, apply_, norms, project
+from ferret_core.projection.project import Parameters, Projected, apply_, norms, project
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
@@ -50,21 +54,30 @@ class Algorithm(WholeModel):
         """The positions of the blocks sent whole; raises ``spec.invalid`` for a budget too small for this model."""
         blocks = self.config.cut(shapes(model))
         self.config.fixed(blocks)
+        self.config.check_feedback(blocks)
         return {"whole": np.array(whole(blocks), dtype=np.int32)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         config, task, blocks = self.config, client.task, self.config.cut(shapes(model))
         with working_copy(model) as before:
             trained = client.train(model, config.local)
-            after = trainable(model)
+            begin, end = before, trainable(model)
+            if config.error_feedback:
+                begin, end = _owed(before, end, client.memory)
             fixed = config.allocation in FIXED
-            K = config.fixed(blocks) if fixed else config.allocate(norms(before, after, blocks), blocks)
+            K = config.fixed(blocks) if fixed else config.allocate(norms(begin, end, blocks), blocks)
             seed, share = config.seed_for(task), config.share_for(task)
-            projected = project(before, after, blocks, self.basis, K, seed, share)
+            projected = project(begin, end, blocks, self.basis, K, seed, share)
         gammas = _protected(projected.coordinates, client)
-        arrays = quantize.quantize(gammas, config.coordinates, task.seed, whole(blocks))
+        nearest = [factor * gamma for factor, gamma in zip(config.shares(blocks, K), gammas, strict=True)]
+        arrays = quantize.quantize(nearest, config.coordinates, task.seed, whole(blocks), config.room(blocks, K))
         columns = {"projection": FORMAT_VERSION, "seed": seed, "share": share, "K": K}
-        return LocalUpdate(arrays, trained.metrics, columns=columns)
+        memory: Arrays = {}
+        if config.error_feedback:
+            sent = projected._replace(coordinates=quantize.dequantize(arrays, config.coordinates, K, whole(blocks)))
+            apply_(begin, blocks, self.basis, [sent])
+            memory = {"error": _kept(begin)}
+        return LocalUpdate(arrays, trained.metrics, memory, columns)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         received = list(contributions)
@@ -74,7 +87,7 @@ class Algorithm(WholeModel):
 
     def coordinates(self, state: State, contribution: Contribution) -> Arrays:
         """Under a shared seed, where all K_l are equal."""
-        gamma = torch.cat(_coordinates(contribution, self.config.coordinates, state["whole"].tolist()))
+        gamma = torch.cat([*_coordinates(contribution, self.config.coordinates, state["whole"].tolist())])
         return {"coordinates": gamma.numpy()}
 
     def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
@@ -86,6 +99,21 @@ class Algorithm(WholeModel):
         blocks = self.config.cut(shapes(model))
         apply_(trainable(model), blocks, self.basis, terms, int(result["rounding"][0]))
         return state
+
+
+def _owed(before: Parameters, after: Parameters, memory: Arrays) -> tuple[dict[str, torch.Tensor], Parameters]:
+    """Δ + e of every parameter in fp32, and zeros: what it is held against."""
+    owed = {name: before[name].to(end.device).float() - end.detach().float() for name, end in after.items()}
+    if "error" in memory:
+        parts = torch.from_numpy(memory["error"].copy()).split([tensor.numel() for tensor in owed.values()])
+        for tensor, part in zip(owed.values(), parts, strict=True):
+            tensor += part.view_as(tensor).to(tensor.device)
+    return owed, {name: torch.zeros_like(tensor) for name, tensor in owed.items()}
+
+
+def _kept(left: Parameters) -> Array:
+    """fp32 (d,), in canonical order."""
+    return torch.cat([tensor.flatten().cpu() for tensor in left.values()]).mul_(DECAY).numpy()
 
 
 def _protected(gammas: Sequence[torch.Tensor], client: Client) -> Sequence[torch.Tensor]:
@@ -106,7 +134,7 @@ def _side_by_side(received: Sequence[Weighted]) -> Arrays:
 
 def _sum_of(received: Sequence[Weighted], kind: Kind, whole: Sequence[int]) -> Arrays:
     """A shared seed and equal K_l: one mean coordinate vector stands for all participants."""
-    total = sum(sent.pull * torch.cat(_coordinates(sent.contribution, kind, whole)) for sent in received)
+    total = sum(sent.pull * torch.cat([*_coordinates(sent.contribution, kind, whole)]) for sent in received)
     total /= sum(sent.weight for sent in received)
     return _as_one(received[0], torch.as_tensor(total).numpy())
 
@@ -136,7 +164,7 @@ def _identity(received: Sequence[Weighted]) -> dict[str, Array]:
     }
 
 
-def _coordinates(received: Contribution, kind: Kind, whole: Sequence[int]) -> list[torch.Tensor]:
+def _coordinates(received: Contribution, kind: Kind, whole: Sequence[int]) -> Sequence[torch.Tensor]:
     return quantize.dequantize(received.arrays, kind, received.meta.K or (), whole)
 
 
@@ -149,7 +177,7 @@ def _terms(result: Arrays, kind: Kind, whole: Sequence[int], rate: float) -> lis
     steps = [rate * weight * factor / sum(weights) for weight, factor in zip(weights, factors, strict=True)]
     rows = zip(result["seeds"].tolist(), result["K"].tolist(), result["shares"].tolist(), steps, strict=True)
     return [
-        Projected(seed, [step * gamma for gamma in quantize.dequantize(_of(parts, i), kind, K, whole)], share)
+        Projected(seed, quantize.dequantize(_of(parts, i), kind, K, whole, step), share)
         for i, (seed, K, share, step) in enumerate(rows)
     ]
 

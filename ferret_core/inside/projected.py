@@ -146,7 +146,7 @@ class ProjectedUpdates:
             most = min(most, DRAWN * len(self._blocks) / max(self._config.total(self._blocks), 1))
         return min(1.0, most / d)
 
-    def _decoded(self, contribution: Contribution) -> list[Array]:
+    def _decoded(self, contribution: Contribution) -> Sequence[Array]:
         return decode(contribution.arrays, self._config.coordinates, contribution.meta.K or (), whole(self._blocks))
 
 
@@ -155,8 +155,11 @@ def _lengths(block: Block, gamma: Array, family: str, kind: Kind) -> tuple[float
     square = float(np.square(gamma, dtype=np.float64).sum())
     if block.whole or not len(gamma):
         return square, square
-    square *= square_of(family, kind, block.size, len(gamma))
-    return square, square * (1 + relative_noise(family, kind, block.size, len(gamma)))
+    sent = int(np.count_nonzero(gamma))
+    if sent == 0:
+        return 0.0, 0.0
+    square *= square_of(family, kind, block.size, len(gamma), sent)
+    return square, square * (1 + relative_noise(family, kind, block.size, len(gamma), sent))
 
 
 def _stretches(size: int, share: float, places: np.random.Generator) -> list[tuple[int, int]]:

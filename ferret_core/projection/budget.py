@@ -13,13 +13,13 @@ from collections.abc import Sequence
 
 from ferret_core.projection.allocation import least
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.coordinates import Kind, layouts
+from ferret_core.projection.coordinates import Kind, Precision, layouts
 from ferret_core.protocol.errors import FerretError
 
 METADATA = 1024
 
 
-def coordinates_within(budget: int, kind: Kind, blocks: Sequence[Block]) -> int:
+def coordinates_within(budget: int, kind: Precision, blocks: Sequence[Block]) -> int:
     """The largest K whose contribution takes at most ``budget`` bytes and its metadata, however K is allocated.
 
     At most Σ d_l. Raises ``spec.invalid`` about ``bytes_per_round`` for a budget that not even one coordinate beside
@@ -37,7 +37,11 @@ def coordinates_within(budget: int, kind: Kind, blocks: Sequence[Block]) -> int:
 def cost(K: int, kind: Kind, blocks: Sequence[Block]) -> int:
     """Bytes of the arrays that carry K coordinates, and of the longest list of K_l."""
     whole = sum(block.size for block in blocks if block.whole)
-    arrays = layouts(kind, K, whole, len(blocks)).values()
-    numbers = (block.size if block.whole else min(block.size, K - whole) for block in blocks)
-    listed = sum(len(str(number)) + 1 for number in numbers)
-    return sum(math.prod(shape) * dtype.itemsize for dtype, shape in arrays) + listed
+    return taken(kind, [block.size if block.whole else min(block.size, K - whole) for block in blocks], K, whole)
+
+
+def taken(kind: Kind, numbers: Sequence[int], K: int, whole: int) -> int:
+    """Bytes of the arrays that carry K coordinates, ``whole`` of them in blocks sent whole, and of a list of
+    ``numbers``; but for the places and signs of sparse ones, which take what is left."""
+    arrays = layouts(kind, K, whole, len(numbers)).values()
+    return sum(math.prod(shape) * dtype.itemsize for dtype, shape in arrays) + sum(len(str(n)) + 1 for n in numbers)

@@ -1,4 +1,4 @@
-"""Coordinates on the wire: four precisions, three of them with one fp16 scale per block.
+"""Coordinates on the wire: all in one of four precisions, or the largest alone; all but fp32 with one scale per block.
 
 float32  the coordinates as they are; no scales.
 float16  γ/scale to the nearest number in half precision, off by 2⁻¹¹ of it at most; the scale is the power of two
@@ -9,14 +9,17 @@ sign     one bit per coordinate, 1 for γ < 0, all blocks in one row, packed fro
          zeros; scale = ‖γ‖² / ‖γ‖₁, so that γ^ = ±scale satisfies ⟨γ^, γ⟩ = ‖γ‖². For symmetric coordinates, such as
          those of random bases, E γ^ is then γ (DRIVE, Vargaftik et al. 2021); for Gaussian ones ‖γ^‖² ≈ (π/2)‖γ‖².
          Blocks sent whole are no such coordinates: theirs travel as int8.
+sparse_sign  the places and signs of the largest coordinates, all others being 0 (:mod:`ferret_core.projection.sparse`),
+         by the code of :mod:`ferret_core.projection.gaps` over all blocks in one row; scale = ‖γ‖² / ‖γ_sent‖₁.
+         Blocks sent whole travel as under sign.
 
 Scales are fixed first and coordinates encoded by what is sent. A scale is h·2ᵉ: h in half precision, e one exponent
 for the whole contribution, which brings the largest scale into [2¹⁴, 2¹⁵). So none overflows, and blocks may differ
 by 2³⁸ before one is coarser than its neighbours. h is rounded up (int8, float16: whatever is tiny keeps its mean),
 for sign to the nearest, where a scale below 2⁻³⁹ of the largest is 0.
 
-Arrays: ``coordinates``, all blocks one after the other; ``whole``, those of whole blocks under sign; ``scales``, h,
-fp16 (blocks,); ``exponent``, e, int32 (1,).
+Arrays: ``coordinates``, all blocks one after the other; ``whole``, those of whole blocks under the two kinds of signs;
+``sent``, how many are, int32 (1,), under sparse_sign; ``scales``, h, fp16 (blocks,); ``exponent``, e, int32 (1,).
 """
 
 from __future__ import annotations
@@ -27,17 +30,24 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from ferret_core.projection import gaps
+from ferret_core.projection.sparse import Sent, Sparse
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Arrays, malformed
 
-Kind = Literal["float32", "float16", "int8", "sign"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Precision = Literal["float32", "float16", "int8", "sign"]
+Kind = Literal[Precision, "sparse_sign"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+KINDS: tuple[Kind, ...] = (*PRECISIONS, "sparse_sign")
+SIGNS: tuple[Kind, ...] = ("sign", "sparse_sign")
+"""Kinds that tell nothing but signs, and so nothing of a block sent whole."""
 EXPONENTS = range(-177, 113)
 DTYPES: dict[Kind, type[np.generic]] = {
     "float32": np.float32,
     "float16": np.float16,
     "int8": np.int8,
     "sign": np.uint8,
+    "sparse_sign": np.uint8,
 }
 
 
@@ -48,41 +58,38 @@ class Layout(NamedTuple):
     shape: tuple[int, ...]
 
 
-def decode(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] = ()) -> list[Array]:
-    """γ_l, fp32 (K_l,), of every block.
+def decode(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] = ()) -> Sequence[Array]:
+    """γ_l, fp32 (K_l,), of every block; of sparse ones memory is taken for what was sent until a block is looked at.
 
     Raises ``contribution.malformed`` for arrays that ``quantize`` would not have made, ``contribution.non_finite`` for
     coordinates beyond fp32.
     """
     _check(arrays, kind, K, whole)
+    if kind == "sparse_sign":
+        return _sparse(arrays, K, whole)
     kinds = kinds_of(kind, len(K), whole)
     parts = {used: iter(_parts(arrays, used, kind, K, kinds)) for used in set(kinds)}
     values = [next(parts[used]).astype(np.float32) for used in kinds]
     if kind == "float32":
         return values
-    exponent = int(arrays["exponent"][0])
-    scales = [math.ldexp(float(h), exponent) for h in arrays["scales"]]
-    with np.errstate(over="ignore"):
-        gammas = [
-            (numbers.astype(np.float64) * scale).astype(np.float32)
-            for numbers, scale in zip(values, scales, strict=True)
-        ]
-    for position, gamma in enumerate(gammas):
-        if not bool(np.isfinite(gamma).all()):
-            scale = scales[position]
-            raise FerretError.of_field(
-                "contribution.non_finite", f"scales[{position}]", scale, "takes the block's coordinates beyond fp32"
-            )
-    return gammas
+    return [
+        _scaled(numbers, scale, position)
+        for position, (numbers, scale) in enumerate(zip(values, _scales(arrays), strict=True))
+    ]
 
 
-def layouts(kind: Kind, count: int, whole: int, blocks: int) -> dict[str, Layout]:
-    """The arrays of a contribution with ``blocks`` blocks, ``count`` coordinates, of them ``whole`` in whole blocks."""
-    apart = whole if kind == "sign" else 0
-    length = -(-(count - apart) // 8) if kind == "sign" else count
+def layouts(kind: Kind, count: int, whole: int, blocks: int, room: int = 0) -> dict[str, Layout]:
+    """The arrays of a contribution with ``blocks`` blocks, ``count`` coordinates, of them ``whole`` in whole blocks.
+
+    Sparse ones have as many bytes as they need; ``room`` is the most.
+    """
+    apart = whole if kind in SIGNS else 0
+    length = {"sign": -(-(count - apart) // 8), "sparse_sign": room}.get(kind, count)
     expected = {"coordinates": Layout(np.dtype(DTYPES[kind]), (length,))}
     if apart:
         expected["whole"] = Layout(np.dtype(np.int8), (apart,))
+    if kind == "sparse_sign":
+        expected["sent"] = Layout(np.dtype(np.int32), (1,))
     if kind != "float32":
         expected["scales"] = Layout(np.dtype(np.float16), (blocks,))
         expected["exponent"] = Layout(np.dtype(np.int32), (1,))
@@ -91,12 +98,13 @@ def layouts(kind: Kind, count: int, whole: int, blocks: int) -> dict[str, Layout
 
 def kinds_of(kind: Kind, blocks: int, whole: Collection[int]) -> list[Kind]:
     """How each block's coordinates travel."""
-    apart = set(whole) if kind == "sign" else set[int]()
+    apart = set(whole) if kind in SIGNS else set[int]()
     return ["int8" if position in apart else kind for position in range(blocks)]
 
 
 def _check(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int]) -> None:
-    expected = layouts(kind, sum(K), sum(K[position] for position in whole), len(K))
+    room = arrays["coordinates"].size if "coordinates" in arrays else 0
+    expected = layouts(kind, sum(K), sum(K[position] for position in whole), len(K), room)
     if set(arrays) != set(expected):
         raise malformed("arrays", sorted(arrays), f"{kind} coordinates come as {' and '.join(sorted(expected))}")
     for name, (dtype, shape) in expected.items():
@@ -115,6 +123,38 @@ def _check(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int])
     used = sum(K) - sum(K[position] for position in whole)
     if kind == "sign" and np.unpackbits(arrays["coordinates"][used // 8 :])[used % 8 :].any():
         raise malformed("coordinates", None, "bits after the last coordinate are not zero")
+
+
+def _sparse(arrays: Arrays, K: Sequence[int], whole: Collection[int]) -> Sparse:
+    apart = iter(_parts(arrays, "int8", "sparse_sign", K, kinds_of("sparse_sign", len(K), whole)) if whole else ())
+    counts = [0 if position in whole else count for position, count in enumerate(K)]
+    places, minus = gaps.unpack(arrays["coordinates"], int(arrays["sent"][0]), sum(counts))
+    starts = np.cumsum([0, *counts])
+    cuts = np.searchsorted(places, starts)
+    blocks = list[Sent]()
+    for position, (count, scale) in enumerate(zip(K, _scales(arrays), strict=True)):
+        if position in whole:
+            found, numbers = np.arange(count), next(apart)
+        else:
+            here = slice(cuts[position], cuts[position + 1])
+            found, numbers = places[here] - starts[position], 1 - 2 * minus[here].astype(np.float32)
+        blocks.append(Sent(count, found, _scaled(numbers, scale, position)))
+    return Sparse(blocks)
+
+
+def _scales(arrays: Arrays) -> list[float]:
+    exponent = int(arrays["exponent"][0])
+    return [math.ldexp(float(h), exponent) for h in arrays["scales"]]
+
+
+def _scaled(numbers: Array, scale: float, position: int) -> Array:
+    with np.errstate(over="ignore"):
+        gamma = (numbers.astype(np.float64) * scale).astype(np.float32)
+    if not bool(np.isfinite(gamma).all()):
+        raise FerretError.of_field(
+            "contribution.non_finite", f"scales[{position}]", scale, "takes the block's coordinates beyond fp32"
+        )
+    return gamma
 
 
 def _parts(arrays: Arrays, used: Kind, kind: Kind, K: Sequence[int], kinds: Sequence[Kind]) -> list[Array]:

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import math
-
-from ferret_core.projection.coordinates import Kind
+from ferret_core.projection.coordinates import SIGNS, Kind
 from ferret_core.projection.moments import truncated_normal
-
-ONE_BIT = math.pi / 2
-"""‖γ^‖² / ‖γ‖² of one-bit coordinates that are close to normal."""
+from ferret_core.projection.sparse import energy
 
 
-def relative_noise(basis: str, kind: Kind, d: int, K: int) -> float:
+def relative_noise(basis: str, kind: Kind, d: int, K: int, sent: int | None = None) -> float:
     """E‖Δ~ − Δ‖² / ‖Δ‖² of one reconstruction of a block of d elements from K coordinates; 0 where none is sent.
 
-    What fp16 and int8 round away is left out: it is far less.
+    Of sparse coordinates the ``sent`` largest are. What fp16 and int8 round away is left out: it is far less.
     """
-    if K == 0:
+    if K == 0 or sent == 0:
         return 0.0
-    return max(0.0, (ONE_BIT if kind == "sign" else 1.0) * _energy(basis, d, K) - 1)
+    return max(0.0, _spread(kind, K, sent) * _energy(basis, d, K) - 1)
 
 
-def noise_share(basis: str, kind: Kind, d: int, K: int) -> float:
+def noise_share(basis: str, kind: Kind, d: int, K: int, sent: int | None = None) -> float:
     """The share of a reconstruction's ‖Δ~‖² that is noise: from 0 to below 1."""
-    noise = relative_noise(basis, kind, d, K)
+    noise = relative_noise(basis, kind, d, K, sent)
     return noise / (1 + noise)
 
 
-def square_of(basis: str, kind: Kind, d: int, K: int) -> float:
+def square_of(basis: str, kind: Kind, d: int, K: int, sent: int | None = None) -> float:
     """f with E[f · ‖γ^‖²] = ‖Δ‖² for the K ≥ 1 coordinates γ^ of a block of d elements. f · ‖γ^‖² is off by √(2/K) of
     it where no few elements of Δ dominate; one-bit coordinates have the mean where they are close to normal."""
-    return _square(basis, d, K) / (ONE_BIT if kind == "sign" else 1)
+    return _square(basis, d, K) / _spread(kind, K, sent)
+
+
+def _spread(kind: Kind, K: int, sent: int | None) -> float:
+    """‖γ^‖² / ‖γ‖² of the K coordinates of a block, which for those that are signs takes normal numbers."""
+    return energy(K, K if sent is None else sent) if kind in SIGNS else 1.0
 
 
 def _square(basis: str, d: int, K: int) -> float:

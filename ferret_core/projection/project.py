@@ -15,6 +15,7 @@ from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block, Piece
 from ferret_core.projection.kernels import kernel, squared_norm
 from ferret_core.projection.kernels._base import Kernel, Term
+from ferret_core.projection.rounding import stochastic
 from ferret_core.protocol.errors import FerretError
 
 STRETCH = 1 << 22
@@ -81,8 +82,9 @@ def apply_(
     Coefficients are coordinates already multiplied by server learning rate and participant's weight: at a rate of 1
     and weights that sum to 1 the step is the unbiased estimate of the mean update. Weights in half precision are
     rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's: applying the
-    others elsewhere, even to the same mapped file at the same time, gives the same weights. Raises as ``project``, and
-    then has moved nothing.
+    others elsewhere, even to the same mapped file at the same time, gives the same weights. Coordinates are asked for
+    block by block, of so many terms at a time as have together no more of them than the block has weights. Raises as
+    ``project``, and then has moved nothing.
     """
     _check_below("rounding", rounding, 64)
     for term in terms:
@@ -92,9 +94,14 @@ def apply_(
         _check_finite(term.coordinates, blocks)
     _check_blocks(parameters, blocks)
     for position, block in enumerate(blocks):
+        turns = _turns([len(term.coordinates[position]) for term in terms], block.size)
         for weights, start in _pieces(parameters, block):
-            there = [Term(t.seed, t.coordinates[position].to(weights.device), t.share) for t in terms]
-            _kernel(block, basis, weights).apply_(weights, block, there, start=start, rounding=rounding)
+            moved = weights.float() if len(turns) > 1 else weights
+            for turn in turns:
+                there = [Term(t.seed, t.coordinates[position].to(weights.device), t.share) for t in terms[turn]]
+                _kernel(block, basis, moved).apply_(moved, block, there, start=start, rounding=rounding)
+            if moved.dtype != weights.dtype:
+                _round_(weights, moved, block, start, rounding)
 
 
 def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[Term], start: int) -> None:
@@ -116,6 +123,24 @@ def _project(
         for begin, end, start in _pairs(before, after, block)
     )
     return reduce(Tensor.add_, parts)
+
+
+def _turns(counts: Sequence[int], most: int) -> list[slice]:
+    """Consecutive terms, one at least, whose ``counts`` of coordinates add up to ``most`` at most."""
+    turns, first, held = list[slice](), 0, 0
+    for position, count in enumerate(counts):
+        if position > first and held + count > most:
+            turns.append(slice(first, position))
+            first, held = position, 0
+        held += count
+    return [*turns, slice(first, len(counts))]
+
+
+def _round_(weights: Tensor, moved: Tensor, block: Block, start: int, rounding: int) -> None:
+    """Writes fp32 ``moved`` into weights of half precision, a stretch at a time."""
+    for first in range(0, len(weights), STRETCH):
+        part = moved[first : first + STRETCH]
+        weights[first : first + STRETCH] = stochastic(part, weights.dtype, rounding, block.id, start + first)
 
 
 def _kernel(block: Block, basis: Basis, weights: Tensor) -> Kernel:

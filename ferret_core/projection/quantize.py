@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from typing import overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ferret_core.projection.coordinates import DTYPES, Kind, decode, kinds_of
+from ferret_core.projection import gaps, sparse
+from ferret_core.projection.coordinates import DTYPES, SIGNS, Kind, decode, kinds_of
 from ferret_core.projection.philox import Tag, draw
 from ferret_core.projection.reduce import lanes, pairwise
 from ferret_core.protocol.errors import FerretError
@@ -18,34 +20,73 @@ from ferret_core.protocol.wire import Array, Arrays
 LIMIT = 2.0**127
 
 
-def quantize(gammas: Sequence[Tensor], kind: Kind, seed: int = 0, whole: Collection[int] = ()) -> dict[str, Array]:
+def quantize(
+    gammas: Sequence[Tensor], kind: Kind, seed: int = 0, whole: Collection[int] = (), room: int = 0
+) -> dict[str, Array]:
     """The arrays that carry γ_l, fp32 (K_l,), of every block; the same bytes for any number of threads.
 
-    ``seed`` is the dither's, ``whole`` the positions of blocks sent whole. Raises ``contribution.non_finite`` for a
-    coordinate that is not finite or as large as 2¹²⁷.
+    ``seed`` is the dither's, ``whole`` the positions of blocks sent whole, ``room`` how many bytes of sparse ones there
+    may be. Raises ``contribution.non_finite`` for a coordinate that is not finite or as large as 2¹²⁷, and as
+    :func:`ferret_core.projection.sparse.chosen`.
     """
     blocks = [_finite(position, gamma.cpu()) for position, gamma in enumerate(gammas)]
     kinds = kinds_of(kind, len(blocks), whole)
     if kind == "float32":
         return {"coordinates": torch.cat(blocks).numpy()}
-    scales, exponent = _stored(
-        [_scale(gamma, precision) for gamma, precision in zip(blocks, kinds, strict=True)], kinds
-    )
+    places, sent = _chosen(blocks, whole, room) if kind == "sparse_sign" else (None, blocks)
+    scales, exponent = _stored([*map(_scale, blocks, sent, kinds, range(len(blocks)))], kinds)
     encoded = [
         _encode(gamma, math.ldexp(float(h), exponent), precision, seed, position)
-        for position, (gamma, h, precision) in enumerate(zip(blocks, scales, kinds, strict=True))
+        for position, (gamma, h, precision) in enumerate(zip(sent, scales, kinds, strict=True))
     ]
     arrays = {"coordinates": _joined(encoded, kinds, kind)}
     if kind == "sign":
         arrays["coordinates"] = np.packbits(arrays["coordinates"])
-        if whole:
-            arrays["whole"] = _joined(encoded, kinds, "int8")
+    if places is not None:
+        count = sum(len(gamma) for gamma, precision in zip(blocks, kinds, strict=True) if precision == kind)
+        arrays["coordinates"] = gaps.pack(places, arrays["coordinates"], count)
+        arrays["sent"] = np.array([len(places)], dtype=np.int32)
+    if whole and kind in SIGNS:
+        arrays["whole"] = _joined(encoded, kinds, "int8")
     return {**arrays, "scales": scales, "exponent": np.array([exponent], dtype=np.int32)}
 
 
-def dequantize(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] = ()) -> list[Tensor]:
-    """γ_l of every block as tensors; raises as :func:`ferret_core.projection.coordinates.decode`."""
-    return [torch.from_numpy(gamma) for gamma in decode(arrays, kind, K, whole)]
+def dequantize(
+    arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] = (), factor: float = 1.0
+) -> Sequence[Tensor]:
+    """γ_l of every block times ``factor``, in fp32; raises, and takes memory, as
+    :func:`ferret_core.projection.coordinates.decode`."""
+    gammas = decode(arrays, kind, K, whole)
+    return Times(factor, gammas) if isinstance(gammas, sparse.Sparse) else [*Times(factor, gammas)]
+
+
+class Times(Sequence[Tensor]):
+    """Coordinates times a factor, multiplied when they are asked for."""
+
+    def __init__(self, factor: float, gammas: Sequence[Array]) -> None:
+        self._factor, self._gammas = factor, gammas
+
+    def __len__(self) -> int:
+        return len(self._gammas)
+
+    @overload
+    def __getitem__(self, position: int) -> Tensor: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Tensor]: ...
+    def __getitem__(self, position: int | slice) -> Tensor | Sequence[Tensor]:
+        if isinstance(position, slice):
+            return Times(self._factor, self._gammas[position])
+        return self._factor * torch.from_numpy(self._gammas[position])
+
+
+def _chosen(blocks: Sequence[Tensor], whole: Collection[int], room: int) -> tuple[Array, list[Tensor]]:
+    """The places of the largest coordinates in the row of all blocks that are not whole; and what is sent of each."""
+    free = [np.zeros(0, np.float32) if position in whole else gamma.numpy() for position, gamma in enumerate(blocks)]
+    places, starts = sparse.chosen(free, room), np.cumsum([*map(len, free)])
+    found = np.split(np.concatenate(free)[places], np.searchsorted(places, starts[:-1]))
+    return places, [
+        gamma if position in whole else torch.from_numpy(found[position]) for position, gamma in enumerate(blocks)
+    ]
 
 
 def _joined(encoded: Sequence[Tensor], kinds: Sequence[Kind], kind: Kind) -> Array:
@@ -62,20 +103,20 @@ def _finite(position: int, gamma: Tensor) -> Tensor:
     return gamma
 
 
-def _scale(gamma: Tensor, kind: Kind) -> float:
+def _scale(gamma: Tensor, sent: Tensor, kind: Kind, position: int) -> float:
     """The block's scale before it is stored; 0 if all coordinates are."""
     largest = float(gamma.abs().max()) if len(gamma) else 0.0
     if largest == 0:
         return 0.0
-    if kind == "float16":
-        return math.ldexp(1.0, math.frexp(largest)[1] - 15)
-    return largest / 127 if kind == "int8" else _preserving_scale(gamma.double().abs())
+    if kind in SIGNS:
+        scale = _preserving_scale(gamma.double(), sent.double().abs())
+        return float(_finite(position, torch.tensor(scale, dtype=torch.float64)))
+    return largest / 127 if kind == "int8" else math.ldexp(1.0, math.frexp(largest)[1] - 15)
 
 
-def _preserving_scale(magnitudes: Tensor) -> float:
-    """‖γ‖² / ‖γ‖₁."""
-    squares, total = pairwise(lanes(magnitudes * magnitudes)), pairwise(lanes(magnitudes))
-    return float(squares / total)
+def _preserving_scale(gamma: Tensor, magnitudes: Tensor) -> float:
+    """‖γ‖² / ‖γ_sent‖₁; the largest is among those sent."""
+    return float(pairwise(lanes(gamma * gamma)) / pairwise(lanes(magnitudes)))
 
 
 def _stored(scales: Sequence[float], kinds: Sequence[Kind]) -> tuple[Array, int]:
@@ -84,12 +125,12 @@ def _stored(scales: Sequence[float], kinds: Sequence[Kind]) -> tuple[Array, int]
     exponent = math.frexp(largest)[1] - 15 if largest else 0
     relative = np.array([math.ldexp(scale, -exponent) for scale in scales])
     nearest = relative.astype(np.float16)
-    low = (nearest < relative) & (np.array(kinds) != "sign")
+    low = (nearest < relative) & ~np.isin(kinds, SIGNS)
     return np.where(low, np.nextafter(nearest, np.float16(np.inf)), nearest), exponent
 
 
 def _encode(gamma: Tensor, scale: float, kind: Kind, seed: int, position: int) -> Tensor:
-    if kind == "sign":
+    if kind in SIGNS:
         return gamma < 0
     ratio = gamma.double() / (scale or 1.0)
     return ratio.half() if kind == "float16" else (ratio + dither(seed, position, len(gamma))).floor().to(torch.int8)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 from ferret_core.projection.bases import basis
-from ferret_core.projection.coordinates import Kind
+from ferret_core.projection.coordinates import Precision
 
 ORTHOGONAL = frozenset("GH")
-NOISE: dict[Kind, float] = {"float32": 0.0, "float16": 0.0, "int8": 0.0, "sign": math.pi / 2 - 1}
+NOISE: dict[Precision, float] = {"float32": 0.0, "float16": 0.0, "int8": 0.0, "sign": math.pi / 2 - 1}
 """‖γ^ − γ‖²/‖γ‖² of Gaussian coordinates; that of int8, some 1e-4, is less than a line is wide."""
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import Size, check_metadata, size_of
@@ -14,9 +15,11 @@ from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import FIXED, AllocationRule, split
 from ferret_core.projection.blocks import Block, BlockRule, cut
-from ferret_core.projection.budget import coordinates_within
+from ferret_core.projection.budget import coordinates_within, taken
 from ferret_core.projection.coordinates import Kind, decode, layouts
 from ferret_core.projection.noise import noise_share, relative_noise
+from ferret_core.projection.sparse import TERMS, Sketch, bounds, sent_of, sketch
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
@@ -24,6 +27,10 @@ from ferret_core.training.config import LocalConfig
 from ferret_core.training.length import expected_length
 
 DEFAULT_BYTES = 8192
+DECAY = 0.95
+"""Of what a participant keeps, from one of its rounds to the next."""
+MOST_WEIGHTS = 32
+"""To a coordinate, with error feedback: beyond, what is kept is stale before it is sent."""
 OPTIMIZER = "normalized"
 """Its updates have the same length in a model of any size, and so has the noise that their projection adds."""
 PRESETS: dict[str, dict[str, Any]] = {
@@ -76,11 +83,19 @@ class Config(Strict):
     allocation: AllocationRule = Field(
         default="norm", description="How K is split over the blocks; uniform and fixed do not look at the update"
     )
-    coordinates: Kind = Field(default="sign", description="How a coordinate travels")
+    coordinates: Kind = Field(
+        default="sign",
+        description="How a coordinate travels; sparse_sign: of many the largest, by place and sign (basis G or H)",
+    )
     seeds: Literal["own", "shared", "disjoint"] = Field(
         default="own",
         description="own: noise averages out; shared: coordinates add up; disjoint: one seed, other rows (basis H); "
         "the last two need uniform or fixed allocation",
+    )
+    error_feedback: bool = Field(
+        default=False,
+        description="Keep what the coordinates leave of the update for the participant's next round, times 0.95, and "
+        "send what is nearest to it instead of what is right in the mean; needs K of at least d/32",
     )
     local: LocalConfig = Field(
         default=LocalConfig(optimizer=OPTIMIZER), description="Local training; its optimizer is normalized unless given"
@@ -117,38 +132,62 @@ class Config(Strict):
                 f"seeds = {self.seeds!r} needs allocation = 'uniform' or 'fixed', the same K_l for all participants, "
                 f"not {self.allocation!r}"
             )
+        if self.coordinates == "sparse_sign":
+            self._agree_sparse()
         if self.seeds == "disjoint" and self.basis != "H":
             raise ValueError(f"seeds = 'disjoint' needs basis = 'H', not {self.basis!r}: only it has rows to divide")
         return self
+
+    def _agree_sparse(self) -> None:
+        if self.K is not None:
+            raise ValueError(f"K = {self.K}: coordinates = 'sparse_sign' needs bytes_per_round, which it fills")
+        if self.basis not in TERMS:
+            raise ValueError(
+                f"basis = {self.basis!r}: coordinates = 'sparse_sign' needs basis = 'G' or 'H', whose cost does not "
+                "depend on how many coordinates there are"
+            )
+        if self.error_feedback:
+            raise ValueError(
+                "error_feedback = true: coordinates = 'sparse_sign' is for fewer bytes than error feedback needs; take "
+                "'sign', or error_feedback = false"
+            )
+        if self.seeds != "own":
+            raise ValueError(
+                f"seeds = {self.seeds!r}: coordinates = 'sparse_sign' needs seeds = 'own': places differ between "
+                "participants and do not add up"
+            )
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         blocks, K = self.cut(shapes), contribution.meta.K or ()
         columns = {"projection": FORMAT_VERSION, "seed": self.seed_for(task), "share": self.share_for(task)}
         check_metadata(contribution, columns)
-        _check_counts(K, blocks)
+        _check_counts(K, self._bounded(blocks))
         if sum(K) != self.total(blocks):
             raise malformed("K", sum(K), f"expected {self.total(blocks)} coordinates in all")
         if self.allocation in FIXED and self.fixed(blocks) != list(K):
             raise malformed("K", str(K)[:80], f"is not the {self.allocation} allocation that all must have")
         decode(contribution.arrays, self.coordinates, K, whole(blocks))
+        room = self.room(blocks, K)
+        if self.coordinates == "sparse_sign" and contribution.arrays["coordinates"].nbytes > room:
+            sent = contribution.arrays["coordinates"].nbytes
+            raise malformed("coordinates.shape", [sent], f"is more than the {room} bytes that bytes_per_round leaves")
 
     def size(self, shapes: Shapes) -> Size:
         blocks = self.cut(shapes)
         apart = sum(block.size for block in blocks if block.whole)
-        return size_of(layouts(self.coordinates, self.total(blocks), apart, len(blocks)), numbers=len(blocks))
+        room = self.room(blocks, [0] * len(blocks))
+        return size_of(layouts(self.coordinates, self.total(blocks), apart, len(blocks), room), numbers=len(blocks))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
         """One for each block: the columns are all but orthogonal, so ‖V·γ‖ is about ‖γ‖ times a column's length."""
         blocks, K = self.cut(shapes), contribution.meta.K or ()
         gammas = decode(contribution.arrays, self.coordinates, K, whole(blocks))
-        values = [
-            norm(gamma) * (1 if block.whole else column_length(self.basis, block.size, len(gamma)))
-            for block, gamma in zip(blocks, gammas, strict=True)
-        ]
-        noise = [
-            value * math.sqrt(0 if block.whole else noise_share(self.basis, self.coordinates, block.size, count))
-            for value, block, count in zip(values, blocks, K, strict=True)
-        ]
+        values, noise = list[float](), list[float]()
+        for block, gamma in zip(blocks, gammas, strict=True):
+            values.append(norm(gamma) * (1 if block.whole else column_length(self.basis, block.size, len(gamma))))
+            sent = int(np.count_nonzero(gamma))
+            share = noise_share(self.basis, self.coordinates, block.size, len(gamma), sent)
+            noise.append(values[-1] * math.sqrt(0 if block.whole else share))
         return Norms.of(values, [block.size for block in blocks], noise)
 
     def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
@@ -157,12 +196,14 @@ class Config(Strict):
         d = sum(block.size for block in blocks)
         length = expected_length(self.local, d, examples)
         moved = [length * math.sqrt(block.size / d) for block in blocks]
+        K = self.allocate(moved, blocks)
         errors = [
-            0 if block.whole else relative_noise(self.basis, self.coordinates, block.size, count)
-            for block, count in zip(blocks, self.allocate(moved, blocks), strict=True)
+            0 if block.whole else relative_noise(self.basis, self.coordinates, block.size, count, sent)
+            for block, count, sent in zip(blocks, K, self.sent(blocks, K), strict=True)
         ]
-        values = [each * math.sqrt(1 + error) for each, error in zip(moved, errors, strict=True)]
-        noise = [each * math.sqrt(error) for each, error in zip(moved, errors, strict=True)]
+        sent = [each * share for each, share in zip(moved, self.shares(blocks, K), strict=True)]
+        values = [each * math.sqrt(1 + error) for each, error in zip(sent, errors, strict=True)]
+        noise = [each * math.sqrt(error) for each, error in zip(sent, errors, strict=True)]
         return Norms.of(values, [block.size for block in blocks], noise)
 
     @property
@@ -177,15 +218,62 @@ class Config(Strict):
         """K: as given, or as much as the bytes hold; never more than the model has elements."""
         if self.K is not None:
             return min(self.K, sum(block.size for block in blocks))
-        return coordinates_within(self.bytes_per_round or DEFAULT_BYTES, self.coordinates, blocks)
+        if self.coordinates == "sparse_sign":
+            return self._sketch(blocks).K
+        return coordinates_within(self.budget, self.coordinates, blocks)
 
     def allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> list[int]:
         """K_l of every block for an update with these norms."""
-        return split(self.allocation, self.total(blocks), norms, blocks)
+        return split(self.allocation, self.total(blocks), norms, self._bounded(blocks))
 
     def fixed(self, blocks: Sequence[Block]) -> list[int]:
         """The allocation of an update that nothing is known of."""
         return self.allocate([0.0] * len(blocks), blocks)
+
+    @property
+    def budget(self) -> int:
+        return self.bytes_per_round or DEFAULT_BYTES
+
+    def room(self, blocks: Sequence[Block], K: Sequence[int]) -> int:
+        """The bytes that places and signs of sparse coordinates may take beside the list of K_l; else 0."""
+        return self.budget - self._beside(blocks, K) if self.coordinates == "sparse_sign" else 0
+
+    def sent(self, blocks: Sequence[Block], K: Sequence[int]) -> list[int]:
+        """How many of every block's coordinates are expected to be sent."""
+        if self.coordinates != "sparse_sign":
+            return list(K)
+        return sent_of(K, self._sketch(blocks).sent, whole(blocks))
+
+    def shares(self, blocks: Sequence[Block], K: Sequence[int]) -> list[float]:
+        """What every block's coordinates are multiplied by before they are sent: 1, or with error feedback what brings
+        the reconstruction nearest to the update, (2/π)·K_l/d_l for one bit."""
+        if not self.error_feedback:
+            return [1.0] * len(blocks)
+        return [
+            1.0 if block.whole else 1 - noise_share(self.basis, self.coordinates, block.size, count)
+            for block, count in zip(blocks, K, strict=True)
+        ]
+
+    def check_feedback(self, blocks: Sequence[Block]) -> None:
+        """Raises ``spec.invalid`` where error feedback is asked for with too few coordinates."""
+        d, K = sum(block.size for block in blocks), self.total(blocks)
+        if self.error_feedback and d > K * MOST_WEIGHTS:
+            reason = f"needs K of at least d/{MOST_WEIGHTS} = {-(-d // MOST_WEIGHTS)}, not {K}: raise it, or switch off"
+            raise FerretError.of_field("spec.invalid", "algorithm.error_feedback", True, reason)
+
+    def _sketch(self, blocks: Sequence[Block]) -> Sketch:
+        return sketch(self.budget, self.basis, blocks, self._beside(blocks, bounds(self.basis, blocks)))
+
+    def _beside(self, blocks: Sequence[Block], K: Sequence[int]) -> int:
+        apart = sum(block.size for block in blocks if block.whole)
+        return taken(self.coordinates, K, apart, apart)
+
+    def _bounded(self, blocks: Sequence[Block]) -> Sequence[Block]:
+        """Blocks of as many elements as they may have coordinates."""
+        if self.coordinates != "sparse_sign":
+            return blocks
+        pairs = zip(blocks, bounds(self.basis, blocks), strict=True)
+        return [block._replace(size=most) for block, most in pairs]
 
     def seed_for(self, task: RoundTask) -> int:
         return task.seed if self.seeds == "own" else task.round_seed

@@ -13,7 +13,7 @@ from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.algorithms.configs._indices import index_layouts, unpack_indices
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes, count, sizes
-from ferret_core.projection.coordinates import Kind, Layout, decode, layouts
+from ferret_core.projection.coordinates import Layout, Precision, decode, layouts
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
@@ -47,7 +47,7 @@ class Config(Strict):
         description="Bytes per participant and round, filled with entries, instead of fraction",
         json_schema_extra={"excludes": ["fraction", "K"]},
     )
-    coordinates: Kind = Field(default="float16", description="How a value travels")
+    coordinates: Precision = Field(default="float16", description="How a value travels")
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     @model_validator(mode="before")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -77,6 +78,7 @@ def replica_of(spec: ExperimentSpec) -> Replica:
         {"basis": "H", "allocation": "fixed", "coordinates": "sign", "blocks": 7},
         {"basis": "G", "allocation": "uniform", "coordinates": "sign", "whole_up_to": 64},
         {"basis": "H", "allocation": "fixed", "coordinates": "sign", "seeds": "disjoint"},
+        {"basis": "H", "coordinates": "sparse_sign", "bytes_per_round": 500, "K": None},
         {"preset": "paper"},
     ],
     ids=lambda options: "-".join(str(value) for value in options.values()),
@@ -184,15 +186,21 @@ def test_blocks_sent_whole_arrive_as_fedavg_would_send_them(toy_spec: SpecFactor
         torch.testing.assert_close(moved[name], expected[name], rtol=0, atol=3e-7)
 
 
-@pytest.mark.parametrize(("coordinates", "budget"), [("sign", 900), ("int8", 3000), ("float16", 2500), ("sign", 8192)])
+@pytest.mark.parametrize(
+    ("coordinates", "budget"),
+    [("sign", 900), ("int8", 3000), ("float16", 2500), ("sign", 8192), ("sparse_sign", 900)],
+)
 @pytest.mark.parametrize("allocation", ["norm", "fixed"])
 def test_a_contribution_stays_within_its_bytes(
     toy_spec: SpecFactory, coordinates: str, budget: int, allocation: str
 ) -> None:
     options = {"bytes_per_round": budget, "coordinates": coordinates, "allocation": allocation, "whole_up_to": 64}
+    options |= {"basis": "H"} if coordinates == "sparse_sign" else {}
     replica = replica_of(toy_spec(options=options))
     for sent in contributions(replica):
         assert len(sent.encode()) <= budget + METADATA
+        listed = sum(len(str(count)) + 1 for count in sent.meta.K or ())
+        assert sum(array.nbytes for array in sent.arrays.values()) + listed <= budget
         least = 0.9 * budget if sum(sent.meta.K or ()) < sum(sizes(replica.shapes).values()) else 0
         assert sum(array.nbytes for array in sent.arrays.values()) >= least - 6 * len(sent.meta.K or ())
 
@@ -261,6 +269,10 @@ def test_disjoint_participants_share_a_seed_and_send_other_rows(toy_spec: SpecFa
         ({"blocks": 2**24 + 1}, "blocks"),
         ({"basis": "I"}, "basis"),
         ({"preset": "authors"}, "preset"),
+        ({"coordinates": "sparse_sign", "K": 900}, "K = 900: .* needs bytes_per_round"),
+        ({"coordinates": "sparse_sign", "basis": "T"}, "basis = 'T': .* needs basis = 'G' or 'H'"),
+        ({"coordinates": "sparse_sign", "seeds": "shared", "allocation": "fixed"}, "seeds = 'shared': .* 'own'"),
+        ({"coordinates": "sparse_sign", "seeds": "disjoint", "allocation": "fixed", "basis": "H"}, "seeds = 'disj"),
     ],
 )
 def test_options_that_cannot_go_together_are_refused(options: dict[str, Any], message: str) -> None:
@@ -322,6 +334,63 @@ def test_an_allocation_that_ignores_the_update_is_the_one_everybody_has(allocati
     other = (K[0] + 1, K[1] - 1)
     with pytest.raises(FerretError, match=f"is not the {allocation} allocation"):
         config.check(contribution(other, quantize.quantize([torch.ones(k) for k in other], "sign")), TASK, shapes)
+
+
+SPARSE = {"coordinates": "sparse_sign", "basis": "H", "bytes_per_round": 400}
+
+
+def sparse(room: int | None = None, **arrays: Any) -> tuple[ferret.Config, Contribution]:
+    """Of a block of 60,000 elements, with other arrays than those that were made."""
+    config = ferret.Config.model_validate(SPARSE)
+    blocks = config.cut({"a": (60_000,)})
+    K = (config.total(blocks),)
+    gamma = torch.randn(K[0], generator=torch.Generator().manual_seed(1))
+    made = quantize.quantize([gamma], "sparse_sign", room=config.room(blocks, K) if room is None else room)
+    return config, contribution(K, {**made, **arrays})
+
+
+def test_sparse_coordinates_of_more_bytes_than_the_budget_are_refused() -> None:
+    config, sent = sparse()
+    config.check(sent, TASK, {"a": (60_000,)})
+    config, sent = sparse(room=600)
+    with pytest.raises(FerretError, match=r"coordinates.shape = \[600\]: is more than the 38\d bytes") as caught:
+        config.check(sent, TASK, {"a": (60_000,)})
+    assert caught.value.code == "contribution.malformed"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "field"),
+    [
+        ({"sent": np.array([0], np.int32)}, "coordinates.shape"),
+        ({"sent": np.array([-7], np.int32)}, "sent"),
+        ({"sent": np.array([2**31 - 1], np.int32)}, "sent"),
+        ({"sent": np.array([5, 5], np.int32)}, "sent.shape"),
+        ({"coordinates": np.zeros(300, np.uint8)}, "coordinates"),
+        ({"coordinates": np.full(300, 255, np.uint8)}, "coordinates"),
+        ({"coordinates": np.zeros((3, 100), np.uint8)}, "coordinates.shape"),
+        ({"coordinates": np.zeros(300, np.float32)}, "coordinates.dtype"),
+        ({"exponent": np.array([10**6], np.int32)}, "exponent"),
+    ],
+)
+def test_sparse_coordinates_that_nobody_sends_are_refused_by_field(arrays: dict[str, Any], field: str) -> None:
+    config, sent = sparse(**arrays)
+    with pytest.raises(FerretError) as caught:
+        config.check(sent, TASK, {"a": (60_000,)})
+    assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", field)
+
+
+def test_a_rounds_sparse_coordinates_are_never_written_out_together() -> None:
+    """60 participants' rows, of 15,000 fp32 each, in the memory of a few."""
+    config, sent = sparse()
+    algorithm, state = ferret.Algorithm(config), {"whole": np.zeros(0, np.int32)}
+    row = 4 * sum(sent.meta.K or ())
+    tracemalloc.start()
+    result = algorithm.aggregate(state, alike([sent] * 60))
+    algorithm.apply_update(nn.ParameterDict({"a": nn.Parameter(torch.zeros(60_000))}), state, result, 1.0)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sum(array.nbytes for array in result.values()) < 60 * 500
+    assert most < 20 * row
 
 
 @pytest.mark.parametrize(
@@ -435,3 +504,82 @@ def contribution(K: Any, arrays: dict[str, np.ndarray], **changes: Any) -> Contr
         **changes,
     }
     return Contribution(ContributionMeta.model_validate(meta), arrays)
+
+
+FEEDBACK: list[dict[str, Any]] = [
+    {"basis": "G"},
+    {"basis": "H", "coordinates": "int8"},
+    {"basis": "H", "seeds": "shared", "allocation": "fixed"},
+    {"basis": "G", "whole_up_to": 7},
+]
+
+
+@pytest.mark.parametrize("options", FEEDBACK, ids=str)
+def test_what_is_not_sent_is_kept_and_less_than_there_was(
+    lab: Any, weights: Any, draw: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    model = weights((7,), (40, 50))
+    algorithm = ferret.Algorithm(ferret.Config.model_validate({"K": 500, "error_feedback": True, **options}))
+    state, update = algorithm.init_state(model, 0), draw(2007)
+    first = lab.participate(algorithm, model, state, update)
+    decoded, _ = lab.update(algorithm, model, state, Weighted(1.0, first.contribution))
+    np.testing.assert_allclose(first.memory["error"], 0.95 * (update - decoded), atol=1e-5)
+    assert np.linalg.norm(first.memory["error"]) < 0.95 * np.linalg.norm(update)
+    second = lab.participate(algorithm, model, state, update, first.memory, seed=77, round_seed=78)
+    decoded, _ = lab.update(algorithm, model, state, Weighted(1.0, second.contribution))
+    np.testing.assert_allclose(second.memory["error"], 0.95 * (update + first.memory["error"] - decoded), atol=1e-5)
+
+
+def test_over_rounds_error_feedback_gets_nearer_to_a_steady_update(
+    lab: Any, weights: Any, draw: Callable[..., Any]
+) -> None:
+    model, update, memory = weights((60, 50)), draw(3000), {}
+    algorithm = ferret.Algorithm(ferret.Config(basis="H", K=375, error_feedback=True))
+    state, arrived = algorithm.init_state(model, 0), []
+    for number in range(60):
+        sent = lab.participate(algorithm, model, state, update, memory, seed=number)
+        memory = sent.memory
+        decoded, _ = lab.update(algorithm, model, state, Weighted(1.0, sent.contribution))
+        arrived.append(decoded)
+    mean = np.mean(arrived[30:], axis=0)
+    cosine = mean @ update / np.linalg.norm(mean) / np.linalg.norm(update)
+    alone = arrived[0] @ update / np.linalg.norm(arrived[0]) / np.linalg.norm(update)
+    assert alone == pytest.approx(math.sqrt(2 / math.pi * 375 / 3000), rel=0.2)
+    assert cosine > 0.8
+
+
+def test_without_error_feedback_nothing_is_kept(lab: Any, weights: Any, draw: Callable[..., Any]) -> None:
+    model = weights((40, 50))
+    algorithm = ferret.Algorithm(ferret.Config(K=500))
+    assert lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(2000)).memory == {}
+
+
+def test_error_feedback_needs_enough_coordinates(weights: Any) -> None:
+    algorithm = ferret.Algorithm(ferret.Config(K=62, error_feedback=True))
+    with pytest.raises(FerretError, match=r"error_feedback = True: needs K of at least d/32 = 63, not 62") as caught:
+        algorithm.init_state(weights((40, 50)), 0)
+    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.error_feedback")
+
+
+def test_error_feedback_is_refused_where_nobody_comes_back(toy_spec: SpecFactory) -> None:
+    options = {"K": 4000, "error_feedback": True}
+    assert catalog.resolve(toy_spec(options=options, rounds=4))
+    once = toy_spec(options=options, rounds=4)
+    sampled = once.model_copy(update={"participants": once.participants.model_copy(update={"fraction": 0.3})})
+    with pytest.raises(FerretError, match=r"of 4 rounds each is in 1.2 on average") as caught:
+        catalog.resolve(sampled)
+    error = caught.value.errors[0]
+    assert (caught.value.code, error.field, error.value) == ("spec.invalid", "algorithm.error_feedback", True)
+
+
+def test_error_feedback_learns_resumes_and_replays(toy_spec: SpecFactory) -> None:
+    options = {"K": 4000, "basis": "H", "error_feedback": True}
+    spec = toy_spec(options=options, rounds=4, evaluation={"examples": 10, "generate": 0})
+    updates: list[LedgerEntry] = []
+    result = simulate(spec, on_update=updates.append)
+    losses = [round_.metrics["eval_loss"] for round_ in result.rounds]
+    assert losses[-1] < losses[0] - 0.1
+    replica = replica_of(spec)
+    for entry in updates:
+        replica.advance(entry.record, entry.update)
+    assert replica.digest == result.digest

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ferret_core.projection.blocks import cut
 from ferret_core.projection.budget import coordinates_within, cost
-from ferret_core.projection.coordinates import KINDS, Kind
+from ferret_core.projection.coordinates import PRECISIONS, Precision
 from ferret_core.protocol.errors import FerretError
 
 models = st.lists(st.integers(1, 5000), min_size=1, max_size=10).map(
@@ -14,8 +14,10 @@ models = st.lists(st.integers(1, 5000), min_size=1, max_size=10).map(
 )
 
 
-@given(st.sampled_from(KINDS), models, st.integers(0, 50), st.integers(1, 30_000))
-def test_the_budget_is_used_up_and_never_exceeded(kind: Kind, sizes: dict[str, int], small: int, budget: int) -> None:
+@given(st.sampled_from(PRECISIONS), models, st.integers(0, 50), st.integers(1, 30_000))
+def test_the_budget_is_used_up_and_never_exceeded(
+    kind: Precision, sizes: dict[str, int], small: int, budget: int
+) -> None:
     blocks = cut(sizes, "tensor", small)
     least = sum(block.size for block in blocks if block.whole) + any(not block.whole for block in blocks)
     if cost(least, kind, blocks) > budget:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ferret_core.projection import project as module
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece, blocks_of
-from ferret_core.projection.coordinates import KINDS
+from ferret_core.projection.coordinates import PRECISIONS
 from ferret_core.projection.project import FLOATS, Projected, apply_, norms, project
 from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError
@@ -48,7 +48,7 @@ def everything(letter: str) -> list[bytes]:
     """All results of a round: coordinates, norms, coordinates on the wire, moved model."""
     before, after = parameters(1), parameters(2)
     projected = project(before, after, BLOCKS, basis(letter), COUNTS[letter], seed=11)
-    wire = [array.tobytes() for kind in KINDS for array in quantize(projected.coordinates, kind).values()]
+    wire = [array.tobytes() for kind in PRECISIONS for array in quantize(projected.coordinates, kind).values()]
     lengths = np.array(norms(before, after, BLOCKS)).tobytes()
     apply_(before, BLOCKS, basis(letter), [projected, projected._replace(seed=12)])
     return [*as_bytes(projected.coordinates), *wire, lengths, *as_bytes(list(before.values()))]
@@ -378,3 +378,24 @@ def test_bad_input_is_refused_by_name_and_value_and_moves_nothing(
         refused()
     assert caught.value.code == code
     assert as_bytes(list(MODEL.values())) == as_bytes(list(parameters(1).values()))
+
+
+def all_at_once(counts: Sequence[int], most: int) -> list[slice]:
+    return [slice(0, len(counts))]
+
+
+@every_letter
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_terms_of_more_coordinates_than_weights_go_in_turns_to_the_same_bits(
+    letter: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = parameters(1), parameters(2)
+    K = [max(1, block.size // 2) if letter in "GH" else min(block.size, 20) for block in BLOCKS]
+    terms = [project(before, after, BLOCKS, basis(letter), K, seed) for seed in range(7)]
+    moved, at_once = ({name: tensor.to(dtype, copy=True) for name, tensor in before.items()} for _ in range(2))
+    counts = [len(terms) * count for count in K]
+    assert any(count > block.size for count, block in zip(counts, BLOCKS, strict=True))
+    apply_(moved, BLOCKS, basis(letter), terms, 5)
+    monkeypatch.setattr(module, "_turns", all_at_once)
+    apply_(at_once, BLOCKS, basis(letter), terms, 5)
+    assert as_bytes(list(moved.values())) == as_bytes(list(at_once.values()))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ferret_core.projection.coordinates import KINDS, Kind, layouts
+from ferret_core.projection.coordinates import PRECISIONS, Kind, layouts
 from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import decode, encode
@@ -35,7 +35,7 @@ def noise(count: int) -> Tensor:
     return torch.randn(count, generator=torch.Generator().manual_seed(1))
 
 
-def sent_and_got(gammas: list[Tensor], kind: Kind, seed: int = 0, whole: Collection[int] = ()) -> list[Tensor]:
+def sent_and_got(gammas: list[Tensor], kind: Kind, seed: int = 0, whole: Collection[int] = ()) -> Sequence[Tensor]:
     return dequantize(quantize(gammas, kind, seed, whole), kind, [len(gamma) for gamma in gammas], whole)
 
 
@@ -44,7 +44,7 @@ def largest(gamma: Tensor) -> float:
 
 
 @steady
-@given(st.sampled_from(KINDS), lists, st.data())
+@given(st.sampled_from(PRECISIONS), lists, st.data())
 def test_what_is_sent_passes_the_wire_and_has_the_size_foretold(
     kind: Kind, values: list[list[float]], data: st.DataObject
 ) -> None:
@@ -105,7 +105,7 @@ def test_sign_keeps_signs_and_the_inner_product(values: list[list[float]]) -> No
 
 
 @steady
-@given(st.sampled_from(KINDS), lists, st.integers(-20, 20))
+@given(st.sampled_from(PRECISIONS), lists, st.integers(-20, 20))
 def test_only_the_ratio_of_magnitudes_counts(kind: Kind, values: list[list[float]], power: int) -> None:
     """The exponent takes up any common power of two, so no unit of the update is better than another."""
     gammas = [gamma.clamp(-(2.0**100), 2.0**100) for gamma in tensors(values)]
@@ -148,7 +148,7 @@ def test_whole_blocks_are_exact_to_a_step_where_the_others_are_signs() -> None:
 
 def test_sizes_on_the_wire() -> None:
     gammas = [noise(13), noise(4)]
-    sizes = {kind: sum(array.nbytes for array in quantize(gammas, kind).values()) for kind in KINDS}
+    sizes = {kind: sum(array.nbytes for array in quantize(gammas, kind).values()) for kind in PRECISIONS}
     assert sizes == {"float32": 68, "float16": 34 + 4 + 4, "int8": 17 + 4 + 4, "sign": 3 + 4 + 4}
 
 
@@ -172,12 +172,12 @@ def test_what_is_tiny_beside_another_block_keeps_its_mean_in_int8() -> None:
     assert float(got.double().mean()) == pytest.approx(2.0**-50, rel=0.5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRECISIONS)
 def test_nothing_but_zeros_stays_nothing(kind: Kind) -> None:
     assert all(not gamma.any() for gamma in sent_and_got([torch.zeros(5), torch.zeros(0), torch.zeros(2)], kind))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRECISIONS)
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -3e38])
 def test_coordinates_that_are_not_finite_are_not_sent(kind: Kind, bad: float) -> None:
     with pytest.raises(FerretError, match="block 1") as caught:
@@ -185,7 +185,7 @@ def test_coordinates_that_are_not_finite_are_not_sent(kind: Kind, bad: float) ->
     assert caught.value.code == "contribution.non_finite"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRECISIONS)
 def test_a_missing_or_additional_array_is_refused(kind: Kind) -> None:
     arrays = quantize([noise(9)], kind)
     for wrong in ({}, {**arrays, "more": np.zeros(1, dtype=np.float32)}, {"scales": np.zeros(1, dtype=np.float16)}):
@@ -194,7 +194,7 @@ def test_a_missing_or_additional_array_is_refused(kind: Kind) -> None:
         assert caught.value.code == "contribution.malformed"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRECISIONS)
 @pytest.mark.parametrize("whole", [(), (1,)])
 def test_a_wrong_shape_or_dtype_is_refused_by_name(kind: Kind, whole: Collection[int]) -> None:
     arrays = quantize([noise(9), noise(3)], kind, whole=whole)

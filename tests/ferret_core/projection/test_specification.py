@@ -333,6 +333,77 @@ def encode(gamma: Array, kind: str, K: list[int], whole: list[int], seed: int) -
     return {**arrays, "scales": np.array(h, "<f2").tobytes(), "exponent": np.array([e], "<i4").tobytes()}
 
 
+def rice(places: list[int], minus: list[bool], K: int) -> str:
+    """The bits, as text."""
+    n = len(places)
+    r = (K // n).bit_length() - 1
+    gaps = [place - before - 1 for before, place in zip([-1, *places], places, strict=False)]
+    rows = ["".join(str(gap >> bit & 1) for gap in gaps) for bit in range(r)]
+    return "".join(str(int(sign)) for sign in minus) + "".join(rows) + "".join("0" * (gap >> r) + "1" for gap in gaps)
+
+
+def encode_sparse(gamma: Array, K: list[int], whole: list[int], seed: int, room: int) -> dict[str, bytes]:
+    """The largest of every block that is not whole, turn by turn, until no more fit."""
+    free = [block for block in range(len(K)) if block not in whole]
+    starts = {block: sum(K[other] for other in free if other < block) for block in free}
+    blocks, total = np.split(gamma, np.cumsum(K)[:-1]), sum(K[block] for block in free)
+    turns = {
+        starts[block] + int(place): (-(-(rank + 1) * total // K[block]) if rank else 0)
+        for block in free
+        for rank, place in enumerate(np.argsort(-np.abs(blocks[block]), kind="stable"))
+    }
+    row = np.concatenate([blocks[block] for block in free])
+    bits, sent = "", list[int]()
+    for turn in range(total + 1):
+        places = sorted(place for place, first in turns.items() if first <= turn)
+        text = rice(places, [row[place] < 0 for place in places], total)
+        if len(text) > 8 * room:
+            break
+        bits, sent = text, places
+    S: list[float] = []
+    for block, part in enumerate(blocks):
+        here = [place for place in sent if 0 <= place - starts.get(block, total) < K[block]]
+        S.append(np.abs(part).max() / 127 if block in whole else float(part @ part / np.abs(row[here]).sum()))
+    e = math.frexp(max(S))[1] - 15
+    h: list[Any] = []
+    for block, scale in enumerate(S):
+        stored = np.float16(math.ldexp(scale, -e))
+        up = block in whole and float(stored) < math.ldexp(scale, -e)
+        h.append(np.nextafter(stored, np.float16(np.inf)) if up else stored)
+    apart = b""
+    for block in whole:
+        k = np.arange(K[block])
+        ratio = blocks[block] / math.ldexp(float(h[block]), e) + word(seed, k // 4, k % 4, 1, block, 6) / 2**32
+        apart += np.floor(ratio).astype("i1").tobytes()
+    packed = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
+    arrays = {"coordinates": packed, "sent": np.array([len(sent)], "<i4").tobytes()}
+    scales = {"scales": np.array(h, "<f2").tobytes(), "exponent": np.array([e], "<i4").tobytes()}
+    return {**arrays, **scales, **({"whole": apart} if whole else {})}
+
+
+def decode_sparse(arrays: dict[str, bytes], K: list[int], whole: list[int]) -> Array:
+    bits = "".join(f"{byte:08b}" for byte in arrays["coordinates"])
+    n, e = (int(np.frombuffer(arrays[name], "<i4")[0]) for name in ("sent", "exponent"))
+    h, apart = np.frombuffer(arrays["scales"], "<f2"), np.frombuffer(arrays.get("whole", b""), "i1")
+    total = sum(count for block, count in enumerate(K) if block not in whole)
+    r = (total // n).bit_length() - 1
+    values, place, at = np.zeros(total), -1, n * (r + 1)
+    for gap in range(n):
+        end = bits.index("1", at)
+        low = sum(int(bits[n * (b + 1) + gap]) << b for b in range(r))
+        place, at = place + 1 + (end - at << r) + low, end + 1
+        values[place] = -1 if bits[gap] == "1" else 1
+    assert set(bits[at:]) <= {"0"}
+    decoded: list[Array] = []
+    for block, count in enumerate(K):
+        if block in whole:
+            part, apart = apart[:count], apart[count:]
+        else:
+            part, values = values[:count], values[count:]
+        decoded.append((part.astype(float) * math.ldexp(float(h[block]), e)).astype(f32))
+    return np.concatenate(decoded)
+
+
 # The vectors
 
 
@@ -410,6 +481,10 @@ def test_models(case: Case) -> None:
 def test_coordinates(case: Case) -> None:
     kind, K, whole = case["coordinates"], case["K"], case["whole"]
     arrays = {name: bytes.fromhex(text) for name, text in case["arrays"].items()}
+    if kind == "sparse_sign":
+        assert encode_sparse(np.array(case["gamma"]), K, whole, int(case["seed"], 16), case["room"]) == arrays
+        assert decode_sparse(arrays, K, whole).tolist() == np.array(case["decoded"], dtype=f32).tolist()
+        return
     assert encode(np.array(case["gamma"]), kind, K, whole, int(case["seed"], 16)) == arrays
     assert decode(arrays, kind, K, whole).tolist() == np.array(case["decoded"], dtype=f32).tolist()
 

@@ -92,8 +92,8 @@ def model(case: Case) -> Case:
 
 def coordinates(case: Case) -> Case:
     gammas = torch.tensor(case["gamma"]).split(case["K"])
-    arrays = quantize(list(gammas), case["coordinates"], int(case["seed"], 16), case["whole"])
-    decoded = torch.cat(dequantize(arrays, case["coordinates"], case["K"], case["whole"]))
+    arrays = quantize(list(gammas), case["coordinates"], int(case["seed"], 16), case["whole"], case.get("room", 0))
+    decoded = torch.cat([*dequantize(arrays, case["coordinates"], case["K"], case["whole"])])
     listed = {name: array.tobytes().hex() for name, array in arrays.items()}
     return {**case, "arrays": listed, "decoded": [decimal(x) for x in decoded.tolist()]}
 

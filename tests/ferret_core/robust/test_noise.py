@@ -28,6 +28,8 @@ from ferret_core.simulate import simulate
 Spec = Callable[..., ExperimentSpec]
 Local = dict[str, object]
 LOCAL = {"optimizer": "sgd", "learning_rate": 0.05, "clip_norm": 1.0, "steps": 4, "batch_size": 4, "accumulation": 1}
+SPARSE: Local = {"basis": "H", "coordinates": "sparse_sign", "bytes_per_round": 500, "guard": False}
+EXACT: Local = {"basis": "H", "K": 10**6, "coordinates": "float32"}
 GUARDED = {"K": 64, "guard": True, "local": LOCAL}
 
 
@@ -44,6 +46,25 @@ def test_the_relative_noise_is_that_of_reconstructions(name: str, d: int, K: int
         apply_(moved := {"w": torch.zeros(d)}, blocks, basis(name), [projected._replace(coordinates=sent)])
         errors.append(float((moved["w"] + delta).square().sum() / delta.square().sum()))
     assert float(np.mean(errors)) == pytest.approx(relative_noise(name, kind, d, K), rel=0.06)
+
+
+@pytest.mark.parametrize(("name", "d", "K"), [("G", 2**17, 2**13), ("H", 2**15, 2**14)])
+@pytest.mark.parametrize("room", [60, 400])
+def test_the_relative_noise_of_sparse_coordinates_is_that_of_reconstructions(
+    name: str, d: int, K: int, room: int
+) -> None:
+    delta = torch.randn(d, generator=torch.Generator().manual_seed(1))
+    before, after = {"w": delta}, {"w": torch.zeros(d)}
+    blocks = [Block(0, "w", d, (Piece("w", 0, 0, d),))]
+    errors, told = [], []
+    for seed in range(16):
+        projected = project(before, after, blocks, basis(name), [K], seed)
+        arrays = quantize(projected.coordinates, "sparse_sign", room=room)
+        sent = dequantize(arrays, "sparse_sign", [K])
+        apply_(moved := {"w": torch.zeros(d)}, blocks, basis(name), [projected._replace(coordinates=sent)])
+        errors.append(float((moved["w"] + delta).square().sum() / delta.square().sum()))
+        told.append(relative_noise(name, "sparse_sign", d, K, int(arrays["sent"][0])))
+    assert float(np.mean(errors)) == pytest.approx(float(np.mean(told)), rel=0.06)
 
 
 @given(st.sampled_from(["G", "H", "R", "T"]), st.integers(1, 10**9), st.integers(0, 10**6))
@@ -64,10 +85,11 @@ def test_the_weights_rms_is_counted_over_all_pieces_of_a_block() -> None:
     assert root_mean_squares(parameters, blocks) == pytest.approx([13 / 2, 5.0])
 
 
-def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: Spec) -> None:
+@pytest.mark.parametrize("sent", [{"K": 2048, "coordinates": "float32"}, SPARSE, SPARSE | {"local": LOCAL}])
+def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: Spec, sent: Local) -> None:
     """Against the round itself: the step by 3 participants' coordinates, less the mean of their exact updates."""
-    spec = toy_spec(options={"K": 2048, "coordinates": "float32"}, rounds=1)
-    exact = toy_spec(options={"basis": "H", "K": 10**6, "coordinates": "float32"}, rounds=1)
+    spec = toy_spec(options=sent, rounds=1)
+    exact = toy_spec(options=EXACT | {name: sent[name] for name in sent if name == "local"}, rounds=1)
     results = [simulate(each) for each in (spec, exact)]
     told = results[0].rounds[1].metrics["weight_noise"]
     ends = []
@@ -101,6 +123,15 @@ def test_what_is_expected_is_near_to_what_is_measured(toy_spec: Spec, optimizer:
     assert {name for name in base.metrics if name.startswith("weight_noise/")} == {
         name for name in first.metrics if name.startswith("weight_noise/")
     }
+
+
+@pytest.mark.parametrize("optimizer", ["normalized", "sgd"])
+def test_of_sparse_coordinates_no_less_is_expected_than_is_measured(toy_spec: Spec, optimizer: str) -> None:
+    """More where, as under SGD here, small blocks move most: of few elements most are sent."""
+    local = {"optimizer": optimizer, "learning_rate": 0.1, "clip_norm": None, "steps": 5, "batch_size": 2}
+    local |= {"accumulation": 1} if optimizer == "normalized" else LOCAL
+    base, first = simulate(toy_spec(options=SPARSE | {"local": local}, rounds=1)).rounds
+    assert 0.8 < base.metrics["weight_noise"] / first.metrics["weight_noise"] < 2.2
 
 
 def test_a_run_that_would_drown_the_weights_is_refused_before_it_begins(toy_spec: Spec) -> None:

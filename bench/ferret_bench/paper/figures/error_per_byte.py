@@ -19,13 +19,13 @@ from ferret_bench.paper.table import only, spread, values
 from ferret_cli import drawing
 from ferret_cli.files import Row
 from ferret_core.projection.budget import coordinates_within, cost
-from ferret_core.projection.coordinates import KINDS, Kind
+from ferret_core.projection.coordinates import PRECISIONS, Precision
 from ferret_core.projection.quantize import dequantize, quantize
 
 if TYPE_CHECKING:
     from matplotlib.typing import LineStyleType
 
-COLOURS: dict[Kind, str] = {
+COLOURS: dict[Precision, str] = {
     "float32": drawing.BLACK,
     "float16": drawing.BLUE,
     "int8": drawing.ORANGE,
@@ -51,12 +51,12 @@ class Plot:
     def measure(self) -> list[Row]:
         return [
             self._row(letter, kind, K)
-            for letter, kind, budget in product(ASIDE, KINDS, self.budgets)
+            for letter, kind, budget in product(ASIDE, PRECISIONS, self.budgets)
             for K in [coordinates_within(budget, kind, equal_blocks(self.d, 1))]
             if letter not in DENSE or K * self.d <= self.most_entries
         ]
 
-    def _row(self, letter: str, kind: Kind, K: int) -> Row:
+    def _row(self, letter: str, kind: Precision, K: int) -> Row:
         updates = [point(self.d, seed) for seed in range(self.seeds)]
         pairs = [(self._sent(delta, letter, kind, K, seed), delta) for seed, delta in enumerate(updates)]
         size = cost(K, kind, equal_blocks(self.d, 1))
@@ -81,7 +81,7 @@ class Plot:
             "seeds": self.seeds,
         }
 
-    def _sent(self, delta: Tensor, letter: str, kind: Kind, K: int, seed: int) -> Tensor:
+    def _sent(self, delta: Tensor, letter: str, kind: Precision, K: int, seed: int) -> Tensor:
         """Δ~ of the coordinates as they arrive."""
         blocks = equal_blocks(self.d, 1)
         sent = send(delta, blocks, letter, [K], seed)
@@ -91,7 +91,7 @@ class Plot:
     def numbers(self, rows: Sequence[Row]) -> dict[str, float]:
         return {
             f"captured_energy_times_d_per_bit_{row['family']}_{row['quantisation']}": mean
-            for letter, kind in product(ASIDE, KINDS)
+            for letter, kind in product(ASIDE, PRECISIONS)
             for row in only(rows, family=letter, quantisation=kind)[-1:]
             for mean in values([row], "captured_energy_times_d_per_bit_mean")
         }
@@ -100,7 +100,7 @@ class Plot:
         title = f"What a byte buys: one update of d = {self.d:,}, every family and quantisation"
         figure, (direction, energy) = look.panels(title, columns=2)
         columns = {direction: "cosine", energy: "captured_energy_times_d_per_bit"}
-        for (axes, column), kind in product(columns.items(), KINDS):
+        for (axes, column), kind in product(columns.items(), PRECISIONS):
             for letter, shift in ASIDE.items():
                 found = only(rows, family=letter, quantisation=kind)
                 style = Style(COLOURS[kind], FAMILY[letter].mark, "")
@@ -115,7 +115,7 @@ class Plot:
             look.ticks(axes.xaxis, self.budgets)
             look.plain(axes.yaxis)
         energy.set_ylim(top=5 * max(values(rows, "captured_energy_times_d_per_bit_theory")))
-        kinds = [_key(COLOURS[kind], "", "-", kind) for kind in reversed(KINDS)]
+        kinds = [_key(COLOURS[kind], "", "-", kind) for kind in reversed(PRECISIONS)]
         direction.legend(handles=kinds, title="from top to bottom", alignment="left")
         marks = [_key(drawing.GREY, FAMILY[letter].mark, "", NAMES[letter]) for letter in ASIDE]
         lines = [_key(drawing.GREY, "", dash, f"theory, {LINES[letter]}") for letter, dash in DASHES.items()]
