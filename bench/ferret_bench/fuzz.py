@@ -51,6 +51,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "topk": {},
     "qsgd": {},
     "sparseloco": {},
+    "demo": {},
+    "fed_sb": {"coordinates": "sign"},
 }
 TYPED = frozenset({"contribution.malformed", "contribution.non_finite"})
 BOUNDS = {

@@ -29,25 +29,21 @@ what T local steps have moved; momentum is the server's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted
 from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import AveragedUpdates, apply_dense, average, dense_update
+from ferret_core.algorithms._orthonormal import orthonormal
 from ferret_core.algorithms.configs.powersgd import OTHER, Config, Matrix, Side, matrices, sent_in
 from ferret_core.models.parameters import shapes, working_copy
 from ferret_core.models.shapes import Shapes
-from ferret_core.projection.reduce import lanes, pairwise
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Arrays, Contribution
-
-NEGLIGIBLE = 1e-10
-"""Share of a column beyond the ones before it that is nothing but their rounding errors."""
 
 
 class Algorithm(AveragedUpdates):
@@ -109,39 +105,8 @@ class Algorithm(AveragedUpdates):
             if tensor.rank:
                 place = tensor.factors[side]
                 noise = np.random.default_rng(derive_seed(seed, number))
-                shared[place] = _orthonormal(factors[place].reshape(-1, tensor.rank), noise).reshape(-1)
+                shared[place] = orthonormal(factors[place].reshape(-1, tensor.rank), noise).reshape(-1)
         return {side: shared, "seed": np.array([seed], np.uint64)}
-
-
-def _orthonormal(factor: Array, noise: np.random.Generator) -> Array:
-    """fp32 (n, r): orthonormal columns that span those of ``factor``, by Gram and Schmidt in fp64.
-
-    A column that adds no direction to the ones before it is passed over, and noise takes the place of the last: a
-    direction that is 0 once would stay 0. Plain products and sums, in an order of their own: the same bits on
-    every machine.
-    """
-    length, rank = factor.shape
-    found: list[Tensor] = []
-    for column in chain(factor.T, _columns(length, noise)):
-        whole = torch.from_numpy(column.astype(np.float64))
-        rest = whole.clone()
-        for other in found * 2:  # the second time takes off the first one's rounding errors
-            rest -= _dot(other, rest) * other
-        if _dot(rest, rest) > NEGLIGIBLE**2 * _dot(whole, whole):
-            found.append(rest / _dot(rest, rest).sqrt())
-        if len(found) == rank:
-            break
-    return torch.stack(found, dim=1).float().numpy()
-
-
-def _columns(length: int, noise: np.random.Generator) -> Iterator[Array]:
-    """Endless; evenly distributed numbers, which no machine's logarithm has a part in."""
-    while True:
-        yield noise.random(length) - 0.5
-
-
-def _dot(left: Tensor, right: Tensor) -> Tensor:
-    return pairwise(lanes(left * right))
 
 
 def _product(matrix: Matrix, factors: Arrays) -> Array:

@@ -134,7 +134,7 @@ class RoundSpec(Strict):
 class ServerSpec(Strict):
     """How a round's update moves the global model: the same choices for every algorithm.
 
-    ``momentum`` is FedAvgM's; ``beta1``, ``beta2`` and ``tau`` are FedAdam's and FedYogi's.
+    ``momentum`` is FedAvgM's, with ``nesterov`` DiLoCo's; ``beta1``, ``beta2`` and ``tau`` are FedAdam's and FedYogi's.
     """
 
     optimizer: Literal["sgd", "adam", "yogi"] = Field(
@@ -144,6 +144,9 @@ class ServerSpec(Strict):
         default=1.0, gt=0, le=MAX_REAL, description="Server learning rate a; 1 is the unbiased mean update"
     )
     momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum over the rounds, for sgd only")
+    nesterov: bool = Field(
+        default=False, description="Nesterov's momentum: the step looks one round ahead, as DiLoCo's; needs momentum"
+    )
     beta1: float = Field(default=0.9, ge=0, lt=1, description="Decay of the mean, for adam and yogi")
     beta2: float = Field(default=0.99, ge=0, lt=1, description="Decay of the second moment, for adam and yogi")
     tau: float = Field(
@@ -202,6 +205,8 @@ class ServerSpec(Strict):
     def _momentum_is_for_sgd(self) -> Self:
         if self.momentum and self.optimizer != "sgd":
             raise ValueError(f"momentum = {self.momentum} needs optimizer = 'sgd', not {self.optimizer!r}: set beta1")
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov = True needs a momentum above 0")
         return self
 
 

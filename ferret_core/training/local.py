@@ -24,6 +24,7 @@ from ferret_core.training.config import LocalConfig
 from ferret_core.training.in_backward import stepping
 from ferret_core.training.loss import count_targets, device_of, loss_by_sequence, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
+from ferret_core.training.muon import embeddings
 
 
 class LocalMetrics(NamedTuple):
@@ -107,13 +108,15 @@ def _moving(model: nn.Module, config: LocalConfig, rate: float, correct: Callabl
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not config.in_backward:
         fitting = MicroBatches(config.batch_size)
-        yield partial(_move, model, config, optimizers.build(config, parameters, rate), fitting, correct)
+        optimizer = optimizers.build(config, parameters, rate, embeddings=embeddings(model))
+        yield partial(_move, model, config, optimizer, fitting, correct)
         return
     if correct is not None:
         message = "this algorithm corrects whole gradients, which are never held: set it to false"
         raise FerretError.of_field("spec.invalid", "in_backward", True, message)
     d = sum(parameter.numel() for parameter in parameters)
-    with stepping({parameter: optimizers.build(config, [parameter], rate, d) for parameter in parameters}) as norms:
+    each = {parameter: optimizers.build(config, [parameter], rate, elements=d) for parameter in parameters}
+    with stepping(each) as norms:
         yield partial(_move_in_backward, model, config, norms)
 
 

@@ -1,8 +1,8 @@
 """The optimizers that can be named, with the options of each and their ranges, told without torch.
 
-Those of ``torch.optim`` that make a step of the gradients that one pass has left, and our own ``normalized``. A
-specification is checked against this table where no torch is loaded;
-``tests/ferret_core/training/test_optimizer_options.py`` compares it with torch.
+Those of ``torch.optim`` that make a step of the gradients that one pass has left, and our own: ``normalized``, and
+``muon``, which is torch's for matrices and its AdamW elsewhere. A specification is checked against this table where no
+torch is loaded; ``tests/ferret_core/training/test_optimizer_options.py`` compares it with torch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ Options = Mapping[str, Option]
 
 UNSUITED = {
     "lbfgs": "it computes the loss several times in one step",
-    "muon": "it takes matrices alone, and models have vectors too",
     "sparseadam": "it needs sparse gradients",
 }
 _COMMON = {"foreach": None, "maximize": False}
@@ -34,6 +33,7 @@ OPTIMIZERS: dict[str, Mapping[str, Any]] = {
     "adamax": _ADAM,
     "adamw": {**_ADAM, "amsgrad": False, "fused": None},
     "asgd": {"lambd": 1e-4, "alpha": 0.75, "t0": 1e6, **_COMMON},
+    "muon": {"momentum": 0.95, "betas": (0.9, 0.999), "eps": 1e-8},
     "nadam": {**_ADAM, "momentum_decay": 4e-3, "decoupled_weight_decay": False},
     "normalized": {"per": "tensor"},
     "radam": {**_ADAM, "decoupled_weight_decay": False},

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from torch import nn, optim
 
 from ferret_core.training.config import LocalConfig
+from ferret_core.training.muon import Muon
 from ferret_core.training.normalized import Normalized
 from ferret_core.training.optimizer_options import OPTIMIZERS, WITH_MOMENTUM, decays
 
-OWN: dict[str, type[optim.Optimizer]] = {"normalized": Normalized}
-CLASSES = OWN | {
+OWN: dict[str, type[optim.Optimizer]] = {"muon": Muon, "normalized": Normalized}
+CLASSES = {
     name.lower(): found for name, found in vars(optim).items() if name.lower() in OPTIMIZERS and isinstance(found, type)
-}
+} | OWN
 
 
 def build(
-    config: LocalConfig, parameters: Sequence[nn.Parameter], rate: float, elements: int | None = None
+    config: LocalConfig,
+    parameters: Sequence[nn.Parameter],
+    rate: float,
+    *,
+    elements: int | None = None,
+    embeddings: Collection[nn.Parameter] = (),
 ) -> optim.Optimizer:
     """The configured optimizer over ``parameters``, at the round's own ``rate``.
 
-    ``elements`` counts all that is trained, where other optimizers move the rest of it.
+    ``elements`` counts all that is trained, where other optimizers move the rest of it. ``embeddings`` are the matrices
+    whose rows are tokens.
     """
     decay = {"weight_decay": config.weight_decay} if decays(config.optimizer) else {}
     momentum = {"momentum": config.momentum} if config.optimizer in WITH_MOMENTUM else {}
     share = {"elements": elements} if config.optimizer == "normalized" else {}
-    arguments: dict[str, Any] = {"lr": rate, **decay, **momentum, **share, **config.options}
+    others = {"others": embeddings} if config.optimizer == "muon" else {}
+    arguments: dict[str, Any] = {"lr": rate, **decay, **momentum, **share, **others, **config.options}
     return CLASSES[config.optimizer](parameters, **arguments)

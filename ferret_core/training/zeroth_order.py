@@ -37,8 +37,11 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array
 from ferret_core.training.config import ZerothOrderConfig
 from ferret_core.training.local import LocalMetrics
-from ferret_core.training.loss import count_targets, device_of, response_loss
+from ferret_core.training.loss import count_targets, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches
+
+Move = Callable[[nn.Module, Mapping[int, float]], None]
+"""Takes a model's weights along directions, by steps for each seed."""
 
 
 class Descent(NamedTuple):
@@ -54,16 +57,18 @@ def descend(
     config: ZerothOrderConfig,
     seeds: Iterable[int],
     on_step: Callable[[int], None] | None = None,
+    move: Move | None = None,
 ) -> Descent:
     """Moves ``model``'s fp32 weights in place along the directions of ``seeds``, one for each of ``config.directions``.
 
     Works in evaluation mode, without dropout, for both losses must be of the same function; the mode then is as
     before. Needs no memory beyond a forward pass. The train loss is the mean of the losses looked at. ``on_step`` is
     called with the number of steps done after each; what it raises ends the training with the weights off their
-    place by ε. A loss that runs out of memory is taken again with half as many sequences at once, and so are those
-    after it. Raises ``training.non_finite``, and ``memory.exhausted`` where not even one sequence fits.
+    place by ε. ``move`` makes the moves, :func:`move_along` without one. A loss that runs out of memory is taken again
+    with half as many sequences at once, and so are those after it.
+    Raises ``training.non_finite``, and ``memory.exhausted`` where not even one sequence fits.
     """
-    directions, walk = iter(seeds), _Walk(model, MicroBatches(config.batch_size))
+    directions, walk = iter(seeds), _Walk(model, MicroBatches(config.batch_size), move or move_along)
     losses: list[float] = []
     slopes: list[float] = []
     examples = tokens = 0
@@ -92,8 +97,19 @@ def move_along(model: nn.Module, steps: Mapping[int, float], rounding: int = 0) 
     The same bits on every device for any number of threads; ``rounding`` is as in ``apply_``, which says what else
     it raises.
     """
-    parameters = trainable(model)
-    coefficients = -torch.tensor(list(steps.values()), device=device_of(model))
+    _add(trainable(model), steps, rounding)
+
+
+def combined(model: nn.Module, steps: Mapping[int, float]) -> dict[str, torch.Tensor]:
+    """Σ step · z(seed), fp32, of each parameter: what ``move_along`` would add, on a model of zeros."""
+    zeros = {name: torch.zeros_like(weight, dtype=torch.float32) for name, weight in trainable(model).items()}
+    _add(zeros, steps)
+    return zeros
+
+
+def _add(parameters: Mapping[str, torch.Tensor], steps: Mapping[int, float], rounding: int = 0) -> None:
+    device = next(iter(parameters.values())).device
+    coefficients = -torch.tensor(list(steps.values()), device=device)
     terms = [Projected(seed, [c]) for seed, c in zip(steps, coefficients.split(1), strict=True)]
     apply_(parameters, blocks_of(parameters, 1), basis("R"), terms, rounding)
 
@@ -101,9 +117,10 @@ def move_along(model: nn.Module, steps: Mapping[int, float], rounding: int = 0) 
 class _Walk:
     """The model on its way. Moves are owed until the next look at the loss, for each pass over the weights costs."""
 
-    def __init__(self, model: nn.Module, fitting: MicroBatches) -> None:
+    def __init__(self, model: nn.Module, fitting: MicroBatches, move: Move) -> None:
         self.model = model
         self.fitting = fitting
+        self._move = move
         self._owed: defaultdict[int, float] = defaultdict(float)
 
     def owe(self, seed: int, step: float) -> None:
@@ -112,7 +129,7 @@ class _Walk:
 
     def arrive(self) -> None:
         """Makes the moves that are owed."""
-        move_along(self.model, self._owed)
+        self._move(self.model, self._owed)
         self._owed.clear()
 
 

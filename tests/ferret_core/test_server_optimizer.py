@@ -67,6 +67,29 @@ def test_momentum_adds_up_the_rounds() -> None:
     assert run(ServerSpec(learning_rate=2, momentum=0.9)) == pytest.approx(by_hand(step), rel=1e-5)
 
 
+def test_nesterovs_momentum_looks_a_round_ahead() -> None:
+    mean = 0.0
+
+    def step(t: int, delta: float) -> float:
+        nonlocal mean
+        mean = (0.9 * mean if t else 0.0) + delta
+        return 0.7 * (delta + 0.9 * mean)
+
+    spec = ServerSpec(learning_rate=0.7, momentum=0.9, nesterov=True)
+    assert run(spec) == pytest.approx(by_hand(step), rel=1e-5, abs=1e-6)
+    parameter = torch.nn.Parameter(torch.ones(2))
+    outer = torch.optim.SGD([parameter], lr=0.7, momentum=0.9, nesterov=True)
+    for update in UPDATES:
+        parameter.grad = torch.tensor(update)
+        outer.step()
+    assert run(spec) == pytest.approx(parameter.tolist(), rel=1e-5, abs=1e-6)
+
+
+def test_nesterov_without_momentum_is_refused() -> None:
+    with pytest.raises(ValueError, match="nesterov = True needs a momentum above 0"):
+        ServerSpec(nesterov=True)
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "yogi"])
 def test_adaptive_steps_are_scaled_by_the_second_moment(optimizer: str) -> None:
     mean = square = 0.0

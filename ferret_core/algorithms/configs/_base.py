@@ -22,6 +22,7 @@ from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
+from ferret_core.training.optimizer_options import OptimizerName
 
 LENGTH_BYTES = 8
 """The blob's first: how long its header is."""
@@ -128,6 +129,22 @@ class SendsUpdate(Strict):
     @property
     def comparable(self) -> bool:
         return True
+
+
+class Adam(LocalConfig):
+    """Local Adam for adapters, at the rate of FedIT's authors."""
+
+    learning_rate: float = Field(
+        default=3e-4, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
+    )
+
+
+class AdamW(LocalConfig):
+    """Local AdamW, the inner optimizer of those who let participants train long between exchanges."""
+
+    optimizer: OptimizerName = Field(
+        default="adamw", description="First-order method: one of torch.optim, or one of our own"
+    )
 
 
 class LowRank(SendsUpdate):

@@ -7,25 +7,16 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import BITS, check_bits, check_layouts
+from ferret_core.algorithms.configs._base import BITS, AdamW, check_bits, check_layouts
 from ferret_core.algorithms.configs._chunks import Chunks, SparseChunks, position_layout, unpack_positions
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.coordinates import Layout
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution
-from ferret_core.training.config import LOCAL, LocalConfig
-from ferret_core.training.optimizer_options import OptimizerName
+from ferret_core.training.config import LOCAL
 
 BINS = 4
-
-
-class AdamW(LocalConfig):
-    """Local AdamW, the authors' inner optimizer."""
-
-    optimizer: OptimizerName = Field(
-        default="adamw", description="First-order method: one of torch.optim, or one of our own"
-    )
 
 
 class Config(SparseChunks):

@@ -2869,6 +2869,7 @@ export interface components {
              *       "development": 16,
              *       "learning_rate": 1,
              *       "momentum": 0,
+             *       "nesterov": false,
              *       "optimizer": "sgd",
              *       "rise": 0.05,
              *       "schedule": "constant",
@@ -4714,7 +4715,7 @@ export interface components {
          * ServerSpec
          * @description How a round's update moves the global model: the same choices for every algorithm.
          *
-         *     ``momentum`` is FedAvgM's; ``beta1``, ``beta2`` and ``tau`` are FedAdam's and FedYogi's.
+         *     ``momentum`` is FedAvgM's, with ``nesterov`` DiLoCo's; ``beta1``, ``beta2`` and ``tau`` are FedAdam's and FedYogi's.
          */
         ServerSpec: {
             /**
@@ -4759,6 +4760,12 @@ export interface components {
              * @default 0
              */
             momentum: number;
+            /**
+             * Nesterov
+             * @description Nesterov's momentum: the step looks one round ahead, as DiLoCo's; needs momentum
+             * @default false
+             */
+            nesterov: boolean;
             /**
              * Optimizer
              * @description sgd applies the mean update; adam and yogi scale it by its running second moment

@@ -7,6 +7,11 @@ from ferret_bench.paper.reruns.study import AT_THE_END, Panel, Study, Variant
 from ferret_core.protocol.quantities import size
 
 BUDGETS = (1000, 7400, 64_000, 250_000)
+"""In two of three bands: up to 10 kB, and from there to 1 MB. The third, 1 to 50 MB of a model of 10⁹ weights, is for
+methods whose bytes grow with the model's d weights: 0.001 to 0.05 bytes a weight, which on stories3M are 7,400 (2.4 MB
+of 10⁹ weights) and 64,000 (20 MB)."""
+PER_CHUNK = BUDGETS[1:]
+"""For what sends at least one entry of every chunk of 4,096: 0.0004 to 0.0007 bytes a weight."""
 
 
 def _of(budget: int) -> Variant:
@@ -19,9 +24,10 @@ STUDY = Study(
     "against its computation. The same rounds and training examples for all; ± is a 95 % interval over seeds, and "
     "differences to FedAvg are taken seed by seed: bold where zero lies outside the interval.",
     rows=(
-        *("fedkseed", "fedkseed_pro", "fedprompt", "fedptuning", "fedit", "fedit_sgd"),
-        *("ferret", "fetchsgd", "powersgd", "topk", "signsgd", "signsgd_ef", "drive", "qsgd"),
-        *("fedzo", "fedmezo", "fedprox", "scaffold", "fedavg"),
+        *("fedkseed", "fedkseed_pro", "decomfl", "hiso", "fedprompt", "fedptuning", "fedit", "fedit_sgd", "ffa_lora"),
+        *("fed_sb", "fed_sb_bit", "ferret", "fetchsgd", "powersgd", "topk", "sparseloco", "demo"),
+        *("signsgd", "signsgd_ef", "drive", "qsgd", "fedzo", "fedmezo", "fedprox", "scaffold", "diloco", "muloco"),
+        "fedavg",
     ),
     datasets=("natural_instructions", "dolly", "codealpaca", "gsm8k"),
     quantities=(BYTES_UP, BYTES_BOTH, PASSES, EVAL_LOSS, ROUGE_L),
@@ -33,7 +39,10 @@ STUDY = Study(
     parts={"rounds": 12, "evaluation": AT_THE_END},
     reference="fedavg",
     variants={
-        **{name: {str(budget): _of(budget) for budget in BUDGETS} for name in ("ferret", "fetchsgd", "topk")},
+        **{name: {str(budget): _of(budget) for budget in BUDGETS} for name in ("ferret", "fetchsgd", "topk", "fed_sb")},
+        **{name: {str(budget): _of(budget) for budget in PER_CHUNK} for name in ("sparseloco", "demo")},
+        "fed_sb_bit": {str(budget): _of(budget) for budget in BUDGETS[:3]},
+        "diloco": {"int8": Variant("int8", {"algorithm": {"coordinates": "int8"}}), "fp32": Variant("fp32", {})},
         "powersgd": {f"r{rank}": Variant(f"rank {rank}", {"algorithm": {"rank": rank}}) for rank in (1, 4, 16)},
         "qsgd": {f"s{levels}": Variant(f"s = {levels}", {"algorithm": {"levels": levels}}) for levels in (1, 7)},
     },

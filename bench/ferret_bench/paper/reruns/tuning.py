@@ -62,7 +62,9 @@ def search(study: Study, settings: Settings, asked: Asked, seeds: int) -> Search
 def kind_of(cell: Cell) -> str:
     """Which candidates are for this cell's algorithm."""
     local = getattr(catalog.algorithm_config(cell.spec.algorithm), "local", None)
-    return "first_order" if isinstance(local, LocalConfig) else "zeroth_order"
+    if not isinstance(local, LocalConfig):
+        return "zeroth_order"
+    return "muon" if local.optimizer == "muon" else "first_order"
 
 
 def candidates() -> Mapping[str, Sequence[Tree]]:

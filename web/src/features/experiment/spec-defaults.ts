@@ -17,6 +17,7 @@ export const SPEC_DEFAULTS = {
     optimizer: 'sgd',
     learning_rate: 1,
     momentum: 0,
+    nesterov: false,
     beta1: 0.9,
     beta2: 0.99,
     tau: 0.001,

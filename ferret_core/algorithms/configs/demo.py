@@ -1,0 +1,47 @@
+"""DeMo's options, and what its participants send: places and signs of coefficients, and a scale."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from ferret_core.algorithms.configs._base import BITS, check_bits, check_layouts
+from ferret_core.algorithms.configs._chunks import SIDE, SparseChunks, position_layout, unpack_positions
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.models.shapes import Shapes, sizes
+from ferret_core.projection.coordinates import Layout
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.wire import Contribution, malformed
+from ferret_core.training.config import LOCAL, LocalConfig
+
+
+class Config(SparseChunks):
+    """DeMo's options; density and decay are those of the 40B run."""
+
+    default_density: ClassVar[float] = 4 / SIDE**2
+
+    decay: float = Field(default=0.995, ge=0, le=1, description="What a round leaves of the residual momentum, β")
+    local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        chunks, arrays = self.chunks(shapes), contribution.arrays
+        entries = sum(chunks.entries)
+        check_layouts(arrays, self.layouts(entries, len(shapes)))
+        check_bits("signs", arrays["signs"], entries)
+        unpack_positions(arrays["positions"], chunks)
+        if np.signbit(scale := arrays["scale"][0]):
+            raise malformed("scale", float(scale), "is negative")
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """Every weight moves by the scale, for every chunk has a coefficient."""
+        lengths = list(sizes(shapes).values())
+        return Norms.of(float(contribution.arrays["scale"][0]) * np.sqrt(lengths), lengths)
+
+    def layouts(self, entries: int, tensors: int) -> dict[str, Layout]:
+        return {
+            "positions": position_layout(entries),
+            "signs": Layout(BITS, (-(-entries // 8),)),
+            "scale": Layout(np.dtype(np.float32), (1,)),
+        }

@@ -1,0 +1,46 @@
+"""DiLoCo's options, and what its participants send: their update, in fp32, fp16 or int8."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ferret_core.algorithms.configs._base import AdamW, Size, check_layouts, size_of
+from ferret_core.algorithms.configs._norms import Norms, norm
+from ferret_core.models.shapes import Shapes, count, sizes
+from ferret_core.projection.coordinates import Layout, decode, layouts
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.training.config import LOCAL
+
+
+class Config(Strict):
+    """DiLoCo's options; the outer optimizer is the specification's ``[server]``."""
+
+    coordinates: Literal["float32", "float16", "int8"] = Field(
+        default="float32", description="How a pseudo-gradient travels; float16 and int8 with a scale for each tensor"
+    )
+    local: AdamW = Field(default=AdamW(), description=LOCAL)
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        check_layouts(contribution.arrays, self._layouts(shapes))
+        self.tensors(contribution.arrays, list(sizes(shapes).values()))
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(self._layouts(shapes))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        lengths = list(sizes(shapes).values())
+        return Norms.of(map(norm, self.tensors(contribution.arrays, lengths)), lengths)
+
+    @property
+    def comparable(self) -> bool:
+        return True
+
+    def tensors(self, arrays: Arrays, lengths: list[int]) -> list[Array]:
+        """The update of each tensor, fp32; raises as ``coordinates.decode``."""
+        return decode(arrays, self.coordinates, lengths)
+
+    def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
+        return layouts(self.coordinates, count(shapes), 0, len(shapes))

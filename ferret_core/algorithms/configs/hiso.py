@@ -1,0 +1,56 @@
+"""HiSo's options, and what its participants send: slopes along the directions of the round."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ferret_core.algorithms.configs._base import Size, check_layouts, check_metadata, size_of, slope_norms, slopes
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.models.shapes import Shapes
+from ferret_core.projection import FORMAT_VERSION
+from ferret_core.protocol.limits import MAX_SEQUENCES, MAX_STEPS
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.wire import Contribution
+from ferret_core.training.config import LOCAL, ZerothOrderConfig
+
+
+class FiveDirections(ZerothOrderConfig):
+    """Steps of five directions, as in the authors' experiments; as many losses in all as FedKSeed's."""
+
+    steps: int = Field(
+        default=40, ge=1, le=MAX_STEPS, description="Local steps per round", json_schema_extra={"unit": "steps"}
+    )
+    perturbations: int = Field(
+        default=5,
+        ge=1,
+        le=MAX_SEQUENCES,
+        description="Directions per step, two losses each; their mean is taken",
+        json_schema_extra={"unit": "directions"},
+    )
+
+
+class Config(Strict):
+    """HiSo's options."""
+
+    smoothing: float = Field(
+        default=0.05,
+        ge=0,
+        lt=1,
+        description="Share ν of the newest squared gradient in the curvature that all know; 0, without one: DeComFL",
+    )
+    local: FiveDirections = Field(default=FiveDirections(), description=LOCAL)
+
+    def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
+        check_metadata(contribution, {"projection": FORMAT_VERSION, "seed": task.round_seed})
+        check_layouts(contribution.arrays, slopes(self.local.directions))
+
+    def size(self, shapes: Shapes) -> Size:
+        return size_of(slopes(self.local.directions))
+
+    def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
+        """As if the curvature were still 1: all participants of a round have the same one."""
+        return slope_norms(contribution, shapes, self.local)
+
+    @property
+    def comparable(self) -> bool:
+        return True

@@ -1,0 +1,126 @@
+"""DeMo: the strongest frequencies of a momentum, as signs; what is not sent stays in it.
+
+Peng et al., "DeMo: Decoupled Momentum Optimization", 2024, https://arxiv.org/abs/2411.19870, in the form of DisTrO, by
+which Psyche trained 40 B parameters (https://github.com/PsycheFoundation/psyche): signs alone travel.
+
+    for each round r:
+        for each participant i in parallel:
+            wᵢ ← w; T steps of a first-order optimizer on wᵢ
+            mᵢ ← β mᵢ + w − wᵢ                                     (mᵢ: its momentum, 0 at first)
+            Yᵢ ← the discrete cosine transform of every chunk of 64 × 64 entries of mᵢ
+            send Iᵢ, of every chunk the places of the k largest |Yᵢ|; their signs; sᵢ, the RMS of w − wᵢ
+            mᵢ ← mᵢ − the inverse transform of Yᵢ at Iᵢ
+        Ȳ ← Σᵢ nᵢ sign(Yᵢ) / Σᵢ nᵢ, at each place over those i alone that sent it      (nᵢ: i's examples, or 1)
+        w ← w − a · s̄ · sign(the inverse transform of Ȳ)               (s̄: the mean sᵢ)
+
+A weight moves by s̄, whatever its own share is: as far as local training moved weights on the mean. The result has the
+coefficients that anybody sent; 0 in place of a sign leaves a weight where it is.
+
+Where the authors and this differ: they send after every step, and mᵢ gathers gradients times the learning rate, which
+is the step's length as well; here a round has T local steps, mᵢ gathers what they moved, and the length is measured, 4
+bytes. Psyche takes gradients at w − η sign(mᵢ); here training begins at w. Their places take 16 bits, 8 in small
+chunks, here 12. Ȳ is rounded to 2⁻¹⁰ and the transform's matrix to 2⁻¹⁴, so that every replica has the same signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from torch import nn
+
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._compressed import (
+    matrices_of,
+    matrices_state,
+    mean_over_senders,
+    scattered,
+    with_error,
+)
+from ferret_core.algorithms._cosines import transformed, transformed_back
+from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
+from ferret_core.algorithms.configs._chunks import (
+    Chunks,
+    from_chunks,
+    in_chunks,
+    largest_of_each,
+    pack_positions,
+    unpack_positions,
+)
+from ferret_core.algorithms.configs._indices import pack_indices, unpack_indices
+from ferret_core.algorithms.configs._norms import norm
+from ferret_core.algorithms.configs.demo import Config
+from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.protocol.wire import Array, Arrays, Contribution
+
+STEPS = 1024
+"""Ȳ is rounded to one part in so many."""
+
+
+class Algorithm(WholeModel):
+    """Signs of the strongest frequencies, averaged; their transform's signs are applied."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def init_state(self, model: nn.Module, seed: int) -> State:
+        """The tensors' sides; raises ``spec.invalid`` for a budget that one entry of every chunk does not fit into."""
+        self.config.chunks(shapes(model))
+        return matrices_state(shapes(model))
+
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        with working_copy(model) as before:
+            trained = client.train(model, self.config.local)
+            update = client.protected(dense_update(before, model))
+        chunks = self.config.chunks(shapes(model))
+        momentum = in_chunks(with_error(update, client.memory, self.config.decay), chunks.cuts)
+        coefficients = transformed(momentum, chunks.cuts)
+        places = largest_of_each(coefficients, chunks)
+        momentum -= transformed_back(scattered(places, coefficients[places], len(update)), chunks.cuts)
+        arrays = {
+            "positions": pack_positions(places, chunks),
+            "signs": np.packbits(coefficients[places] < 0),
+            "scale": np.array([norm(update) / np.sqrt(len(update))], np.float32),
+        }
+        return LocalUpdate(arrays, trained.metrics, memory={"error": from_chunks(momentum, chunks.cuts)})
+
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
+        chunks, received = self.config.chunks(tensors := matrices_of(state)), list(contributions)
+        weights = [sent.weight for sent in received]
+        union, mean = mean_over_senders(
+            [unpack_positions(sent.contribution.arrays["positions"], chunks) for sent in received],
+            [sent.weight * _signs(sent.contribution, chunks) for sent in received],
+            weights,
+        )
+        scale = sum(sent.pull * float(sent.contribution.arrays["scale"][0]) for sent in received) / sum(weights)
+        return {
+            **pack_indices(union, count(tensors)),
+            "coefficients": (np.rint(STEPS * mean) / STEPS).astype(np.float16),
+            "scale": np.array([scale], np.float32),
+            "rounding": rounding_of(received[0].contribution),
+        }
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        chunks, arrays = self.config.chunks(shapes), contribution.arrays
+        places = unpack_positions(arrays["positions"], chunks)
+        return _step(chunks, places, _signs(contribution, chunks), arrays["scale"][0], count(shapes))
+
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        chunks, d, coefficients = self.config.chunks(shapes(model)), count(shapes(model)), result["coefficients"]
+        places = unpack_indices(result, len(coefficients), d)
+        apply_dense(model, _step(chunks, places, coefficients, result["scale"][0], d), rate, int(result["rounding"][0]))
+        return state
+
+
+def _signs(received: Contribution, chunks: Chunks) -> Array:
+    """fp64 (K,)."""
+    return 1.0 - 2.0 * np.unpackbits(received.arrays["signs"], count=sum(chunks.entries))
+
+
+def _step(chunks: Chunks, places: Array, coefficients: Array, scale: np.float32, d: int) -> Array:
+    """fp32 (d,): ``scale`` times the signs of the coefficients' inverse transform."""
+    spectrum = np.zeros(d)
+    spectrum[places] = coefficients
+    signs = np.sign(transformed_back(spectrum, chunks.cuts)).astype(np.float32)
+    return scale * from_chunks(signs, chunks.cuts)

@@ -1,0 +1,160 @@
+"""Fed-SB: of every matrix a small core is tuned between two frozen bases, and cores are averaged exactly.
+
+Singhal et al., "Fed-SB: A Silver Bullet for Extreme Communication Efficiency and Performance in (Private) Federated
+LoRA Fine-Tuning", 2025, https://arxiv.org/abs/2502.15436, with the adapters of Ponkshe et al., "Initialization using
+Update Approximation is a Silver Bullet for Extremely Efficient Low-Rank Fine-Tuning" (LoRA-SB), 2024,
+https://arxiv.org/abs/2411.19557. Sends r² numbers for every tuned matrix, whatever its size.
+
+    U_l, V_l of every tuned matrix l (n_l × m_l), n_l × r and m_l × r: near to its leading singular vectors; they stay
+    for each round r:
+        for each participant i in parallel:
+            Rᵢ,l ← 0; T steps of Adam on Rᵢ alone, with w_l + U_l Rᵢ,l V_lᵀ in the place of w_l
+            send Cᵢ,l = −Rᵢ,l, quantised
+        C_l ← Σᵢ nᵢ Cᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a U_l C_l V_lᵀ                     (nᵢ: i's examples, or 1)
+
+The mean of cores is the core of the mean update. With ``coordinates = "sign"`` a core takes r² bits.
+
+Where the authors and this differ: their U and V are the leading singular vectors of the mean gradient at 50 examples,
+which their code takes from all participants' data together, and R begins at that gradient's core. That gradient would
+tell of private data; from public text, it would have other bits on every machine, where all replicas must agree. So U
+and V are of the base model's own matrices, as in LoRA-XS (Bałazy et al., 2024, https://arxiv.org/abs/2405.17604), by
+four steps of subspace iteration in exact arithmetic, and R begins at 0. What a round found is added to w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._dense import apply_dense, average_of, rounding_of
+from ferret_core.algorithms._orthonormal import orthonormal
+from ferret_core.algorithms.configs.fed_sb import WEIGHT, Config, Matrix
+from ferret_core.models.parameters import shapes, trainable, working_copy
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.projection import quantize
+from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.wire import Array, Arrays, Contribution
+
+ITERATIONS = 4
+WHOLE = 2.0**15
+"""What matrices are rounded to whole numbers by: their products' sums stay below 2⁵³, and are exact."""
+
+
+class Algorithm(WholeModel):
+    """Cores between frozen bases, averaged."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def init_state(self, model: nn.Module, seed: int) -> State:
+        """U and V of all tuned matrices, fp32, flattened one after the other; and their sides and ranks."""
+        tuned, weights = self.config.matrices(shapes(model)), trainable(model)
+        noise = np.random.default_rng(derive_seed(seed, "fed_sb"))
+        bases = [_singular_basis(weights[matrix.layer + WEIGHT], matrix.rank, noise) for matrix in tuned]
+        left, right = zip(*bases, strict=True)
+        ranks = np.array([matrix.rank for matrix in tuned], np.uint64)
+        return {"U": np.concatenate(left, axis=None), "V": np.concatenate(right, axis=None), "ranks": ranks}
+
+    def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
+        tuned = self.config.matrices(shapes(model))
+        with working_copy(model), _cores(model, tuned, state) as cores:
+            trained = client.train(model, self.config.local)
+            update = torch.cat([-core.detach().flatten() for core in cores]).cpu().numpy()
+        parts = torch.from_numpy(client.protected(update)).split([matrix.rank**2 for matrix in tuned])
+        arrays = quantize.quantize(parts, self.config.coordinates, client.task.seed)
+        return LocalUpdate(arrays, trained.metrics)
+
+    def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
+        return average_of(contributions, partial(self._cores_of, state))
+
+    def coordinates(self, state: State, contribution: Contribution) -> Arrays:
+        return {"update": self._cores_of(state, contribution)}
+
+    def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
+        return {**centre, "rounding": rounding_of(first)}
+
+    def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
+        return self._update(shapes, state, self._cores_of(state, contribution))
+
+    def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
+        apply_dense(model, self._update(shapes(model), state, result["update"]), rate, int(result["rounding"][0]))
+        return state
+
+    def _cores_of(self, state: State, received: Contribution) -> Array:
+        """fp32, all cores one after the other."""
+        lengths = [int(rank) ** 2 for rank in state["ranks"]]
+        return np.concatenate(quantize.decode(received.arrays, self.config.coordinates, lengths))
+
+    def _update(self, shapes: Shapes, state: State, cores: Array) -> Array:
+        """fp32 (d,): U C Vᵀ of every tuned matrix, 0 elsewhere."""
+        tuned, update = self.config.matrices(shapes), np.zeros(count(shapes), np.float32)
+        parts = np.split(cores, np.cumsum([matrix.rank**2 for matrix in tuned])[:-1])
+        for matrix, core in zip(tuned, parts, strict=True):
+            left, right = matrix.basis(state["U"], state["V"])
+            update[matrix.elements] = _product(_product(left, core.reshape(matrix.rank, -1)), right.T).reshape(-1)
+        return update
+
+
+def _product(left: Array, right: Array) -> Array:
+    """A matrix product by plain products and sums, a column of ``left`` at a time, on every machine to the bit."""
+    total = np.zeros((len(left), right.shape[1]), np.float32)
+    for column, row in zip(left.T, right, strict=True):
+        total += column[:, None] * row
+    return total
+
+
+def _singular_basis(weight: Tensor, rank: int, noise: np.random.Generator) -> tuple[Array, Array]:
+    """U, fp32 (n, rank), and V, fp32 (m, rank), near to the leading singular vectors of ``weight`` (n, m)."""
+    numbers = weight.detach().double().cpu().numpy()
+    whole = np.rint(numbers * (WHOLE / (np.abs(numbers).max() or 1.0)))
+
+    def iterated(start: Array) -> tuple[Array, Array]:
+        left = orthonormal(whole @ start, noise)
+        return left, orthonormal(whole.T @ np.rint(left * WHOLE), noise)
+
+    left, right = iterated(noise.integers(0, 2, (whole.shape[1], rank)) * 2.0 - 1)
+    for _ in range(ITERATIONS - 1):
+        left, right = iterated(np.rint(right * WHOLE))
+    return left, right
+
+
+@contextmanager
+def _cores(model: nn.Module, tuned: Sequence[Matrix], state: State) -> Generator[list[nn.Parameter]]:
+    """In the ``with`` block the model's only trainable parameters are the matrices' cores, which begin at 0."""
+    frozen = list(trainable(model).values())
+    layers: list[Any] = [model.get_submodule(matrix.layer) for matrix in tuned]
+    cores = [nn.Parameter(torch.zeros(matrix.rank, matrix.rank, device=frozen[0].device)) for matrix in tuned]
+    handles: list[Any] = []
+    try:
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        for layer, core, matrix in zip(layers, cores, tuned, strict=True):
+            layer.register_parameter("core", core)
+            U, V = (torch.from_numpy(part.copy()).to(core.device) for part in matrix.basis(state["U"], state["V"]))
+            handles.append(layer.register_forward_hook(_adding(core, U, V, isinstance(layer, nn.Linear))))
+        yield cores
+    finally:
+        for handle in handles:
+            handle.remove()
+        for layer in layers:
+            layer._parameters.pop("core", None)
+        for parameter in frozen:
+            parameter.requires_grad_(True)
+
+
+def _adding(core: nn.Parameter, U: Tensor, V: Tensor, transposed: bool) -> Callable[..., Tensor]:
+    """A hook that adds to a layer's output what U R Vᵀ would, beside its matrix; ``transposed`` if that is outputs ×
+    inputs."""
+
+    def add(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        (values,) = inputs
+        return output + (values @ V @ core.T @ U.T if transposed else values @ U @ core @ V.T)
+
+    return add
