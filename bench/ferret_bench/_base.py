@@ -32,7 +32,10 @@ def shown(value: Any) -> Any:
 
 
 class Benchmark(Protocol):
-    """The interface of ``ferret_bench/<name>.py``'s class ``Benchmark``."""
+    """The interface of ``ferret_bench/<name>.py``'s class ``Benchmark``.
+
+    One that can measure an experiment of the user's takes it as ``experiment`` when it is made.
+    """
 
     def run(self, say: Say, *, bounds: bool, quick: bool, max_seconds: float) -> Document:
         """Measures, and returns what JSON can hold; ``say`` gets a line for each step on the way.

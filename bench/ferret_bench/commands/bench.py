@@ -1,14 +1,20 @@
-"""``ferret bench NAME``"""
+"""``ferret bench NAME [FILE]``"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from ferret_cli import options
 from ferret_core.discovery import load, names
+
+if TYPE_CHECKING:
+    from ferret_bench._base import Benchmark
 
 PACKAGE = "ferret_bench"
 
@@ -26,6 +32,11 @@ class _Named(TyperCommand):
 @app.command(cls=_Named)
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The benchmark.", show_default=False)],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="For noise: the experiment to measure.", show_default=False),
+    ] = None,
+    assignments: options.Assignments = None,
     bounds: Annotated[
         bool, typer.Option("--bounds", help="Measure only what has a bound, and say whether it holds.")
     ] = False,
@@ -43,7 +54,7 @@ def bench(
     require_training()
     if name not in (known := names(PACKAGE)):
         raise typer.BadParameter(f"{name!r} is unknown; choose one of {', '.join(known)}", param_hint="NAME")
-    benchmark = load(PACKAGE, name, "benchmark").Benchmark()
+    benchmark = _made(load(PACKAGE, name, "benchmark").Benchmark, name, file, assignments or ())
     document = benchmark.run(say, bounds=bounds, quick=quick, max_seconds=max_seconds)
     if json:
         emit(document)
@@ -51,3 +62,14 @@ def bench(
     for shown in benchmark.tables(document):
         print(shown.title)
         table(shown.columns, shown.rows)
+
+
+def _made(benchmark: Any, name: str, file: Path | None, assignments: Sequence[str]) -> Benchmark:
+    """Of the experiment in ``file``, if one is given."""
+    if file is None:
+        return benchmark()
+    if "experiment" not in signature(benchmark).parameters:
+        raise typer.BadParameter(f"{name} measures no experiment: leave {file} out", param_hint="FILE")
+    from ferret_cli import specfile
+
+    return benchmark(experiment=specfile.load(file, assignments))

@@ -34,10 +34,16 @@ def test_an_unknown_benchmark_is_wrong_usage_that_names_those_there_are(ferret):
     assert "projection" in done.stderr
 
 
+def test_an_experiment_is_only_for_a_benchmark_that_measures_one(ferret, tmp_path):
+    done = ferret("bench", "projection", str(tmp_path / "experiment.toml"), "--quick")
+    assert done.returncode == 2
+    assert "projection measures no experiment" in " ".join(done.stderr.split())
+
+
 def test_help_lists_the_benchmarks(ferret):
     names = (
-        "api, backlog, bombs, connections, control, edge, fuzz, inside, poisoners, projection, requests, training, "
-        "uploads, web"
+        "api, backlog, bombs, connections, control, edge, fuzz, inside, noise, poisoners, projection, requests, "
+        "training, uploads, web"
     )
     assert f"Benchmarks: {names}." in " ".join(ferret("bench", "--help").stdout.split())
 

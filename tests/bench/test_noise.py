@@ -1,0 +1,51 @@
+"""The dimension follows from the two points by the formula; that the demo's is far below its number of weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ferret_bench.noise import PART, Benchmark, Points, dimension, half_interval, one_round
+from ferret_cli.demo import prepare
+from ferret_core.protocol.errors import FerretError
+
+
+def ratio(K: int, dimension: float, clean: float, participants: int) -> float:
+    return clean * (1 + dimension / (K * participants)) - 1
+
+
+def test_dimension_and_clean_step_are_found_again() -> None:
+    few, many = (ratio(K, 9000, 0.7, 3) for K in (500, 4000))
+    points = Points((500, 4000), 3, [few, few], [many, many])
+    assert dimension(points) == pytest.approx((9000, 0.7))
+
+
+def test_the_interval_is_that_of_a_mean_where_the_estimate_is_linear() -> None:
+    """With clean = 1 for every seed, D is a mean over seeds, for which the jackknife gives the usual interval."""
+    found = [8000, 9000, 10_000, 9500]
+    few, many = ([ratio(K, each, 1, 3) for each in found] for K in (500, 4000))
+    assert half_interval(Points((500, 4000), 3, few, many)) == pytest.approx(3.182 * 853.9 / 2, rel=1e-3)
+    assert half_interval(Points((500, 4000), 3, few[:2], many[:2])) is None
+
+
+def test_the_demos_model_feels_noise_in_few_of_its_dimensions() -> None:
+    said: list[str] = []
+    document = Benchmark().run(said.append, quick=True)
+    few, many = document["points"]
+    assert many["K"] == PART * few["K"]
+    assert len(few["noise_ratio"]) == len(many["noise_ratio"]) == len(said) == 2
+    assert few["mean"] > many["mean"]
+    assert 0 < document["dimension"] < document["parameters"] / 4
+    assert document["bytes_alone"] == pytest.approx(document["participants"] * document["bytes"])
+    json.dumps(document, allow_nan=False)
+    assert len(Benchmark().tables(document)) == 2
+
+
+def test_only_ferrets_one_bit_coordinates_have_this_formula(tmp_path: Path) -> None:
+    spec = prepare.spec(prepare.data(tmp_path))
+    for algorithm in ({"name": "fedavg"}, {"name": "ferret", "coordinates": "float16"}):
+        with pytest.raises(FerretError, match="the formula is that of one-bit coordinates") as caught:
+            one_round(spec.model_copy(update={"algorithm": type(spec.algorithm).model_validate(algorithm)}))
+        assert caught.value.code == "spec.invalid"
