@@ -59,8 +59,8 @@ def _criteria(projects: Select[tuple[str]]) -> list[ExecutableOption]:
 
 def _belongs(columns: Any, projects: Select[tuple[str]]) -> ColumnElement[bool] | None:
     """Whether a row of the table belongs to one of ``projects``; None for a table of which no row belongs to any."""
-    if "experiment_id" in columns:
-        return columns.experiment_id.in_(select(_EXPERIMENTS.id).where(_EXPERIMENTS.project.in_(projects)))
     if "project" in columns:
         return columns.project.in_(projects)
+    if "experiment_id" in columns:
+        return columns.experiment_id.in_(select(_EXPERIMENTS.id).where(_EXPERIMENTS.project.in_(projects)))
     return columns.name.in_(projects) if columns is Project.__mapper__.columns else None

@@ -104,17 +104,19 @@ class Membership(Base, kw_only=True):
 
 
 class Alert(Base, kw_only=True):
-    """Who is told when something happens to a project's experiments: an address for posts, or for e-mail. ``secret`` is
-    what posts are signed with."""
+    """Who is told when something happens to a project's experiments, or to ``experiment_id`` alone: an address for
+    posts, or for e-mail. ``secret`` is what posts are signed with. One that is not ``enabled`` is told nothing."""
 
     __tablename__ = "alerts"
-    __table_args__ = (Index(None, "project"),)
+    __table_args__ = (Index(None, "project"), Index(None, "experiment_id"))
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("alr"))
     project: Mapped[ProjectName]
     kind: Mapped[AlertKind]
     address: Mapped[str]
     events: Mapped[list[str]]
+    experiment_id: Mapped[str | None] = mapped_column(ForeignKey("experiments.id"), default=None)
+    enabled: Mapped[bool] = mapped_column(default=True)
     secret: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 

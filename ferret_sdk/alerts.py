@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -30,15 +31,29 @@ class Alerts:
         raise FerretError.of_field("alert.not_found", "alert", id, reason)
 
     def add(
-        self, project: str, kind: AlertKind, address: str, events: Sequence[AlertEvent] = tuple(AlertEvent)
+        self,
+        project: str,
+        kind: AlertKind,
+        address: str,
+        events: Sequence[AlertEvent] = tuple(AlertEvent),
+        experiment_id: str | None = None,
     ) -> NewAlert:
-        """A new alert; with a webhook's the key of its signatures, which is shown this once."""
+        """A new alert, of all experiments of the project or of one alone; with a webhook's the key of its signatures,
+        which is shown this once."""
         body = {"kind": kind.value, "address": address, "events": [event.value for event in events]}
+        body |= {} if experiment_id is None else {"experiment_id": experiment_id}
         return NewAlert.read(self._transport.post(_path(project), body).json())
 
     def test(self, project: str, id: str) -> Delivery:
         """Sends a message that says nothing but that it came; :meth:`get` tells what became of it."""
         return Delivery.read(self._transport.post(f"{_path(project)}/{quote(id, safe='')}:test").json())
+
+    def switch(self, project: str, id: str, *, enabled: bool) -> Alert:
+        """Switched off, it is told nothing, and what was still to be sent is given up."""
+        headers, content = {"Content-Type": "application/json"}, json.dumps({"enabled": enabled}).encode()
+        path = f"{_path(project)}/{quote(id, safe='')}"
+        answer = self._transport.request("PATCH", path, content=content, headers=headers, repeatable=True)
+        return Alert.read(answer.json())
 
     def remove(self, project: str, id: str) -> None:
         """Nobody is told any more, also not of what is still to be sent."""

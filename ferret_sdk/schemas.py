@@ -600,13 +600,16 @@ class Delivery(Document):
 
 
 class Alert(Document):
-    """Who is told what happens to a project's experiments; of a webhook, ``address`` has no path."""
+    """Who is told what happens to a project's experiments, or to ``experiment_id`` alone; of a webhook, ``address`` has
+    no path. One that is not ``enabled`` is told nothing."""
 
     id: AlertId
     project: Line
     kind: AlertKind
     address: Line
     events: list[AlertEvent]
+    experiment_id: ExperimentId | None = None
+    enabled: bool = True
     created_at: datetime
     deliveries: list[Delivery] = []
 

@@ -1,11 +1,19 @@
 import react from '@vitejs/plugin-react'
-import { loadEnv } from 'vite'
+import { loadEnv, type Rolldown } from 'vite'
 import { defineConfig } from 'vitest/config'
 
-import { placed, restDocs } from './scripts/rest-docs.mjs'
+import { isOfRestDocs, placed, restDocs } from './scripts/rest-docs.mjs'
 
 // `npm run dev` talks to a server that runs already.
 const { FERRET_URL = 'http://127.0.0.1:8765' } = loadEnv('', '.', 'FERRET_URL')
+
+/** Few files, because small ones compress badly: what every visit needs, and what is loaded by whoever opens a page of a kind. */
+const FILES = [
+  { name: 'start', tags: ['$initial'], test: (id: string) => !isOfRestDocs(id), priority: 1 },
+  { name: 'tabs', test: /src\/features\/experiment\// },
+  { name: 'work', test: /src\/features\/(compare|new)\// },
+  { name: 'operate', test: /src\/features\// },
+] satisfies Rolldown.CodeSplittingGroup[]
 
 export default defineConfig({
   plugins: [react(), restDocs()],
@@ -19,7 +27,12 @@ export default defineConfig({
     modulePreload: { polyfill: false }, // older browsers than the target's; it would be a file that both pages share
     rolldownOptions: {
       input: ['index.html', 'docs.html'],
-      output: { entryFileNames: placed('.js'), chunkFileNames: placed('.js'), assetFileNames: placed('[extname]') },
+      output: {
+        entryFileNames: placed('.js'),
+        chunkFileNames: placed('.js'),
+        assetFileNames: placed('[extname]'),
+        codeSplitting: { includeDependenciesRecursively: false, groups: FILES },
+      },
     },
   },
   server: {

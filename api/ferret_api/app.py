@@ -35,6 +35,7 @@ from ferret_api.oidc.provider import Provider
 from ferret_api.participants.batches import Batches
 from ferret_api.participants.boards import Boards
 from ferret_api.participants.endpoints import router as participants
+from ferret_api.participants.presence import Presence, noting
 from ferret_api.participation.endpoints import router as participation
 from ferret_api.playground.endpoints import router as playground
 from ferret_api.projects.endpoints import router as projects
@@ -130,8 +131,9 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
         app.state.feeds = feeds = Feeds.of(opened)
         app.state.boards = Boards.of_process(opened, feeds)
         app.state.batches = Batches(opened)
+        app.state.presence = presence = Presence(opened)
         app.state.readiness = Recent(lambda: readiness.look(opened), READINESS_SECONDS)
-        async with dispatching(opened):
+        async with dispatching(opened), noting(presence):
             yield
         opened.close()
 

@@ -52,6 +52,7 @@ AuditAction = Literal[
     "member.added",
     "member.removed",
     "alert.created",
+    "alert.changed",
     "alert.tested",
     "alert.deleted",
     "user.created",

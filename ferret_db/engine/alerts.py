@@ -15,8 +15,9 @@ TEST = "test"
 
 
 def announce(s: Session, experiment: Experiment, event: AlertEvent, detail: str | None) -> None:
-    """Tells whom the alerts of the experiment's project name for this event. The caller has locked the experiment."""
-    wanted = [alert for alert in alerts.of_project(s, experiment.project) if event in alert.events]
+    """Tells whom the alerts of the experiment or its project name for this event. The caller has locked the
+    experiment."""
+    wanted = [alert for alert in alerts.about(s, experiment) if event in alert.events]
     if wanted:
         message = _message(s, event.value, {**_about(s, experiment), "detail": detail})
         alerts.enqueue(s, wanted, event.value, message)

@@ -19,6 +19,7 @@ from ferret_core.stopping import Stop
 from ferret_db.clock import utcnow
 from ferret_db.engine import alerts, checkpoints
 from ferret_db.engine.checkpoints import ArtifactFile
+from ferret_db.repositories import alerts as alert_rows
 from ferret_db.repositories import assignments, events, experiments, outbox, rounds
 from ferret_db.repositories._swap import swap
 from ferret_db.repositories.events import EventType
@@ -176,6 +177,8 @@ def unarchive(s: Session, experiment_id: str) -> Experiment:
 def delete(s: Session, experiment_id: str) -> None:
     """Deletes every row of the finished experiment; garbage collection removes its files."""
     _finished(s, experiment_id, "deleted")
+    for alert in alert_rows.of_experiment(s, experiment_id):
+        alert_rows.delete(s, alert.id)
     experiments.delete(s, experiment_id)
 
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import delete as deleted
-from sqlalchemy import select, update
+from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
 from ferret_db import clock
-from ferret_db.tables import Alert, AlertDelivery
+from ferret_db.tables import Alert, AlertDelivery, Experiment
 
 KEPT = timedelta(days=30)
 """How long one can see what became of a message."""
@@ -28,9 +28,18 @@ class Claimed(NamedTuple):
 
 
 def add(
-    s: Session, project: str, kind: AlertKind, address: str, events: Sequence[AlertEvent], secret: str | None
+    s: Session,
+    project: str,
+    kind: AlertKind,
+    address: str,
+    events: Sequence[AlertEvent],
+    secret: str | None,
+    experiment_id: str | None = None,
 ) -> Alert:
-    alert = Alert(project=project, kind=kind, address=address, events=[*events], secret=secret)
+    """An alert of all experiments of the project, or of one of them."""
+    alert = Alert(
+        project=project, kind=kind, address=address, events=[*events], secret=secret, experiment_id=experiment_id
+    )
     s.add(alert)
     s.flush()
     return alert
@@ -50,9 +59,36 @@ def of_project(s: Session, project: str) -> list[Alert]:
     return list(s.scalars(select(Alert).where(Alert.project == project).order_by(Alert.created_at, Alert.id)))
 
 
+def of_experiment(s: Session, experiment_id: str) -> list[Alert]:
+    """Those of this experiment alone."""
+    return list(s.scalars(select(Alert).where(Alert.experiment_id == experiment_id)))
+
+
+def about(s: Session, experiment: Experiment) -> list[Alert]:
+    """Those that are on and are told of the experiment, the oldest first."""
+    of_it = or_(Alert.experiment_id.is_(None), Alert.experiment_id == experiment.id)
+    told = Alert.project == experiment.project, Alert.enabled, of_it
+    return list(s.scalars(select(Alert).where(*told).order_by(Alert.created_at, Alert.id)))
+
+
 def wanted(s: Session, event: AlertEvent) -> bool:
     """Whether anybody wants to be told of such events."""
-    return any(event in events for events in s.scalars(select(Alert.events)))
+    return any(event in events for events in s.scalars(select(Alert.events).where(Alert.enabled)))
+
+
+def switch(s: Session, alert_id: str, *, enabled: bool) -> Alert:
+    """The alert on or off. What one that is off was still to be told is given up."""
+    if not enabled:
+        s.execute(
+            update(AlertDelivery)
+            .where(AlertDelivery.alert_id == alert_id, AlertDelivery.due_at.is_not(None))
+            .values(due_at=None, error="the alert was switched off"),
+            execution_options=_UNSYNCHRONISED,
+        )
+    return s.scalars(
+        update(Alert).where(Alert.id == alert_id).values(enabled=enabled).returning(Alert),
+        execution_options=_UNSYNCHRONISED | {"populate_existing": True},
+    ).one()
 
 
 def delete(s: Session, alert_id: str) -> None:

@@ -169,6 +169,12 @@ def count_active(s: Session) -> int:
     return s.scalars(query.where(*active)).one()
 
 
+def present(s: Session, participant_ids: Collection[str]) -> None:
+    """Notes that the participants are there, but for those whom another transaction changes: it never waits for one."""
+    wanted = select(Participant.id).where(Participant.id.in_(participant_ids))
+    seen(s, s.scalars(wanted.with_for_update(skip_locked=True)).all())
+
+
 def seen(s: Session, participant_ids: Collection[str]) -> None:
     """Notes that the participants called."""
     s.execute(

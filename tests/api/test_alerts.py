@@ -328,7 +328,59 @@ def test_viewers_look_and_researchers_change(quiet: Site, receiver: Receiver) ->
     assert [each.post(URL, json=body).status_code for each in (viewer, researcher, outsider)] == [403, 201, 404]
     tests = [each.post(f"{URL}/{alert['id']}:test").status_code for each in (viewer, researcher, outsider)]
     assert tests == [403, 202, 404]
+    switched = [each.patch(f"{URL}/{alert['id']}", json={"enabled": False}) for each in (viewer, researcher, outsider)]
+    assert [answer.status_code for answer in switched] == [403, 200, 404]
     assert [each.delete(f"{URL}/{alert['id']}").status_code for each in (viewer, outsider)] == [403, 404]
+
+
+def test_one_experiment_alone_can_be_told_of(quiet: Site, receiver: Receiver) -> None:
+    mine, other = quiet.submit(), quiet.submit()
+    made = add(quiet, receiver.url, experiment_id=mine)
+    assert (made["experiment_id"], made["project"], made["enabled"]) == (mine, "default", True)
+    quiet.move(other, "cancel")
+    assert deliveries(quiet) == []
+    quiet.move(mine, "cancel")
+    assert [each["event"] for each in deliveries(quiet)] == ["cancelled"]
+    assert quiet.admin.delete(f"/api/v1/experiments/{other}").status_code == 204
+    assert len(quiet.admin.get(URL).json()["items"]) == 1
+    assert quiet.admin.delete(f"/api/v1/experiments/{mine}").status_code == 204
+    assert quiet.admin.get(URL).json()["items"] == [], "an alert ends with what it is about"
+
+
+def test_an_experiment_that_the_project_has_not_is_none_to_be_told_of(quiet: Site, receiver: Receiver) -> None:
+    quiet.admin.post("/api/v1/projects", json={"name": "hearts"}).raise_for_status()
+    theirs = quiet.submit(project="hearts")
+    for unknown in (theirs, "exp_0000000000000000"):
+        body = {"kind": "webhook", "address": receiver.url, "experiment_id": unknown}
+        answer = quiet.admin.post(URL, json=body)
+        assert (answer.status_code, answer.json()["code"]) == (404, "experiment.not_found")
+
+
+def test_one_that_is_off_is_told_nothing_and_keeps_its_key(open_to_loopback: Site, receiver: Receiver) -> None:
+    site = open_to_loopback
+    alert = add(site, receiver.url)
+    address = f"{URL}/{alert['id']}"
+    off = site.admin.patch(address, json={"enabled": False}).json()
+    assert (off["id"], off["enabled"]) == (alert["id"], False)
+    cancelled(site)
+    assert deliveries(site) == []
+    site.admin.post(f"{address}:test").raise_for_status()
+    (tried,) = eventually(lambda: receiver.got)
+    assert tried.message["type"] == "test"
+    assert is_signed(tried, alert["secret"])
+    assert site.admin.patch(address, json={"enabled": True}).json()["enabled"] is True
+    cancelled(site)
+    assert [got.message["type"] for got in eventually(lambda: receiver.got[1:])] == ["experiment.cancelled"]
+
+
+def test_what_waits_is_given_up_when_it_is_switched_off(quiet: Site, receiver: Receiver) -> None:
+    alert = add(quiet, receiver.url)
+    cancelled(quiet)
+    quiet.admin.patch(f"{URL}/{alert['id']}", json={"enabled": False}).raise_for_status()
+    (given_up,) = deliveries(quiet)
+    assert (given_up["state"], given_up["error"], given_up["due_at"]) == ("failed", "the alert was switched off", None)
+    with quiet.database.read() as s:
+        assert not alerts.due(s)
 
 
 def test_an_alert_of_another_project_is_not_found_in_ours(quiet: Site, receiver: Receiver) -> None:

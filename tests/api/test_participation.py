@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import event, insert
+from sqlalchemy import event, insert, select
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
@@ -57,6 +57,26 @@ def experiment_id(site: Any) -> str:
     reject(site, ids[1])
     refuse_upload(site, ids[2])
     return experiment_id
+
+
+def test_whoever_has_it_is_told_that_it_is_the_same_until_it_is_not(site: Any, experiment_id: str) -> None:
+    first = site.admin.get(address(experiment_id))
+    known = {"If-None-Match": first.headers["ETag"]}
+    again = site.admin.get(address(experiment_id), headers=known)
+    assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
+    assert site.admin.get(address(experiment_id) + "?after_round=1", headers=known).status_code == 200
+    waiting = next(row.id for row in waiting_assignments(site, experiment_id))
+    with site.database.begin() as s:
+        assert assignments.lease(s, waiting, 60) is not None
+    leased = site.admin.get(address(experiment_id), headers=known)
+    assert leased.status_code == 200, "a lease is no event, but it is seen here"
+    assert leased.headers["ETag"] != first.headers["ETag"]
+
+
+def waiting_assignments(site: Any, experiment_id: str) -> list[Assignment]:
+    with site.database.read() as s:
+        wanted = Assignment.experiment_id == experiment_id, Assignment.state == AssignmentState.PENDING
+        return list(s.scalars(select(Assignment).where(*wanted)))
 
 
 def test_each_part_in_each_round_is_a_place_in_columns(site: Any, experiment_id: str) -> None:

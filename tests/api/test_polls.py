@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 
-from ferret_api.participants import board, boards
+from ferret_api.participants import board, boards, presence
 from ferret_api.participants.tag import Tag, wait_seconds
 from ferret_api.settings import ApiSettings
 from ferret_db.engine import lifecycle, revocation
@@ -381,3 +382,48 @@ def test_a_round_of_others_leaves_the_participant_alone(live: Any, experiment: s
     live.site.open_round(experiment, simulated=["client-001"])
     assert place.ask(tag="").json()["waiting"]["awaited"] == "contributions"
     assert place.ask().status_code == 304
+
+
+@pytest.fixture
+def noted_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "NOTE_SECONDS", 0.2)
+
+
+def test_one_that_waits_is_noted_as_there(
+    noted_often: None, live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor
+) -> None:
+    del noted_often
+
+    def seen_at() -> datetime:
+        (found,) = live.admin.get(f"/api/v1/experiments/{experiment}/participants").json()["items"]
+        return datetime.fromisoformat(found["seen_at"])
+
+    asked = held_until(pool, live, lambda: place.ask(wait=1))
+    live.site.expire_all(Participant, "seen_at", 600)
+    before = seen_at()
+    while not asked.done():
+        time.sleep(0.05)
+    held_until(pool, live, lambda: place.ask(wait=2))
+    deadline = time.monotonic() + 10
+    while seen_at() == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert seen_at() > before + timedelta(minutes=9)
+
+
+def test_questions_of_one_that_waits_write_nothing(live: Any, place: Place) -> None:
+    written = list[str]()
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if not statement.startswith(("SELECT", "BEGIN", "PRAGMA")):
+            written.append(statement)
+
+    engine = live.site.database._engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        for _ in range(10):
+            assert place.ask().status_code == 304
+            assert place.ask(tag="").status_code == 200
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    assert not written

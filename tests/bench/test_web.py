@@ -25,6 +25,7 @@ def test_everything_that_has_a_bound_is_measured(need: Callable[[bool, str], Non
     json.dumps(document, allow_nan=False)
     assert document["javascript"]["compressed"] == 1
     assert 100_000 < document["javascript"]["gzip_bytes"] < document["javascript"]["bytes"]
+    assert 100_000 < document["javascript"]["first_load_gzip_bytes"] < document["javascript"]["gzip_bytes"]
     for measured in ("first_curve", "lines_ms", "heat_map_ms"):
         assert 0 < document[measured]["p50"] <= document[measured]["max"]
     assert [found["tab"] for found in document["memory"]] == list(TABS)

@@ -45,9 +45,18 @@ def test_an_alert_is_added_tried_and_removed(cli: Cli, failing: Receiver) -> Non
     assert refused.returncode == 1
     assert "waiting: answered 503" in refused.stderr
     assert "answered 503" in cli("alert", "list").stdout
+    off = cli("alert", "disable", alert["id"], "--json")
+    assert (off.returncode, json.loads(off.stdout)["enabled"]) == (0, False)
+    assert "disabled" in cli("alert", "list").stdout
+    assert "is told again" in cli("alert", "enable", alert["id"]).stderr
     assert cli("alert", "remove", alert["id"]).returncode == 0
     gone = cli("alert", "remove", alert["id"])
     assert (gone.returncode, "ferret alert list" in gone.stderr) == (3, True)
+
+
+def test_an_alert_of_an_experiment_that_is_not_there_is_refused(cli: Cli) -> None:
+    missing = cli("alert", "add", "--webhook", "https://a.example", "--experiment", "exp_0000000000000000")
+    assert (missing.returncode, "no such experiment" in missing.stderr) == (3, True)
 
 
 def test_what_cannot_be_is_refused_with_what_to_do(cli: Cli) -> None:

@@ -66,6 +66,7 @@ READ_BY_POST = {"ask_model", "draw_example"}
 NEEDS_PARTS = {"get_readiness", "draw_example"}
 """Here is neither a broker nor a worker."""
 BODIES = {
+    "change_alert": {"enabled": False},
     "create_alert": {"kind": "webhook", "address": "https://hooks.example.org/ferret"},
     "ask_model": {"question": "Repeat."},
     "edit_experiment": {"notes": "seen"},

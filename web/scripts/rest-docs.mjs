@@ -11,6 +11,9 @@ const LICENCES = ['NOTICE', 'LICENSE', 'swagger-ui-es-bundle.js.LICENSE.txt']
 const ADDRESS = /url\(("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^)]*)\)/g
 const DATA = /^data:image\/(\w+)[^,]*?(;base64)?,(.*)$/s
 
+/** Whether a module is of the page, not of the dashboard. */
+export const isOfRestDocs = (id) => /swagger-ui|rest-docs|docs\.html/.test(id)
+
 /** Where Rollup writes what belongs to the page, and what belongs to the dashboard. */
 export const placed = (extension) => (file) =>
   `${(file.name ?? file.names[0]).startsWith('docs') ? FOLDER : 'assets'}/[name]-[hash]${extension}`

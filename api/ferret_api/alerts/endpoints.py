@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 
 from ferret_api.alerts import webhook
 from ferret_api.alerts.addresses import Allowed, require_webhook
-from ferret_api.alerts.schemas import Alert, AlertList, CreatedAlert, Delivery, NewAlert, shown
+from ferret_api.alerts.schemas import Alert, AlertChange, AlertList, CreatedAlert, Delivery, NewAlert, shown
 from ferret_api.auth import Researcher, Viewer
 from ferret_api.context import ContextDep
 from ferret_api.problems import problems
@@ -19,7 +19,7 @@ from ferret_api.settings import ApiSettings
 from ferret_core.protocol.alerts import MAIL_ADDRESS, AlertKind
 from ferret_core.protocol.errors import FerretError
 from ferret_db.engine import alerts as engine
-from ferret_db.repositories import alerts, audit, projects
+from ferret_db.repositories import alerts, audit, experiments, projects
 
 router = APIRouter(prefix=f"{PREFIX}/projects/{{project}}/alerts", tags=["alerts"])
 
@@ -38,16 +38,24 @@ def list_alerts(project: Name, caller: Viewer) -> AlertList:
         return AlertList(items=[Alert.of(alert, alerts.recent(s, alert.id, SHOWN)) for alert in found])
 
 
-@router.post("", operation_id="create_alert", status_code=201, responses=problems("project.not_found", "alert.no_mail"))
+@router.post(
+    "",
+    operation_id="create_alert",
+    status_code=201,
+    responses=problems("project.not_found", "experiment.not_found", "alert.no_mail"),
+)
 def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: ContextDep) -> CreatedAlert:
     """From now on the address is told. The answer has the key of a webhook's signatures, which is not told again."""
     with caller.database.begin() as s:
         projects.get(s, project)
         _require_address(wanted, context.settings)
+        if wanted.experiment_id is not None and experiments.get(s, wanted.experiment_id).project != project:
+            raise experiments.unknown(wanted.experiment_id)
         secret = webhook.new_secret() if wanted.kind == AlertKind.WEBHOOK else None
         events = list(dict.fromkeys(wanted.events))
-        row = alerts.add(s, project, wanted.kind, wanted.address, events, secret)
+        row = alerts.add(s, project, wanted.kind, wanted.address, events, secret, wanted.experiment_id)
         told = {"project": project, "kind": row.kind.value, "address": shown(row), "events": ", ".join(events)}
+        told |= {"experiment": row.experiment_id} if row.experiment_id else {}
         audit.record(s, caller.id, "alert.created", row.id, **told)
         return CreatedAlert(**Alert.of(row).model_dump(), secret=secret)
 
@@ -60,6 +68,17 @@ def test_alert(project: Name, alert_id: AlertId, caller: Researcher) -> Delivery
         delivery = engine.test(s, alerts.get(s, project, alert_id))
         audit.record(s, caller.id, "alert.tested", alert_id, project=project)
         return Delivery.of(delivery)
+
+
+@router.patch("/{alert_id}", operation_id="change_alert", responses=NOT_FOUND)
+def change_alert(project: Name, alert_id: AlertId, wanted: AlertChange, caller: Researcher) -> Alert:
+    """Switches it on or off. Off, nobody is told anything, and what was still to be sent is given up."""
+    with caller.database.begin() as s:
+        projects.get(s, project)
+        alerts.get(s, project, alert_id)
+        row = alerts.switch(s, alert_id, enabled=wanted.enabled)
+        audit.record(s, caller.id, "alert.changed", alert_id, project=project, enabled=wanted.enabled)
+        return Alert.of(row, alerts.recent(s, alert_id, SHOWN))
 
 
 @router.delete("/{alert_id}", operation_id="delete_alert", status_code=204, responses=NOT_FOUND)

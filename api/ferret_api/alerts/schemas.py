@@ -12,6 +12,7 @@ from pydantic import Field
 
 from ferret_api.schemas import Command, Resource
 from ferret_core.protocol.alerts import AlertEvent, AlertKind
+from ferret_core.protocol.ids import ExperimentId
 from ferret_core.protocol.words import Line
 from ferret_db import tables
 
@@ -47,20 +48,22 @@ class Delivery(Resource):
 
 
 class Alert(Resource):
-    """Who is told when something happens to the project's experiments."""
+    """Who is told when something happens to the project's experiments, or to one of them."""
 
     id: str
     project: str
     kind: AlertKind
     address: str = Field(description="An e-mail address, or scheme and host of a webhook")
     events: Events
+    experiment_id: str | None = Field(description="The only experiment that it is about; null: all of the project")
+    enabled: bool = Field(description="false: nobody is told, until it is switched on again")
     created_at: datetime
     deliveries: list[Delivery] = Field(description="The last few, the newest first")
 
     @classmethod
     def of(cls, row: tables.Alert, deliveries: Sequence[tables.AlertDelivery] = ()) -> Alert:
-        columns = {name: getattr(row, name) for name in ("id", "project", "kind", "events", "created_at")}
-        return cls(address=shown(row), deliveries=[Delivery.of(delivery) for delivery in deliveries], **columns)
+        own = {"address": shown(row), "deliveries": [Delivery.of(delivery) for delivery in deliveries]}
+        return cls(**own, **{name: getattr(row, name) for name in Alert.model_fields if name not in own})
 
 
 class CreatedAlert(Alert):
@@ -90,6 +93,15 @@ class NewAlert(
         Line, Field(min_length=1, max_length=2000, description="Where the webhook leads, or an e-mail address")
     ]
     events: Events = Field(default_factory=lambda: list(AlertEvent))
+    experiment_id: ExperimentId | None = Field(
+        default=None, description="The only experiment that it is about; null: all of the project"
+    )
+
+
+class AlertChange(Command, json_schema_extra={"examples": [{"enabled": False}]}):
+    """The alert is to be switched on or off."""
+
+    enabled: bool
 
 
 def shown(alert: tables.Alert) -> str:

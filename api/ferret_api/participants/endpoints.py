@@ -26,6 +26,7 @@ from ferret_api.participants import body, parts, schemas, service, upload
 from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.boards import BoardsDep
 from ferret_api.participants.poll import Poll, Question
+from ferret_api.participants.presence import PresenceDep
 from ferret_api.participants.schemas import (
     Accepted,
     Arrived,
@@ -170,6 +171,7 @@ async def next_assignment(
     context: WholeContext,
     boards: BoardsDep,
     batches: BatchesDep,
+    presence: PresenceDep,
     request: Request,
     response: Response,
     if_none_match: IfNoneMatch = "",
@@ -182,7 +184,7 @@ async def next_assignment(
     own limit. `Preference-Applied: wait=N` says that the next such question will be held.
     """
     asked = Question(Tag.read(if_none_match), wait_seconds(prefer))
-    found = await Poll(context, boards, batches, bearer, asked).answer()
+    found = await Poll(context, boards, batches, presence, bearer, asked).answer()
     request.scope[HELD] = found.held
     if found.body is not None and found.body.assignment is not None:
         return found.body

@@ -15,6 +15,7 @@ from ferret_api.participants import service
 from ferret_api.participants.batches import Batches
 from ferret_api.participants.board import Board
 from ferret_api.participants.boards import Boards
+from ferret_api.participants.presence import Presence
 from ferret_api.participants.schemas import NextAssignment, Waiting
 from ferret_api.participants.tag import Tag
 from ferret_db.engine.waiting import Waiting as Awaiting
@@ -44,10 +45,19 @@ class Answer(NamedTuple):
 class Poll:
     """One question of one participant."""
 
-    def __init__(self, context: Context, boards: Boards, batches: Batches, bearer: Bearer, asked: Question) -> None:
+    def __init__(
+        self,
+        context: Context,
+        boards: Boards,
+        batches: Batches,
+        presence: Presence,
+        bearer: Bearer,
+        asked: Question,
+    ) -> None:
         self._context = context
         self._boards = boards
         self._batches = batches
+        self._presence = presence
         self._bearer = bearer
         self._asked = asked
         self._wait = min(asked.wait, context.settings.hold_seconds)
@@ -58,6 +68,7 @@ class Poll:
         changes = self._boards.changes
         if (tag := self._asked.tag) is None:
             found = await self._ask()
+            self._presence.asked(found.participant.id)
             if found.lease is None and not found.state.finished:  # it will ask again, with a tag
                 board = await self._boards.of(found.participant.experiment_id)
                 self._remember(found.participant, board, changes)
@@ -70,6 +81,7 @@ class Poll:
             participant = await self._batches.strangers.do(await participant_token(self._context, self._bearer))
             board = await self._boards.no_older(participant.experiment_id, tag.seq)
             self._remember(participant, board, changes)
+        self._presence.asked(participant.id)
         return await self._from_board(board, participant, tag)
 
     async def _from_board(self, board: Board, participant: Identity, tag: Tag) -> Answer:

@@ -32,7 +32,7 @@ class Participant(Resource):
     public_key: str | None = Field(description="Ed25519 key that it signs by, in hexadecimal")
     state: ParticipantState = Field(description="pending until an administrator approves or refuses it")
     created_at: datetime = Field(description="When it enrolled")
-    seen_at: datetime = Field(description="When it last took work")
+    seen_at: datetime = Field(description="When it last asked for work, within two minutes, or took it")
     revoked_at: datetime | None = Field(description="Since when its token is refused")
     revoked_for: str | None = Field(description="Why it was revoked or refused, as the administrator said")
 

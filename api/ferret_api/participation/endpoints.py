@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from ferret_api.auth import Viewer
+from ferret_api.entity_tag import TAGGED, IfNoneMatch, tagged
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.participation.schemas import Participation, PartOfParticipant, PartPage
 from ferret_api.problems import problems
@@ -18,10 +19,19 @@ router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["roun
 AfterRound = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Only rounds after this one; 0 for all")]
 
 
-@router.get("/participation", operation_id="get_participation", responses=problems("experiment.not_found"))
+@router.get(
+    "/participation",
+    operation_id="get_participation",
+    response_model=Participation,
+    responses={**TAGGED, **problems("experiment.not_found")},
+)
 def get_participation(
-    experiment_id: ExperimentId, caller: Viewer, after_round: AfterRound = 0, limit: Limit = 200
-) -> Participation:
+    experiment_id: ExperimentId,
+    caller: Viewer,
+    after_round: AfterRound = 0,
+    limit: Limit = 200,
+    if_none_match: IfNoneMatch = None,
+) -> Response:
     """What became of each participant in each round, as columns of numbers; every attempt at a round counts.
 
     `limit` rounds at most, and fewer where these have very many participants: pass `next_after_round` back as
@@ -31,7 +41,8 @@ def get_participation(
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         grid = participation.grid(s, experiment_id, after_round, limit)
-        return Participation.of(grid, participants.display_names(s, experiment_id))
+        found = Participation.of(grid, participants.display_names(s, experiment_id))
+    return tagged(found, if_none_match)
 
 
 @router.get(

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Browser
 
+from ferret_api.spa import ASSETS
 from ferret_bench._connections.api import Api
 from ferret_bench._web import browser as chromium
 from ferret_core.protocol.states import ExperimentState, RoundState
@@ -55,3 +56,15 @@ def first_curve_seconds(browser: Browser, api: Api) -> float:
         page.add_init_script(WATCH)
         page.goto(chromium.experiment(api), wait_until="commit")
         return float(page.evaluate("window.firstCurve")) / 1000
+
+
+def scripts_loaded(browser: Browser, api: Api) -> set[str]:
+    """Names of the scripts that the browser has loaded when the first curve is there."""
+    with chromium.signed_in(browser, api) as context:
+        page = context.new_page()
+        page.add_init_script(WATCH)
+        page.goto(chromium.experiment(api))
+        page.evaluate("window.firstCurve")
+        addresses: list[str] = page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)")
+        places = (address.rpartition(f"/{ASSETS}/") for address in addresses)
+        return {name for _, found, name in places if found and name.endswith(".js")}

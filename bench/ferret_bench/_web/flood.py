@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 from playwright.sync_api import Browser, Page
@@ -15,16 +16,20 @@ EVENTS_PER_MINUTE = 5000
 TURN_SECONDS = 0.12
 EVENTS_PER_TURN = round(EVENTS_PER_MINUTE * TURN_SECONDS / 60)
 SETTLE_MILLISECONDS = 3000
+LOOKS = 5
+LOOK_MILLISECONDS = 1000
 
 
 def heaps(browser: Browser, api: Api, tab: str, seconds: float) -> dict[str, Any]:
-    """Bytes in use at the ``start``, at ``half`` of the time and in the ``end``, each after collecting garbage."""
+    """Bytes in use at the ``start``, at ``half`` of the time and in the ``end``, each after collecting garbage.
+
+    Each is the median of a few looks: requests that are under way at one of them hold half a megabyte."""
     with chromium.signed_in(browser, api) as context:
         page = context.new_page()
         page.goto(chromium.experiment(api, tab))
         page.get_by_test_id("live-badge").get_by_text("live", exact=True).wait_for()
         page.wait_for_timeout(SETTLE_MILLISECONDS)
-        start, before = chromium.heap_bytes(page), _happened(api)
+        start, before = _heap(page), _happened(api)
         with repeated(lambda: _happen(api), TURN_SECONDS):
             half = _after(page, seconds / 2)
             end = _after(page, seconds / 2)
@@ -33,7 +38,15 @@ def heaps(browser: Browser, api: Api, tab: str, seconds: float) -> dict[str, Any
 
 def _after(page: Page, seconds: float) -> int:
     page.wait_for_timeout(1000 * seconds)
-    return chromium.heap_bytes(page)
+    return _heap(page)
+
+
+def _heap(page: Page) -> int:
+    looks = list[int]()
+    for _ in range(LOOKS):
+        looks.append(chromium.heap_bytes(page))
+        page.wait_for_timeout(LOOK_MILLISECONDS)
+    return int(median(looks))
 
 
 def _happen(api: Api) -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 
 @contextmanager
 def repeated(act: Callable[[], None], seconds: float) -> Generator[None]:
-    """Calls ``act`` every ``seconds`` in a thread, for the length of a ``with`` block."""
+    """Calls ``act`` every ``seconds`` in a thread, for the length of a ``with`` block.
+
+    The times are those of a clock that starts with the block: however long ``act`` takes, it is called as often.
+    """
     over = threading.Event()
 
     def repeat() -> None:
-        while not over.wait(seconds):
+        due = time.monotonic() + seconds
+        while not over.wait(max(0.0, due - time.monotonic())):
             act()
+            due += seconds
 
     thread = threading.Thread(target=repeat)
     thread.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ferret_cli.commands.alert import add, list, remove, send_test
+from ferret_cli.commands.alert import add, list, remove, send_test, switch
 
 alert = typer.Typer(
     help="Who is told, by webhook or e-mail, what happens to a project's experiments.", no_args_is_help=True
@@ -12,4 +12,6 @@ alert = typer.Typer(
 alert.command("add")(add.add)
 alert.command("list")(list.list_alerts)
 alert.command("test")(send_test.send_test)
+alert.command("disable")(switch.disable)
+alert.command("enable")(switch.enable)
 alert.command("remove")(remove.remove)

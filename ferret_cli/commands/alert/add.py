@@ -19,12 +19,16 @@ def add(
     on: Annotated[
         list[AlertEvent] | None, typer.Option("--on", help="Event to tell of; may be repeated; default: all.")
     ] = None,
+    experiment: Annotated[
+        str | None, typer.Option("--experiment", metavar="ID", help="Tell of this experiment alone.")
+    ] = None,
     project: OfProject = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Have somebody told. The key of a webhook's signatures is printed on stdout, only this once."""
+    from ferret_cli import choose
     from ferret_cli.commands.alert.of_project import chosen
     from ferret_cli.output import emit, say
     from ferret_core.protocol.alerts import AlertKind
@@ -34,8 +38,11 @@ def add(
         raise typer.BadParameter("give one of the two", param_hint="--webhook and --email")
     service = Service(url, insecure_http=insecure_http)
     kind = AlertKind.WEBHOOK if webhook else AlertKind.EMAIL
-    made = service.alerts.add(chosen(service, project), kind, address, on or tuple(AlertEvent))
-    say(f"{made.address} is told of {made.project}; try it: ferret alert test {made.id} --project {made.project}")
+    only = choose.experiment(service, experiment).experiment if experiment else None
+    of = only.project if only else chosen(service, project)
+    made = service.alerts.add(of, kind, address, on or tuple(AlertEvent), only and only.id)
+    about = made.experiment_id or made.project
+    say(f"{made.address} is told of {about}; try it: ferret alert test {made.id} --project {made.project}")
     if json:
         emit(made)
     elif made.secret:

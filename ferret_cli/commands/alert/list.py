@@ -27,8 +27,13 @@ def list_alerts(
     if json:
         emit({"items": [alert.model_dump(mode="json") for alert in found]})
         return
-    rows = [(alert.id, alert.kind.value, alert.address, ", ".join(alert.events), _last(alert)) for alert in found]
-    table(["id", "by", "to", "on", "last message"], rows)
+    table(["id", "by", "to", "of", "on", "last message"], [_row(alert) for alert in found])
+
+
+def _row(alert: Alert) -> tuple[str, ...]:
+    of = alert.experiment_id or "all experiments"
+    on = ", ".join(alert.events) if alert.enabled else "nothing: disabled"
+    return alert.id, alert.kind.value, alert.address, of, on, _last(alert)
 
 
 def _last(alert: Alert) -> str:

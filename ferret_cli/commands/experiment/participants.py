@@ -12,7 +12,7 @@ def participants(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List the real participants of an experiment: when they joined, when they last took work, who was revoked."""
+    """List the real participants of an experiment: when they joined, when they last asked for work, who was revoked."""
     from ferret_cli.choose import experiment
     from ferret_cli.describe import participant_rows
     from ferret_cli.output import emit, table

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import TaskName
 from ferret_db.database import Database
+from ferret_db.engine import alerts as engine_alerts
 from ferret_db.engine import assignments, lifecycle
 from ferret_db.engine import rounds as engine
-from ferret_db.repositories import listing, outbox, participants, tags, updates
+from ferret_db.repositories import alerts, listing, outbox, participants, tags, updates
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import Base, Experiment, Participant, TaskRun
@@ -156,10 +158,12 @@ def test_deleting_leaves_no_row_and_touches_no_other_experiment(
     with database.begin() as s:
         tags.replace(s, completed.id, ["hearts"])
         updates.add(s, completed.id, 1, {"blocks": []})
+        alert = alerts.add(s, "default", AlertKind.EMAIL, "ada@example.org", [AlertEvent.FAILED], None, completed.id)
+        engine_alerts.test(s, alert)
     everywhere = rows(database)
     # Those of no experiment, and the calls, which ended with it.
     apart = {"workers", "service", "sessions", "outbox", "audit", "audit_head", "users", "user_tokens"}
-    apart |= {"projects", "memberships", "alerts", "alert_deliveries"}
+    apart |= {"projects", "memberships"}
     assert everywhere.keys() == {table.name for table in Base.metadata.sorted_tables} - apart
     end(database, completed, "delete")
     assert rows(database) == {}

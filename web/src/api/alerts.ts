@@ -20,6 +20,8 @@ export interface WantedAlert {
   kind: AlertKind
   address: string
   events: AlertEvent[]
+  /** The only experiment that it is about. */
+  experiment_id?: string
 }
 
 /** The answer has the key of a webhook's signatures, this once. */
@@ -33,6 +35,11 @@ function of({ project, id }: Alert) {
 
 export function testAlert(alert: Alert) {
   return answer(client.POST('/api/v1/projects/{project}/alerts/{alert_id}:test', of(alert)))
+}
+
+/** Off, nobody is told, and what was still to be sent is given up. */
+export function switchAlert(alert: Alert, enabled: boolean) {
+  return answer(client.PATCH('/api/v1/projects/{project}/alerts/{alert_id}', { ...of(alert), body: { enabled } }))
 }
 
 export function deleteAlert(alert: Alert) {

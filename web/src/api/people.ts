@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { answer, client } from './client'
-import type { Me, Role, Scope } from './types'
+import type { Me, Role, Scope, Token } from './types'
 
 /** The order says who may what: each may do what the one before may, and more. */
 const ROLES = ['viewer', 'researcher', 'admin'] as const satisfies readonly Role[]
@@ -37,6 +37,6 @@ export function createToken(wanted: { name: string; scopes: Scope[]; expires_sec
   return answer(client.POST('/api/v1/tokens', { body: wanted }))
 }
 
-export function revokeToken(id: string) {
+export function revokeToken({ id }: Token) {
   return answer(client.DELETE('/api/v1/tokens/{token_id}', { params: { path: { token_id: id } } }))
 }

@@ -3,8 +3,8 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { politeInterval } from '@/lib/back-off'
 import type { Rounds } from '@/lib/zoom'
 
-import { type Answer, answer, client } from './client'
-import { byCursor, page } from './paging'
+import { answer, client } from './client'
+import { allPages, byCursor, page } from './paging'
 import { isAway } from './problem'
 import { type Artifact, type Event, isFinished, type Participant, type Rejection, type Round } from './types'
 
@@ -30,23 +30,6 @@ export function partKey(id: string, part: Part) {
 
 export const REFETCH_MILLISECONDS = 5000
 const EVENTS_PAGE = 200
-
-interface ListPage<T> {
-  items: T[]
-  next_cursor: string | null
-}
-
-/** The whole list, page by page. */
-async function allPages<T>(fetchPage: (cursor?: string) => Promise<Answer<ListPage<T>>>): Promise<T[]> {
-  const items: T[] = []
-  let cursor: string | undefined
-  do {
-    const found = await answer(fetchPage(cursor))
-    items.push(...found.items)
-    cursor = found.next_cursor ?? undefined
-  } while (cursor !== undefined)
-  return items
-}
 
 export const infoQuery = queryOptions({
   queryKey: ['info'],

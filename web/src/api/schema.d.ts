@@ -1175,7 +1175,11 @@ export interface paths {
         delete: operations["delete_alert"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change Alert
+         * @description Switches it on or off. Off, nobody is told anything, and what was still to be sent is given up.
+         */
+        patch: operations["change_alert"];
         trace?: never;
     };
     "/api/v1/projects/{project}/alerts/{alert_id}:test": {
@@ -1581,7 +1585,7 @@ export interface components {
         };
         /**
          * Alert
-         * @description Who is told when something happens to the project's experiments.
+         * @description Who is told when something happens to the project's experiments, or to one of them.
          */
         Alert: {
             /**
@@ -1600,15 +1604,36 @@ export interface components {
              */
             deliveries: components["schemas"]["Delivery"][];
             /**
+             * Enabled
+             * @description false: nobody is told, until it is switched on again
+             */
+            enabled: boolean;
+            /**
              * Events
              * @description Of what is told
              */
             events: components["schemas"]["AlertEvent"][];
+            /**
+             * Experiment Id
+             * @description The only experiment that it is about; null: all of the project
+             */
+            experiment_id: string | null;
             /** Id */
             id: string;
             kind: components["schemas"]["AlertKind"];
             /** Project */
             project: string;
+        };
+        /**
+         * AlertChange
+         * @description The alert is to be switched on or off.
+         * @example {
+         *       "enabled": false
+         *     }
+         */
+        AlertChange: {
+            /** Enabled */
+            enabled: boolean;
         };
         /**
          * AlertEvent
@@ -2160,10 +2185,20 @@ export interface components {
              */
             deliveries: components["schemas"]["Delivery"][];
             /**
+             * Enabled
+             * @description false: nobody is told, until it is switched on again
+             */
+            enabled: boolean;
+            /**
              * Events
              * @description Of what is told
              */
             events: components["schemas"]["AlertEvent"][];
+            /**
+             * Experiment Id
+             * @description The only experiment that it is about; null: all of the project
+             */
+            experiment_id: string | null;
             /** Id */
             id: string;
             kind: components["schemas"]["AlertKind"];
@@ -3494,6 +3529,11 @@ export interface components {
              * @description Of what is told
              */
             events?: components["schemas"]["AlertEvent"][];
+            /**
+             * Experiment Id
+             * @description The only experiment that it is about; null: all of the project
+             */
+            experiment_id?: string | null;
             kind: components["schemas"]["AlertKind"];
         };
         /**
@@ -3810,7 +3850,7 @@ export interface components {
             /**
              * Seen At
              * Format: date-time
-             * @description When it last took work
+             * @description When it last asked for work, within two minutes, or took it
              */
             seen_at: string;
             /** @description pending until an administrator approves or refuses it */
@@ -8316,7 +8356,10 @@ export interface operations {
                 /** @description Items per page */
                 limit?: number;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of what is known: 304 where it still holds */
+                "If-None-Match"?: string | null;
+            };
             path: {
                 /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
                 experiment_id: string;
@@ -8328,11 +8371,20 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Of the whole answer */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Participation"];
                 };
+            };
+            /** @description Nothing has changed since the answer with the tag in `If-None-Match` */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /**
              * @description `auth.missing`: A token is needed.
@@ -12461,7 +12513,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `project.not_found`: No such project. */
+            /**
+             * @description `project.not_found`: No such project.
+             *     `experiment.not_found`: No such experiment.
+             */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12585,6 +12640,125 @@ export interface operations {
              *     `alert.not_found`: No such alert.
              */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_alert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: string;
+                /** @description Id of the alert */
+                alert_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `project.not_found`: No such project.
+             *     `alert.not_found`: No such alert.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,15 +1,25 @@
-import { infiniteQueryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
 import { answer, client } from './client'
-import { byCursor, page } from './paging'
-import type { Role, User } from './types'
+import { allPages, byCursor, page } from './paging'
+import type { Role, Token, User } from './types'
+
+/** Of all that tells of users: an action on one makes it stale. */
+export const USERS_KEY = ['users'] as const
 
 /** Everybody who has an account, by name. */
 export const usersQuery = infiniteQueryOptions({
-  queryKey: ['users'],
+  queryKey: [...USERS_KEY, 'pages'],
   queryFn: ({ pageParam, signal }) =>
     answer(client.GET('/api/v1/users', { params: { query: page(pageParam) }, signal })),
   ...byCursor,
+})
+
+/** The same, whole. */
+export const everybodyQuery = queryOptions({
+  queryKey: [...USERS_KEY, 'all'],
+  queryFn: ({ signal }) =>
+    allPages<User>((cursor) => client.GET('/api/v1/users', { params: { query: page(cursor) }, signal })),
 })
 
 /** Without a password the user has tokens only. */
@@ -18,6 +28,19 @@ export function createUser(wanted: { name: string; role: Role; password: string 
 }
 
 /** What is left out stays. */
-export function changeUser({ id }: User, change: { role?: Role; enabled?: boolean; password?: string }) {
+export function changeUser({ id }: Pick<User, 'id'>, change: { role?: Role; enabled?: boolean; password?: string }) {
   return answer(client.PATCH('/api/v1/users/{user_id}', { params: { path: { user_id: id } }, body: change }))
+}
+
+export function userTokensQuery(user: string) {
+  return queryOptions({
+    queryKey: [...USERS_KEY, 'tokens', user],
+    queryFn: ({ signal }) =>
+      answer(client.GET('/api/v1/users/{user_id}/tokens', { params: { path: { user_id: user } }, signal })),
+  })
+}
+
+export function revokeUserToken(user: string, { id }: Token) {
+  const path = { user_id: user, token_id: id }
+  return answer(client.DELETE('/api/v1/users/{user_id}/tokens/{token_id}', { params: { path } }))
 }

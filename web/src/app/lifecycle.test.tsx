@@ -143,11 +143,11 @@ function confirm() {
 }
 
 test.each<[Partial<Experiment>, string[]]>([
-  [{ state: 'queued' }, ['Clone', 'Cancel']],
-  [{ state: 'running' }, ['Pause', 'Clone', 'Extend', 'Cancel']],
-  [{ state: 'paused' }, ['Resume', 'Clone', 'Extend', 'Cancel']],
-  [{ state: 'completed' }, ['Extend', 'Clone', 'Archive', 'Delete']],
-  [{ state: 'failed', archived_at: '2026-11-21T13:00:00Z' }, ['Clone', 'Unarchive', 'Delete']],
+  [{ state: 'queued' }, ['Clone', 'Alerts', 'Cancel']],
+  [{ state: 'running' }, ['Pause', 'Clone', 'Extend', 'Alerts', 'Cancel']],
+  [{ state: 'paused' }, ['Resume', 'Clone', 'Extend', 'Alerts', 'Cancel']],
+  [{ state: 'completed' }, ['Extend', 'Clone', 'Alerts', 'Archive', 'Delete']],
+  [{ state: 'failed', archived_at: '2026-11-21T13:00:00Z' }, ['Clone', 'Alerts', 'Unarchive', 'Delete']],
 ])('what can be done follows from %o', async (changes, expected) => {
   await visit(changes)
   expect(actions()).toEqual(expected)

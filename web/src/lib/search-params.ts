@@ -28,6 +28,11 @@ export function oneOf<T extends string>(allowed: readonly T[], value: unknown): 
   return allowed.find((word) => word === value)
 }
 
+/** Any text but the empty one. */
+export function word(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
 /** Those of the given words that are allowed, in the allowed order. */
 export function someOf<T extends string>(allowed: readonly T[], value: unknown): T[] {
   const given: unknown[] = Array.isArray(value) ? value : [value]

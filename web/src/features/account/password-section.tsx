@@ -4,10 +4,9 @@ import { type SubmitEvent, useState } from 'react'
 import { changePassword } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import type { Me } from '@/api/types'
+import { LEAST_PASSWORD } from '@/lib/passwords'
 import { Field } from '@/lib/ui/field'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
-
-const LEAST = 12
 
 export function PasswordSection({ me }: { me: Me }) {
   return (
@@ -43,8 +42,8 @@ function PasswordForm({ me }: { me: Me }) {
       <Field label="Current password">
         <input name="current" type="password" autoComplete="current-password" required />
       </Field>
-      <Field label="New password" hint={`At least ${LEAST} characters.`}>
-        <input name="password" type="password" autoComplete="new-password" minLength={LEAST} required />
+      <Field label="New password" hint={`At least ${LEAST_PASSWORD} characters.`}>
+        <input name="password" type="password" autoComplete="new-password" minLength={LEAST_PASSWORD} required />
       </Field>
       <Field label="New password again">
         <input name="again" type="password" autoComplete="new-password" required />

@@ -1,18 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 
-import { tokensQuery } from '@/api/people'
+import { revokeToken, tokensQuery } from '@/api/people'
 import { toProblem } from '@/api/problem'
+import type { Token } from '@/api/types'
+import { useAction } from '@/api/use-action'
 import { Command } from '@/lib/ui/command'
 import { Notice } from '@/lib/ui/notice'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { TableHead } from '@/lib/ui/table-head'
+import { TokenRow, TokenTable } from '@/lib/ui/token-table'
 import { useNow } from '@/lib/use-now'
 
 import { CreateTokenButton, type NewToken } from './create-token-button'
-import { TokenRow } from './token-row'
-
-const COLUMNS = ['Token', 'Good for', 'Expires', 'Last used', '']
 
 /** The user's own tokens: what programs sign in with. */
 export function TokensSection() {
@@ -31,17 +30,19 @@ export function TokensSection() {
         <p className="muted">None yet. A program signs in with a token of yours, and may do no more than you.</p>
       )}
       {data && data.items.length > 0 && (
-        <table>
-          <TableHead columns={COLUMNS} />
-          <tbody>
-            {data.items.map((token) => (
-              <TokenRow key={token.id} token={token} now={now} />
-            ))}
-          </tbody>
-        </table>
+        <TokenTable>
+          {data.items.map((token) => (
+            <OwnToken key={token.id} token={token} now={now} />
+          ))}
+        </TokenTable>
       )}
     </section>
   )
+}
+
+function OwnToken({ token, now }: { token: Token; now: number }) {
+  const revoke = useAction(() => revokeToken(token), { changes: tokensQuery.queryKey })
+  return <TokenRow token={token} now={now} revoke={revoke} />
 }
 
 function Made({ token }: { token: NewToken }) {

@@ -1,8 +1,11 @@
-import { alertsQuery, deleteAlert, testAlert } from '@/api/alerts'
+import { Link } from '@tanstack/react-router'
+
+import { alertsQuery, deleteAlert, switchAlert, testAlert } from '@/api/alerts'
 import type { Alert } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Ago } from '@/lib/ui/ago'
+import { StateChip } from '@/lib/ui/state-chip'
 
 import { DeliveryTable } from './delivery-table'
 import { EVENTS } from './events'
@@ -16,14 +19,16 @@ interface Props {
 
 /** Who is told of what, and what became of the last messages. */
 export function AlertCard({ alert, changes, now }: Props) {
-  const { id, kind, address, events, deliveries, created_at: created } = alert
+  const { id, kind, address, events, deliveries, enabled, created_at: created } = alert
   return (
     <article className="alert-card" aria-labelledby={id} data-testid="alert">
       <header className="section-header">
         <div>
-          <h2 id={id}>{address}</h2>
+          <h2 id={id}>
+            {address} {!enabled && <StateChip state="off" />}
+          </h2>
           <p className="muted small">
-            {kind === 'email' ? 'e-mail' : 'webhook'} · when an experiment{' '}
+            {kind === 'email' ? 'e-mail' : 'webhook'} · when <About alert={alert} />{' '}
             {events.map((event) => EVENTS[event]).join(', ')} · since <Ago at={created} now={now} /> · <code>{id}</code>
           </p>
         </div>
@@ -38,14 +43,37 @@ export function AlertCard({ alert, changes, now }: Props) {
   )
 }
 
+function About({ alert: { experiment_id: id } }: { alert: Alert }) {
+  if (id === null) return 'an experiment'
+  return (
+    <Link to="/experiments/$id" params={{ id }}>
+      <code>{id}</code>
+    </Link>
+  )
+}
+
 function Buttons({ alert }: { alert: Alert }) {
   const changes = alertsQuery(alert.project).queryKey
   const test = useAction(() => testAlert(alert), { changes, toasted: `Testing ${alert.address}` })
+  const { enabled } = alert
+  const toggle = useAction(() => switchAlert(alert, !enabled), {
+    changes,
+    toasted: `Switching ${alert.address} ${enabled ? 'off' : 'on'}`,
+  })
   const remove = useAction(() => deleteAlert(alert), { changes })
   return (
     <div className="page-actions">
       <button type="button" className="button" disabled={test.pending} onClick={() => void test.run()}>
         Send a test
+      </button>
+      <button
+        type="button"
+        className="button"
+        disabled={toggle.pending}
+        title={enabled ? 'Nobody is told until it is on again; what is still to be sent is given up' : undefined}
+        onClick={() => void toggle.run()}
+      >
+        {enabled ? 'Switch off' : 'Switch on'}
       </button>
       <ActionDialog
         label="Delete"

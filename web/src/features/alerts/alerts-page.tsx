@@ -31,7 +31,11 @@ export function AlertsPage({ view, onView }: Props) {
     <main className="page">
       {error && <ProblemNotice problem={toProblem(error)} />}
       {me &&
-        (project === undefined ? <NoProject /> : <Loaded key={project} me={me} project={project} onView={onView} />)}
+        (project === undefined ? (
+          <NoProject />
+        ) : (
+          <Loaded key={project} me={me} project={project} view={view} onView={onView} />
+        ))}
     </main>
   )
 }
@@ -45,7 +49,7 @@ function NoProject() {
   )
 }
 
-function Loaded({ me, project, onView }: { me: Me; project: string; onView: Props['onView'] }) {
+function Loaded({ me, project, view, onView }: Props & { me: Me; project: string }) {
   const { data, error } = useQuery(alertsQuery(project))
   const [made, setMade] = useState<CreatedAlert>()
   const now = useNow(1000)
@@ -59,7 +63,7 @@ function Loaded({ me, project, onView }: { me: Me; project: string; onView: Prop
         </div>
         <div className="page-actions">
           <ProjectChoice projects={me.projects} chosen={project} onView={onView} />
-          {changes && <CreateAlertButton project={project} onMade={setMade} />}
+          {changes && <CreateAlertButton project={project} experiment={view.experiment} onMade={setMade} />}
         </div>
       </header>
       {error && <ProblemNotice problem={toProblem(error)} />}

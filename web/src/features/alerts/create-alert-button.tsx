@@ -8,7 +8,14 @@ import { Field } from '@/lib/ui/field'
 
 import { EVENT_NAMES, EVENTS } from './events'
 
-export function CreateAlertButton({ project, onMade }: { project: string; onMade: (alert: CreatedAlert) => void }) {
+interface Props {
+  project: string
+  /** The experiment that it is about, if it is about one: a suggestion. */
+  experiment: string | undefined
+  onMade: (alert: CreatedAlert) => void
+}
+
+export function CreateAlertButton({ project, experiment, onMade }: Props) {
   const [kind, setKind] = useState<AlertKind>('webhook')
   const create = useAction(
     async (form: FormData) => {
@@ -48,6 +55,9 @@ export function CreateAlertButton({ project, onMade }: { project: string; onMade
           <input key="email" name="address" type="email" placeholder="you@example.org" maxLength={254} required />
         </Field>
       )}
+      <Field label="Experiment" hint="Its id, to be told of this one alone. Empty: all of the project.">
+        <input name="experiment" type="text" placeholder="exp_…" maxLength={64} defaultValue={experiment} />
+      </Field>
       <fieldset className="choices">
         <legend>When an experiment</legend>
         {EVENT_NAMES.map((event) => (
@@ -61,11 +71,16 @@ export function CreateAlertButton({ project, onMade }: { project: string; onMade
 }
 
 function wanted(form: FormData, kind: AlertKind) {
-  const address = form.get('address')
+  const text = (name: string) => {
+    const value = form.get(name)
+    return typeof value === 'string' ? value.trim() : ''
+  }
+  const experiment = text('experiment')
   const chosen = form.getAll('events')
   return {
     kind,
-    address: typeof address === 'string' ? address.trim() : '',
+    address: text('address'),
     events: EVENT_NAMES.filter((event) => chosen.includes(event)),
+    ...(experiment !== '' && { experiment_id: experiment }),
   }
 }

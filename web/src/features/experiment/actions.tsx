@@ -51,6 +51,9 @@ function ActionGroup({ experiment }: Props) {
       </Link>
       <MoreMenu label="More actions">
         {['running', 'paused'].includes(state) && <ExtendButton experiment={experiment} />}
+        <Link to="/alerts" search={{ project: experiment.project, experiment: experiment.id }} className="button">
+          Alerts
+        </Link>
         {finished && archived === null && (
           <MoveButton id={experiment.id} label="Archive" move={() => archiveExperiment(experiment)} />
         )}

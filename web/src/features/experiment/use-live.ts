@@ -1,16 +1,15 @@
-import { type QueryClient, type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 
 import { applyEvent, EVENT_TYPES, parseEvent, staleParts } from '@/api/events'
-import { experimentKey, experimentQuery, type Part, partKey } from '@/api/queries'
+import { experimentKey, experimentQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { openEventStream, type StreamStatus } from '@/lib/event-stream'
 import { formatClock } from '@/lib/format'
 
-export type LiveStatus = StreamStatus | 'finished' | `stale since ${string}`
+import { burstRefresher } from './burst-refresher'
 
-/** Events come in bursts (a round commits, writes its checkpoint, opens the next): one refetch answers a burst. */
-const BURST_MILLISECONDS = 200
+export type LiveStatus = StreamStatus | 'finished' | `stale since ${string}`
 
 /** Keeps an experiment's caches true by its event stream, until its last event or the end of the page. */
 export function useLive(experiment: Experiment): LiveStatus {
@@ -43,7 +42,7 @@ export function useLive(experiment: Experiment): LiveStatus {
     })
     return () => {
       close()
-      refresh.now()
+      refresh.end()
     }
   }, [queryClient, id, url, finished])
 
@@ -70,20 +69,4 @@ function useRefreshWithoutStream({ id, event_seq: seq }: Experiment, live: boole
     const others = ({ queryKey }: { queryKey: QueryKey }) => queryKey.at(-1) !== 'show'
     void queryClient.invalidateQueries({ queryKey: experimentKey(id), predicate: others })
   }, [queryClient, id, seq, live])
-}
-
-function burstRefresher(queryClient: QueryClient, id: string) {
-  const stale = new Set<Part>()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const now = () => {
-    clearTimeout(timer)
-    timer = undefined
-    for (const part of stale) void queryClient.invalidateQueries({ queryKey: partKey(id, part) })
-    stale.clear()
-  }
-  const mark = (parts: readonly Part[]) => {
-    for (const part of parts) stale.add(part)
-    timer ??= setTimeout(now, BURST_MILLISECONDS)
-  }
-  return { mark, now }
 }

@@ -1,4 +1,4 @@
-import { oneOf, type Search } from '@/lib/search-params'
+import { oneOf, type Search, word } from '@/lib/search-params'
 
 export const SHAPES = ['llama-1b', 'llama-3b', 'llama2-7b', 'llama2-13b', 'llama3-8b', 'qwen2.5-7b'] as const
 export type Shape = (typeof SHAPES)[number]
@@ -36,8 +36,4 @@ export function toggled(view: View, section: string, open: boolean): View {
   const others = (view.open ?? OPEN).split(',').filter((name) => name !== section && name !== 'none')
   const next = (open ? [...others, section] : others).join(',')
   return { ...view, open: next === OPEN ? undefined : next || 'none' }
-}
-
-function word(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }

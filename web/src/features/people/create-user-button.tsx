@@ -1,13 +1,12 @@
 import { useAction } from '@/api/use-action'
-import { createUser, usersQuery } from '@/api/users'
+import { createUser, USERS_KEY } from '@/api/users'
+import { LEAST_PASSWORD } from '@/lib/passwords'
 import { MAY, roleOf, ROLES } from '@/lib/roles'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-const LEAST = 12
-
 export function CreateUserButton() {
-  const create = useAction((form: FormData) => createUser(wanted(form)), { changes: usersQuery.queryKey })
+  const create = useAction((form: FormData) => createUser(wanted(form)), { changes: USERS_KEY })
   return (
     <ActionDialog
       label="New user"
@@ -31,8 +30,11 @@ export function CreateUserButton() {
           ))}
         </select>
       </Field>
-      <Field label="Password" hint={`At least ${LEAST} characters; empty: it has tokens only. Hand it over yourself.`}>
-        <input name="password" type="password" autoComplete="new-password" minLength={LEAST} maxLength={200} />
+      <Field
+        label="Password"
+        hint={`At least ${LEAST_PASSWORD} characters; empty: it has tokens only. Hand it over yourself.`}
+      >
+        <input name="password" type="password" autoComplete="new-password" minLength={LEAST_PASSWORD} maxLength={200} />
       </Field>
     </ActionDialog>
   )

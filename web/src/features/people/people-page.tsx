@@ -3,19 +3,21 @@ import './people.css'
 import { useQuery } from '@tanstack/react-query'
 
 import { covers, meQuery } from '@/api/people'
+import { oneOf } from '@/lib/search-params'
 import { Tabs } from '@/lib/ui/tabs'
 import { useTitle } from '@/lib/use-title'
 
 import { AuditTab } from './audit-tab'
+import { ProjectsTab } from './projects-tab'
 import { UsersTab } from './users-tab'
-import { TABS, type View } from './view'
+import { OTHER_TABS, TABS, type View } from './view'
 
 interface Props {
   view: View
   onView: (change: (view: View) => View) => void
 }
 
-/** Who has an account, and what everybody did: for administrators. */
+/** Who has an account, who sees which project, and what everybody did: for administrators. */
 export function PeoplePage({ view, onView }: Props) {
   const { data: me } = useQuery(meQuery)
   useTitle('People')
@@ -28,14 +30,16 @@ export function PeoplePage({ view, onView }: Props) {
     <main className="page">
       <h1>People</h1>
       <Tabs
-        label="Users and the audit log"
+        label="Users, projects and the audit log"
         tabs={TABS}
         chosen={view.tab ?? 'users'}
         onChoose={(tab) => {
-          change({ tab: tab === 'audit' ? 'audit' : undefined })
+          change({ tab: oneOf(OTHER_TABS, tab) })
         }}
       >
-        {view.tab === 'audit' ? <AuditTab view={view} onView={change} /> : <UsersTab me={me} />}
+        {view.tab === undefined && <UsersTab me={me} user={view.user} />}
+        {view.tab === 'projects' && <ProjectsTab />}
+        {view.tab === 'audit' && <AuditTab view={view} onView={change} />}
       </Tabs>
     </main>
   )
@@ -47,7 +51,7 @@ function NotForYou({ role }: { role: string }) {
       <section className="empty">
         <h1>For administrators</h1>
         <p className="muted">
-          You are a {role}. Users and the audit log are looked after by administrators: ask one of them.
+          You are a {role}. Users, projects and the audit log are looked after by administrators: ask one of them.
         </p>
       </section>
     </main>

@@ -2,12 +2,13 @@ import { Link } from '@tanstack/react-router'
 
 import type { User } from '@/api/types'
 import { useAction } from '@/api/use-action'
-import { changeUser, usersQuery } from '@/api/users'
-import { MAY, roleOf, ROLES } from '@/lib/roles'
+import { changeUser, USERS_KEY } from '@/api/users'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Ago } from '@/lib/ui/ago'
-import { Field } from '@/lib/ui/field'
 import { StateChip } from '@/lib/ui/state-chip'
+
+import { PasswordButton } from './password-button'
+import { RoleButton } from './role-button'
 
 interface Props {
   user: User
@@ -19,7 +20,7 @@ interface Props {
 /** Who has the admin token: always an administrator, always enabled. */
 const INSTALLATION = 'admin'
 
-const changes = usersQuery.queryKey
+const changes = USERS_KEY
 
 export function UserRow({ user, self, now }: Props) {
   const { id, name, role, enabled, issuer, created_at: created } = user
@@ -41,6 +42,9 @@ export function UserRow({ user, self, now }: Props) {
           <Link to="/people" search={{ tab: 'audit', actor: id }}>
             What {self ? 'you' : name} did
           </Link>
+          <Link to="/people" search={{ user: id }}>
+            Tokens
+          </Link>
           {id !== INSTALLATION && !self && <Buttons user={user} />}
         </span>
       </td>
@@ -49,12 +53,13 @@ export function UserRow({ user, self, now }: Props) {
 }
 
 function Buttons({ user }: { user: User }) {
-  const { name, enabled } = user
+  const { name, enabled, issuer } = user
   const enable = useAction(() => changeUser(user, { enabled: true }), { changes, toasted: `Enabling ${name}` })
   const disable = useAction(() => changeUser(user, { enabled: false }), { changes })
   return (
     <>
       <RoleButton user={user} />
+      {issuer === null && <PasswordButton user={user} />}
       {enabled ? (
         <ActionDialog
           label="Disable"
@@ -73,30 +78,5 @@ function Buttons({ user }: { user: User }) {
         </button>
       )}
     </>
-  )
-}
-
-function RoleButton({ user }: { user: User }) {
-  const change = useAction((form: FormData) => changeUser(user, { role: roleOf(form.get('role')) }), { changes })
-  return (
-    <ActionDialog
-      label="Role"
-      confirm="Change"
-      title={`What may “${user.name}” do?`}
-      dismiss="Close"
-      pending={change.pending}
-      problem={change.problem}
-      onSubmit={change.run}
-    >
-      <Field label="Role" hint="Counts from the next request on.">
-        <select name="role" defaultValue={user.role} key={user.role}>
-          {ROLES.map((role) => (
-            <option key={role} value={role}>
-              {role}: {MAY[role]}
-            </option>
-          ))}
-        </select>
-      </Field>
-    </ActionDialog>
   )
 }

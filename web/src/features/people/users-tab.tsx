@@ -10,11 +10,12 @@ import { useNow } from '@/lib/use-now'
 
 import { CreateUserButton } from './create-user-button'
 import { UserRow } from './user-row'
+import { UserTokens } from './user-tokens'
 
 const COLUMNS = ['Name', 'Role', 'State', 'Signs in', 'Since', '']
 
 /** Everybody who has an account. */
-export function UsersTab({ me }: { me: Me }) {
+export function UsersTab({ me, user }: { me: Me; user: string | undefined }) {
   const list = useInfiniteQuery(usersQuery)
   const users = list.data?.pages.flatMap((page) => page.items)
   const now = useNow(10_000)
@@ -38,6 +39,9 @@ export function UsersTab({ me }: { me: Me }) {
         </div>
       )}
       <MoreButton list={list} />
+      {user !== undefined && (
+        <UserTokens key={user} user={user} name={users?.find(({ id }) => id === user)?.name ?? user} now={now} />
+      )}
     </section>
   )
 }

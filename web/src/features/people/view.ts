@@ -1,27 +1,28 @@
 import type { AuditFilter } from '@/api/audit'
-import { oneOf, type Search } from '@/lib/search-params'
+import { oneOf, type Search, word } from '@/lib/search-params'
 
 export const TABS = [
   ['users', 'Users'],
+  ['projects', 'Projects'],
   ['audit', 'Audit log'],
 ] as const
+export const OTHER_TABS = ['projects', 'audit'] as const
 
 /** What the address holds: `?tab=audit&actor=usr_1&action=user.changed`. */
 export interface View extends AuditFilter {
-  tab?: 'audit' | undefined
+  tab?: (typeof OTHER_TABS)[number] | undefined
+  /** Whose tokens are shown below the users. */
+  user?: string | undefined
 }
 
 export type ChangeView = (changes: Partial<View>) => void
 
 export function parseView(search: Search): View {
   return {
-    tab: oneOf(['audit'], search.tab),
+    tab: oneOf(OTHER_TABS, search.tab),
+    user: word(search.user),
     actor: word(search.actor),
     action: word(search.action),
     subject: word(search.subject),
   }
-}
-
-function word(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -82,7 +82,7 @@ test('who is behind, and why', () => {
   expect(still?.behind).toBe('missed its last 2 rounds')
 })
 
-test('one that holds a lease is online, however long ago it took it', () => {
+test('one that holds a lease is online, however long ago it asked', () => {
   expect(of('d').online).toBe(true)
   expect(standings(MATRIX, [site('a')], NOW).find(({ name }) => name === 'a')?.online).toBe(false)
 })

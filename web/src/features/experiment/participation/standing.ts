@@ -30,7 +30,7 @@ export interface Standing {
   behind: string | undefined
 }
 
-/** One that trains, or took work so recently, is online; one that waits for longer is quiet. */
+/** One that trains, or asked for work so recently, is online. The server notes once a minute who waits. */
 export const QUIET_MILLISECONDS = 180_000
 
 export function standings(matrix: Matrix, participants: readonly Participant[], now: number): Standing[] {

@@ -1,1 +1,0 @@
-import{f as e,n as t,ot as n}from"./format-B_pcKm0r.js";var r=n();function i({at:n,now:i}){return(0,r.jsx)(`time`,{dateTime:n,title:e(n),children:t(n,i)})}export{i as t};

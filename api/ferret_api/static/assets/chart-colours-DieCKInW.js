@@ -1,1 +1,0 @@
-var e=[`--accent`,`--second`];function t(e){return getComputedStyle(document.documentElement).getPropertyValue(e)}export{t as n,e as t};

@@ -1,1 +1,0 @@
-import{t as e}from"./copy-button-BmNS1s92.js";import{ot as t}from"./format-B_pcKm0r.js";var n=t();function r({text:t,label:r}){return(0,n.jsxs)(`div`,{className:`command`,children:[(0,n.jsx)(`pre`,{tabIndex:0,"aria-label":r,children:(0,n.jsx)(`code`,{children:t})}),(0,n.jsx)(e,{text:t,label:r})]})}export{r as t};

@@ -1,1 +1,0 @@
-import{ot as e}from"./format-B_pcKm0r.js";var t=e();function n({title:e,testId:n,children:r}){return(0,t.jsxs)(`section`,{className:`notice`,role:`status`,"data-testid":n,children:[(0,t.jsx)(`h2`,{children:e}),r]})}export{n as t};

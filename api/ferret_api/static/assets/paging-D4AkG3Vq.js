@@ -1,1 +1,0 @@
-function e(e){return e}var t={initialPageParam:void 0,getNextPageParam:e=>e.next_cursor??void 0};function n(e){return{limit:100,...e!==void 0&&{cursor:e}}}export{n,e as r,t};

@@ -1,1 +1,0 @@
-var e={viewer:`reads everything about experiments and changes nothing`,researcher:`submits and changes experiments, and lets participants in`,admin:`does everything, users and the audit log too`},t=Object.keys(e);function n(e){return t.find(t=>t===e)??`viewer`}export{t as n,n as r,e as t};

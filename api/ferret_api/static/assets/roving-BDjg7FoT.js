@@ -1,1 +1,0 @@
-function e(e,t,n){return e===`ArrowRight`?(t+1)%n:e===`ArrowLeft`?(t-1+n)%n:e===`Home`?0:e===`End`?n-1:void 0}export{e as t};

@@ -1,1 +1,0 @@
-import{ot as e}from"./format-B_pcKm0r.js";var t=e();function n({columns:e,numbers:n=[]}){return(0,t.jsx)(`thead`,{children:(0,t.jsx)(`tr`,{children:e.map(e=>(0,t.jsx)(`th`,{scope:`col`,className:n.includes(e)?`number`:void 0,children:e},e))})})}export{n as t};

@@ -1,1 +1,0 @@
-import{n as e}from"./rolldown-runtime-WkwZ5CU-.js";import{st as t}from"./format-B_pcKm0r.js";var n=e(t(),1);function r(e){let[t,r]=(0,n.useState)(()=>Date.now());return(0,n.useEffect)(()=>{let t=setInterval(()=>{r(Date.now())},e);return()=>{clearInterval(t)}},[e]),t}export{r as t};

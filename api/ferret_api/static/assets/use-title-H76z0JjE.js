@@ -1,1 +1,0 @@
-import{n as e}from"./rolldown-runtime-WkwZ5CU-.js";import{st as t}from"./format-B_pcKm0r.js";var n=e(t(),1);function r(e){(0,n.useEffect)(()=>{document.title=`${e} · Ferret`},[e])}export{r as t};

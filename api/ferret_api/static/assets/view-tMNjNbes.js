@@ -1,1 +1,0 @@
-function e(e){return{project:typeof e.project==`string`&&e.project!==``?e.project:void 0}}function t({project:e},t){return e??t[0]}export{t as n,e as t};

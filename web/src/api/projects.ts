@@ -1,0 +1,34 @@
+import { queryOptions } from '@tanstack/react-query'
+
+import { answer, client } from './client'
+import { allPages, page } from './paging'
+import type { Member, Project } from './types'
+import { USERS_KEY } from './users'
+
+/** Those that the user sees; to an administrator, all. */
+export const projectsQuery = queryOptions({
+  queryKey: ['projects'],
+  queryFn: ({ signal }) =>
+    allPages<Project>((cursor) => client.GET('/api/v1/projects', { params: { query: page(cursor) }, signal })),
+})
+
+/** Who sees the project, by name. What changes a user changes this too. */
+export function membersQuery(project: string) {
+  return queryOptions({
+    queryKey: [...USERS_KEY, 'members', project],
+    queryFn: ({ signal }) =>
+      answer(client.GET('/api/v1/projects/{project}/members', { params: { path: { project } }, signal })),
+  })
+}
+
+function of(project: string, { id }: Pick<Member, 'id'>) {
+  return { params: { path: { project, user_id: id } } }
+}
+
+export function addMember(project: string, user: Pick<Member, 'id'>) {
+  return answer(client.PUT('/api/v1/projects/{project}/members/{user_id}', of(project, user)))
+}
+
+export function removeMember(project: string, user: Pick<Member, 'id'>) {
+  return answer(client.DELETE('/api/v1/projects/{project}/members/{user_id}', of(project, user)))
+}

@@ -1,0 +1,38 @@
+import type { QueryClient } from '@tanstack/react-query'
+
+import { type Part, partKey } from '@/api/queries'
+
+/** Events come in bursts (a round commits, writes its checkpoint, opens the next): one refetch answers a burst. */
+const BURST_MILLISECONDS = 200
+
+/** Fetches anew what events made stale. A fetch that is under way is not cut off: what changes meanwhile is fetched after it. */
+export function burstRefresher(queryClient: QueryClient, id: string) {
+  const stale = new Set<Part>()
+  const busy = new Set<Part>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  const refresh = async (part: Part) => {
+    stale.delete(part)
+    busy.add(part)
+    await queryClient.invalidateQueries({ queryKey: partKey(id, part) })
+    busy.delete(part)
+    if (stale.has(part)) wait()
+  }
+  const wait = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      for (const part of [...stale]) if (!busy.has(part)) void refresh(part)
+    }, BURST_MILLISECONDS)
+  }
+  return {
+    mark: (parts: readonly Part[]) => {
+      for (const part of parts) stale.add(part)
+      wait()
+    },
+    /** Nothing will be marked any more. */
+    end: () => {
+      clearTimeout(timer)
+      for (const part of [...stale]) void refresh(part)
+    },
+  }
+}
