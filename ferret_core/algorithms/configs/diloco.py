@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from typing import Literal
 
 from pydantic import Field
@@ -38,7 +40,7 @@ class Config(Strict):
     def comparable(self) -> bool:
         return True
 
-    def tensors(self, arrays: Arrays, lengths: list[int]) -> list[Array]:
+    def tensors(self, arrays: Arrays, lengths: list[int]) -> Sequence[Array]:
         """The update of each tensor, fp32; raises as ``coordinates.decode``."""
         return decode(arrays, self.coordinates, lengths)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 from pydantic import Field, model_validator
@@ -91,7 +91,7 @@ class Config(Strict):
     def comparable(self) -> bool:
         return self.coordinates != "sign"
 
-    def cores(self, arrays: Arrays, shapes: Shapes) -> list[Array]:
+    def cores(self, arrays: Arrays, shapes: Shapes) -> Sequence[Array]:
         """fp32 (r²,) for each matrix; raises as ``coordinates.decode``."""
         return decode(arrays, self.coordinates, [matrix.rank**2 for matrix in self.matrices(shapes)])
 
