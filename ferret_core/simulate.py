@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core import catalog, checkpoint, federation, stopping
+from ferret_core import averaged, catalog, checkpoint, federation, stopping
 from ferret_core.algorithms._base import Client
 from ferret_core.average import TailMean
 from ferret_core.cost import numbers_sent, round_cost
-from ferret_core.evaluation import averaged
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.federated_data import FederatedData
 from ferret_core.fold import fold

@@ -9,9 +9,8 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from ferret_core import federation
+from ferret_core import averaged, federation
 from ferret_core.cost import LocalCost, round_cost
-from ferret_core.evaluation import averaged
 from ferret_core.failpoints import failpoint
 from ferret_core.fold import fold
 from ferret_core.inside.statistics import UpdateStatistics

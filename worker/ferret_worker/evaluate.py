@@ -6,8 +6,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from ferret_core import stopping
-from ferret_core.evaluation import averaged
+from ferret_core import averaged, stopping
 from ferret_core.evaluation.evaluate import evaluate as measure
 from ferret_core.failpoints import failpoint
 from ferret_core.memory import memory_checked
