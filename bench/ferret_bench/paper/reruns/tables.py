@@ -12,11 +12,13 @@ from ferret_bench.paper.reruns.results import Line, Spread
 
 EMPTY = "–"
 BEST, SECOND = "**", "*"
+DENSE = "fedavg"
+"""It sends all weights: other rows' bytes are shown as a share of its own."""
 
 
 def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: str) -> str:
     """The lines of one dataset beside one of them: means with their 95 % intervals, differences to it seed by seed, and
-    its bytes at 16 bits for each of its 32 over everyone's."""
+    everyone's bytes over FedAvg's at 16 bits for each of its 32, where it is the reference."""
     (beside,) = [line for line in lines if line.row.name == reference][:1] or [None]
     scored = [
         quantity
@@ -25,15 +27,16 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
     ]
     plain = [quantity for quantity in quantities if quantity.better is None]
     heads = ["Algorithm", *(quantity.label for quantity in plain)]
+    shares = (BYTES_UP, BYTES_BOTH) if reference == DENSE else ()
     if beside is not None:
-        heads += [f"{quantity.label}, of 16-bit {beside.row.label}" for quantity in (BYTES_UP, BYTES_BOTH)]
+        heads += [f"{quantity.label}, of 16-bit {beside.row.label}" for quantity in shares]
     for quantity in scored:
         heads += [quantity.label, *([f"to {beside.row.label}, %"] if beside is not None else [])]
     rows: list[list[str]] = []
     for line in lines:
         cells = [_shown(line.values[quantity.name], quantity) for quantity in plain]
         if beside is not None:
-            cells += [_share(line, beside, quantity) for quantity in (BYTES_UP, BYTES_BOTH)]
+            cells += [_share(line, beside, quantity) for quantity in shares]
         for quantity in scored:
             cells.append(_within(line, quantity))
             if beside is not None:
