@@ -29,12 +29,13 @@ STATE = {
     "nadam": 2,
     "radam": 2,
     "adamax": 2,
+    "muon": 2,
     "rmsprop": 1,
     "adagrad": 1,
     "adadelta": 2,
     "rprop": 2,
 }
-"""Copies of the weights that an optimizer keeps."""
+"""Copies of the weights that an optimizer keeps at most."""
 ACTIVATIONS = 34
 """Bytes per layer, token and hidden unit in half precision, twice that in fp32: Korthikanti et al., 2022,
 https://arxiv.org/abs/2205.05198, equation 1 without the attention matrix."""

@@ -24,7 +24,7 @@ from ferret_core.training.own import Context, Own
 
 SpecFactory = Callable[..., ExperimentSpec]
 ALGORITHMS = discovery.names("ferret_core.algorithms")
-FIXED = {"fedkseed", "fedkseed_pro", "fedmezo", "fedprox", "fedzo", "scaffold"}
+FIXED = {"fedkseed", "fedkseed_pro", "fedmezo", "fedprox", "fedzo", "hiso", "scaffold"}
 """Their own training is part of what they send."""
 
 

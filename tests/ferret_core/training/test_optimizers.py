@@ -32,7 +32,7 @@ def by_hand(model: LlamaForCausalLM, shard: Shard, build: Callable[..., torch.op
 
 def test_these_can_be_named() -> None:
     assert {name.lower() for name in CLASSES} | {"rprop"} <= set(OPTIMIZERS)
-    assert not {"lbfgs", "sparseadam", "muon", "optimizer"} & set(OPTIMIZERS)
+    assert not {"lbfgs", "sparseadam", "optimizer"} & set(OPTIMIZERS)
     assert LocalConfig.model_json_schema()["properties"]["optimizer"]["enum"] == list(OPTIMIZERS)
 
 
