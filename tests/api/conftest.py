@@ -24,7 +24,7 @@ from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
 from ferret_core import federation
 from ferret_core.cost import LocalCost
-from ferret_core.ledger import LEDGER_VERSION, LedgerRecord
+from ferret_core.ledger import TREE_VERSION, LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
@@ -273,7 +273,7 @@ class Site:
         number: int = 1,
         files: Sequence[ArtifactFile] = (),
         metrics: dict[str, float] | None = None,
-        version: int = LEDGER_VERSION,
+        version: int = TREE_VERSION,
         inside: dict[str, Any] | None = None,
     ) -> bytes:
         """Commits the frozen round and gives its update blob."""
