@@ -85,10 +85,14 @@ function WorkerRow({ worker, time }: { worker: WorkerFacts; time: string }) {
         {formatSeconds(Math.floor(secondsBetween(started, time)))}
       </td>
       <td className="number" title={formatTime(seen)}>
-        {formatSeconds(Math.floor(secondsBetween(seen, time)))} ago
+        {seenAgo(Math.floor(secondsBetween(seen, time)))}
       </td>
     </tr>
   )
+}
+
+function seenAgo(seconds: number): string {
+  return seconds < 1 ? 'now' : `${formatSeconds(seconds)} ago`
 }
 
 /** Its task, and the experiment's page where there is one: a question of the playground is of none. */

@@ -1,5 +1,3 @@
-import type { ChartData, XAxis } from '@/lib/chart-data'
-import { csvOf } from '@/lib/csv'
 import { download } from '@/lib/download'
 
 import { chartPicture } from './chart-picture'
@@ -9,15 +7,13 @@ interface Props {
   /** The values under the cursor, for the picture. */
   spoken: string
   file: string
-  data: ChartData
-  axis: XAxis
-  columns: readonly string[]
+  csv: () => string
   canvas: () => HTMLCanvasElement | undefined
 }
 
-export function ChartDownloads({ title, spoken, file, data, axis, columns, canvas }: Props) {
+export function ChartDownloads({ title, spoken, file, csv, canvas }: Props) {
   const saveValues = () => {
-    download(`${file}.csv`, new Blob([csvOf(data, axis, columns)], { type: 'text/csv' }))
+    download(`${file}.csv`, new Blob([csv()], { type: 'text/csv' }))
   }
   const savePicture = () => {
     const plot = canvas()

@@ -5,6 +5,7 @@ import { type KeyboardEvent, useMemo, useState } from 'react'
 import type uPlot from 'uplot'
 
 import { type ChartData, countOf, type Range, roundsAt, type Value, within, type XAxis } from '@/lib/chart-data'
+import { csvOf } from '@/lib/csv'
 
 import { ChartDownloads } from './chart-downloads'
 import type { Mark } from './chart-marks'
@@ -111,7 +112,7 @@ export function LineChart({ title, unit, testId, file, data, smooth, columns, fo
       {points === 1 && <p className="plot-single muted small">One point so far: a line comes with the next.</p>}
       <div className="chart-foot">
         <DataTable caption={title} data={data} lines={lines} format={format} />
-        <ChartDownloads {...{ title, spoken, file, data, axis, columns }} canvas={canvas} />
+        <ChartDownloads {...{ title, spoken, file, canvas }} csv={() => csvOf(data, axis, columns)} />
       </div>
     </figure>
   )

@@ -4,7 +4,7 @@ import '@/lib/ui/line-chart.css'
 import { type KeyboardEvent, useMemo, useState } from 'react'
 import type uPlot from 'uplot'
 
-import { download } from '@/lib/download'
+import { ChartDownloads } from '@/lib/ui/chart-downloads'
 import { keyTarget } from '@/lib/ui/roving'
 import { TableHead } from '@/lib/ui/table-head'
 import { usePlot } from '@/lib/ui/use-plot'
@@ -35,7 +35,7 @@ export function BlockChart({ title, unit, testId, file, blocks, lines, bars = fa
     ],
     [blocks, lines],
   )
-  const { container, point } = usePlot({
+  const { container, point, canvas } = usePlot({
     panel: { lines, bars, tick: format, onCursor: setHovered },
     options: blockOptions,
     kind: [bars, ...lines.map(({ name }) => name)].join(),
@@ -46,6 +46,7 @@ export function BlockChart({ title, unit, testId, file, blocks, lines, bars = fa
   const index = Math.min(hovered ?? 0, blocks.length - 1)
   const block = blocks[index] ?? ''
   const values = lines.map(({ name, values }) => ({ name, text: format(values[index] ?? 0) }))
+  const spoken = `${block}: ${values.map(({ name, text }) => `${name} ${text}`).join(', ')}`
   const move = (event: KeyboardEvent) => {
     if (event.key === 'Escape') point(null)
     const target = keyTarget(event.key, index, blocks.length)
@@ -79,7 +80,7 @@ export function BlockChart({ title, unit, testId, file, blocks, lines, bars = fa
         aria-valuemin={1}
         aria-valuemax={blocks.length}
         aria-valuenow={index + 1}
-        aria-valuetext={`${block}: ${values.map(({ name, text }) => `${name} ${text}`).join(', ')}`}
+        aria-valuetext={spoken}
         onKeyDown={move}
         onBlur={() => {
           point(null)
@@ -87,16 +88,7 @@ export function BlockChart({ title, unit, testId, file, blocks, lines, bars = fa
       />
       <div className="chart-foot">
         <BlockTable {...{ title, blocks, lines, format }} />
-        <button
-          type="button"
-          className="copy-button"
-          aria-label={`${title} as CSV`}
-          onClick={() => {
-            download(`${file}.csv`, new Blob([blocksCsv(blocks, lines)], { type: 'text/csv' }))
-          }}
-        >
-          CSV
-        </button>
+        <ChartDownloads {...{ title, spoken, file, canvas }} csv={() => blocksCsv(blocks, lines)} />
       </div>
     </figure>
   )

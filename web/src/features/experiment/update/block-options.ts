@@ -29,7 +29,8 @@ const LOOK: uPlot.Axis = {
   ticks: { show: false },
 }
 
-/** Blocks by number on the horizontal axis, a logarithmic one upwards; what is 0 is not drawn. */
+/** Blocks by number on the horizontal axis, a logarithmic one upwards; what is 0 is not drawn. Dragging shows a part of
+ * the blocks in all charts, a double click all of them. */
 export function blockOptions(panel: () => BlockPanel): PlotOptions {
   const { lines, bars } = panel()
   return {
@@ -42,7 +43,7 @@ export function blockOptions(panel: () => BlockPanel): PlotOptions {
         range: () => logRangeOf(panel().lines.flatMap(({ values }) => values)),
       },
     },
-    cursor: { sync: { key: 'blocks', scales: ['x', null] }, points: { size: 8 }, drag: { x: false, y: false } },
+    cursor: { sync: { key: 'blocks', scales: ['x', null] }, points: { size: 8 }, drag: { x: true, y: false } },
     series: [
       {},
       ...lines.map(({ name, colour: property, dash }) => ({
