@@ -88,6 +88,12 @@ def test_the_service_takes_the_example_and_would_have_refused_a_wrong_one(site: 
         assert code == ANSWERS.get(body.id), answer.text
 
 
+def an_alert(site: Site) -> str:
+    (create,) = (body for body in BODIES if body.id == "create_alert")
+    created = site.admin.post(create.path.format(project="default"), json=create.examples[0])
+    return created.raise_for_status().json()["id"]
+
+
 def asked(site: Site, body: Body) -> tuple[TestClient, str]:
     """Who may ask with the body, and about what: a running experiment whose participant is at work."""
     changes: Any = {**SPECIFICATION, "participants": {"edge": 1}}
@@ -97,6 +103,11 @@ def asked(site: Site, body: Body) -> tuple[TestClient, str]:
     member.get("/api/v1/participant/assignment").raise_for_status()
     user_id = "admin" if body.id == "change_user" else a_user(site, Role.VIEWER).id
     path = body.path.format(
-        experiment_id=experiment_id, assignment_id=assignment_id, name="site-a", project="default", user_id=user_id
+        experiment_id=experiment_id,
+        assignment_id=assignment_id,
+        name="site-a",
+        project="default",
+        user_id=user_id,
+        alert_id=an_alert(site),
     )
     return member if "/participant/" in path else site.admin, path

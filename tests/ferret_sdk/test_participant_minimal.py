@@ -47,8 +47,7 @@ def test_it_takes_the_published_receipts_and_none_that_was_changed(node: str) ->
             sent = {"round": vector["header"]["round"], "participant": name, "contribution": leaf["contribution"]}
             cases.append((receipt, sent, vector["hash"]))
     holding = len(cases)
-    receipt, sent, hash = cases[-2]
-    assert receipt["header"]["size"] == 5
+    receipt, sent, hash = [case for case in cases if case[0]["header"]["size"] == 5][-2]
     cases += [
         ({**receipt, "path": receipt["path"][:-1]}, sent, hash),
         ({**receipt, "path": [*receipt["path"], hash]}, sent, hash),

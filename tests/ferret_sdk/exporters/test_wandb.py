@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import json
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,16 @@ def written(data: bytes) -> Iterator[bytes]:
 
 
 def records(folder: Path) -> list[Any]:
-    """What the files say that `wandb sync` uploads."""
+    """What the files say that `wandb sync` uploads. W&B's own process writes them, and may end after the export."""
     Record = importlib.import_module("wandb.proto.wandb_internal_pb2").Record
-    files = sorted(folder.glob("wandb/offline-run-*/*.wandb"))
-    return [Record.FromString(record) for file in files for record in written(file.read_bytes())]
+    deadline = time.monotonic() + 30
+    while True:
+        files = sorted(folder.glob("wandb/offline-run-*/*.wandb"))
+        found = [Record.FromString(record) for file in files for record in written(file.read_bytes())]
+        if any(record.WhichOneof("record_type") == "exit" for record in found):
+            return found
+        assert time.monotonic() < deadline, "W&B did not end the run"
+        time.sleep(0.05)
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
