@@ -1,1 +1,0 @@
-import{At as e,Ft as t,Nn as n}from"./start-DUdEDKo9.js";var r=n();function i({at:n,now:i}){return(0,r.jsx)(`time`,{dateTime:n,title:t(n),children:e(n,i)})}export{i as t};

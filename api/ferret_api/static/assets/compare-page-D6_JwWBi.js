@@ -1,1 +1,0 @@
-import{n as e}from"./work-B3xJ_15T.js";import{On as t,vn as n,yn as r}from"./start-DUdEDKo9.js";var i=30;function a(e){return t({queryKey:[`experiments`,`search`,e],queryFn:({signal:t})=>{let a={limit:i,...e!==``&&{name:e}};return n(r.GET(`/api/v1/experiments`,{params:{query:a},signal:t}))}})}export{e as ComparePage,a as t};

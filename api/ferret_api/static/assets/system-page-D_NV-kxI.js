@@ -1,1 +1,0 @@
-import{t as e}from"./operate-BS_MImRF.js";import{On as t,_n as n,in as r,vn as i,yn as a}from"./start-DUdEDKo9.js";var o=t({queryKey:[`system`],queryFn:({signal:e})=>i(a.GET(`/api/v1/system`,{signal:e})),refetchInterval:({state:e})=>n(e,r)});export{e as SystemPage,o as t};

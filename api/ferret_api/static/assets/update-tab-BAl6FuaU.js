@@ -1,1 +1,0 @@
-import{t as e}from"./tabs-CNNIkegn.js";import{On as t,on as n,vn as r,yn as i}from"./start-DUdEDKo9.js";function a(e,a){return t({queryKey:[...n(e),`update`,a],queryFn:({signal:t})=>{let n={path:{experiment_id:e,number:a}};return r(i.GET(`/api/v1/experiments/{experiment_id}/rounds/{number}/update`,{params:n,signal:t}))},staleTime:1/0})}export{e as default,a as t};
