@@ -24,6 +24,7 @@ import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from time import perf_counter, thread_time
 from typing import Any, NamedTuple, final
@@ -170,7 +171,7 @@ def _json_changed(blob: bytes, draw: random.Random) -> bytes:
     if draw.random() < 0.2:
         target.pop(name, None)
     else:
-        target[name] = draw.choice(VALUES)
+        target[name] = deepcopy(draw.choice(VALUES))
     if "__metadata__" in header and isinstance(header["__metadata__"], dict):
         header["__metadata__"]["ferret"] = json.dumps(meta)
     text = json.dumps(header).encode()
