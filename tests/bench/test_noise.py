@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ferret_bench import _noise_page
 from ferret_bench.noise import PART, Benchmark, Points, dimension, half_interval, one_round
 from ferret_cli.demo import prepare
 from ferret_core.protocol.errors import FerretError
@@ -49,3 +50,16 @@ def test_only_ferrets_one_bit_coordinates_have_this_formula(tmp_path: Path) -> N
         with pytest.raises(FerretError, match="the formula is that of one-bit coordinates") as caught:
             one_round(spec.model_copy(update={"algorithm": type(spec.algorithm).model_validate(algorithm)}))
         assert caught.value.code == "spec.invalid"
+
+
+def test_the_page_has_what_the_runs_say_small_models_first(tmp_path: Path) -> None:
+    for name, weights, found, half in (("large", 3_148_224, 16_000, 2000.0), ("small", 262_144, 1000, None)):
+        points = [{"noise_ratio": [0.5, 0.6]}, {"noise_ratio": [0.1, 0.2]}]
+        run = {"parameters": weights, "dimension": found, "dimension_half": half, "clean": 1.1, "points": points}
+        (tmp_path / f"{name}.json").write_text(json.dumps(run))
+    _noise_page.main([str(tmp_path)])
+    page = (tmp_path / "noise.md").read_text()
+    small, large = (line for line in page.splitlines() if line.startswith("| ["))
+    assert small == "| [small](small.json) | 262,144 | 1,000 | 1/262 | 1.10 | 167 B | 50 B | 5 B |"
+    assert large == "| [large](large.json) | 3,148,224 | 16,000 ± 2,000 | 1/197 | 1.10 | 2.7 kB | 800 B | 80 B |"
+    assert (tmp_path / "noise.png").read_bytes().startswith(b"\x89PNG")
