@@ -17,9 +17,10 @@ def _of(step: str, rate: float) -> Variant:
 
 STUDY = Study(
     title="128 bytes a round, with and without the step guard",
-    lead="One-bit coordinates in 128 bytes, at local rates over a hundredfold range, each round taken whole or "
-    "halved by the step guard as long as it would raise the loss on development sequences too far. Loss left is the loss after "
-    "the last round over the base model's: above 1 the model was made worse. ± is a 95 % interval over seeds.",
+    lead="One-bit coordinates in 128 bytes, at local rates a hundredfold apart, each round taken whole or "
+    "halved by the step guard as long as it would raise the loss on development sequences too far. Loss "
+    "left is the loss after the last round over the base model's: above 1 the model was made worse. "
+    "± is a 95 % interval over seeds.",
     rows=("ferret",),
     datasets=("gsm8k", "dolly"),
     quantities=(BYTES_UP, EVAL_LOSS, LOSS_LEFT),
