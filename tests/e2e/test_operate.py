@@ -81,6 +81,28 @@ def test_hosts_are_shown_to_administrators_only(page: Page, served: Served, comp
     expect(page.get_by_test_id("worker-row")).to_have_count(0)
 
 
+def test_what_an_experiment_takes_has_a_tab(signed_in: Page, served: Served, finished: Any) -> None:
+    page = signed_in
+    page.goto(f"{served.url}/experiments/{finished.id}")
+    page.get_by_role("tab", name="System", exact=True).click()
+    for phase in ("Open for contributions", "Aggregation", "Evaluation"):
+        expect(page.get_by_test_id("phases").get_by_text(phase, exact=True)).to_be_visible()
+    expect(page.get_by_test_id("line-local_seconds")).to_have_attribute("data-points", "3")
+    expect(page.get_by_test_id("line-peak_memory_bytes")).to_have_attribute("data-points", "3")
+    expect(page.get_by_role("heading", name="Workers at it now")).to_be_visible()
+    expect(page.get_by_text("None. Participants at the edge")).to_be_visible()  # it has ended
+
+
+def test_a_viewer_reads_and_submits_nothing(page: Page, served: Served, finished: Any) -> None:
+    sign_in_as(page, served, Role.VIEWER)
+    page.goto(f"{served.url}/new?from={finished.id}")
+    expect(page.get_by_test_id("only-reads")).to_contain_text("takes a researcher")
+    expect(page.get_by_role("button", name="Submit")).to_have_count(0)
+    page.goto(f"{served.url}/experiments/{finished.id}?tab=system")
+    expect(page.get_by_test_id("phases")).to_be_visible()
+    expect(page.get_by_role("heading", name="Workers at it now")).to_have_count(0)
+
+
 @pytest.mark.usefixtures("no_alerts")
 def test_somebody_is_told_tested_and_told_no_more(
     signed_in: Page, served: Served, receiver: Receiver, complaints: list[str]

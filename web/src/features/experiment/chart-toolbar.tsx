@@ -25,12 +25,14 @@ const SCALES: ['log' | 'linear', string][] = [
 ]
 
 interface Props {
+  /** Whether one of the charts can be logarithmic. */
+  scaled: boolean
   view: View
   onView: ChangeView
 }
 
 /** How all charts are drawn. */
-export function ChartToolbar({ view, onView }: Props) {
+export function ChartToolbar({ scaled, view, onView }: Props) {
   return (
     <div className="chart-toolbar">
       {view.span !== undefined && (
@@ -44,15 +46,17 @@ export function ChartToolbar({ view, onView }: Props) {
           Reset zoom
         </button>
       )}
-      <Toggles
-        label="Loss"
-        shown
-        options={SCALES}
-        chosen={view.y ?? 'log'}
-        onChoose={(scale) => {
-          onView({ y: oneOf(['linear'], scale) })
-        }}
-      />
+      {scaled && (
+        <Toggles
+          label="Loss"
+          shown
+          options={SCALES}
+          chosen={view.y ?? 'log'}
+          onChoose={(scale) => {
+            onView({ y: oneOf(['linear'], scale) })
+          }}
+        />
+      )}
       <Toggles
         label="Smoothing"
         shown

@@ -9,16 +9,19 @@ import { ThinnedNote } from '@/lib/ui/thinned-note'
 import { formatZoom, zoomRange } from '@/lib/zoom'
 
 import { ChartToolbar } from './chart-toolbar'
+import type { PanelKind } from './panel-kinds'
 import { experimentPanels } from './panels'
 import type { ChangeView, View } from './view'
 
 interface Props {
+  title: string
+  kinds: readonly PanelKind[]
   experiment: Experiment
   view: View
   onView: ChangeView
 }
 
-export function Charts({ experiment, view, onView }: Props) {
+export function Charts({ title, kinds, experiment, view, onView }: Props) {
   const { id, started_at: started, created_at: created } = experiment
   const metrics = useQuery(metricsQuery(id))
   const axis = view.x ?? 'round'
@@ -28,21 +31,21 @@ export function Charts({ experiment, view, onView }: Props) {
   const [curves] = useZoomed(known, axis, zoom)
   const { panels, range, missing } = useMemo(
     () =>
-      experimentPanels(curves?.series ?? [], start, {
+      experimentPanels(kinds, curves?.series ?? [], start, {
         axis,
         linear: view.y === 'linear',
         smoothing: view.smooth,
       }),
-    [curves, start, axis, view.y, view.smooth],
+    [kinds, curves, start, axis, view.y, view.smooth],
   )
 
   if (metrics.isPending) return <p className="muted">Loading…</p>
   if (panels.length === 0) return <NothingMeasured experiment={experiment} />
   return (
-    <section aria-labelledby="convergence">
+    <section aria-labelledby="charts">
       <header className="section-header">
-        <h2 id="convergence">Convergence</h2>
-        <ChartToolbar view={view} onView={onView} />
+        <h2 id="charts">{title}</h2>
+        <ChartToolbar scaled={kinds.some(({ log }) => log)} view={view} onView={onView} />
       </header>
       <div className="panels">
         {panels.map((panel) => (

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 
+import { CONVERGENCE, COST } from './panel-kinds'
 import { bestIndex, type Choices, experimentPanels } from './panels'
 
 const START = '2026-11-21T12:00:00Z'
@@ -23,7 +24,7 @@ const METRICS = [
 ]
 
 function panel(testId: string, metrics = METRICS, choices: Partial<Choices> = {}) {
-  const found = experimentPanels(metrics, START, { ...USUAL, ...choices }).panels.find(
+  const found = experimentPanels(CONVERGENCE, metrics, START, { ...USUAL, ...choices }).panels.find(
     (drawn) => drawn.testId === testId,
   )
   if (found === undefined) throw new Error(`no panel ${testId}`)
@@ -31,14 +32,14 @@ function panel(testId: string, metrics = METRICS, choices: Partial<Choices> = {}
 }
 
 test('what is measured has a panel, what is missing says why', () => {
-  const { panels, missing } = experimentPanels(METRICS, START, USUAL)
+  const { panels, missing } = experimentPanels(CONVERGENCE, METRICS, START, USUAL)
   expect(panels.map(({ testId }) => testId)).toEqual(['chart-loss', 'chart-bytes'])
   expect(panels.map(({ unit }) => unit)).toEqual(['nats per token', 'all participants'])
   expect(missing.map(({ title }) => title)).toEqual(['Rouge-L'])
 })
 
 test('without any value there is no panel', () => {
-  const { panels, missing, range } = experimentPanels([], START, USUAL)
+  const { panels, missing, range } = experimentPanels(CONVERGENCE, [], START, USUAL)
   expect(panels).toEqual([])
   expect(missing.map(({ title }) => title)).toEqual(['Loss', 'Rouge-L', 'Bytes, cumulative'])
   expect(range).toEqual([0, 1])
@@ -91,7 +92,7 @@ test('a smoothed line stands beside each line', () => {
 
 test('all panels share one x range', () => {
   const metrics = [series('train_loss', { 1: 2, 12: 1 }), series('rouge_l', { 0: 27 })]
-  expect(experimentPanels(metrics, START, { ...USUAL, axis: 'bytes' }).range).toEqual([0, 1200])
+  expect(experimentPanels(CONVERGENCE, metrics, START, { ...USUAL, axis: 'bytes' }).range).toEqual([0, 1200])
 })
 
 test('the best is the lowest or the highest, whatever is no number', () => {
@@ -107,4 +108,14 @@ test('the best round is looked for among all that a point stands for', () => {
   const { data, marks } = panel('chart-loss', [{ name: 'eval_loss', points }])
   expect(data.thinned?.least).toContainEqual([0.5, 1])
   expect(marks).toContainEqual({ line: 1, index: 0, text: 'best' })
+})
+
+test('what the rounds take has panels of its own, with no word on what is not measured', () => {
+  const measured = [series('local_seconds', { 1: 2 }), series('peak_memory_bytes', { 1: 6e8 })]
+  const { panels, missing } = experimentPanels(COST, measured, START, USUAL)
+  expect(panels.map(({ testId, data }) => [testId, data.lines])).toEqual([
+    ['chart-seconds', [[2], [undefined]]],
+    ['chart-memory', [[6e8], [undefined]]],
+  ])
+  expect(missing).toEqual([])
 })

@@ -10,11 +10,12 @@ import {
   type Value,
   type XAxis,
 } from '@/lib/chart-data'
-import { formatBytes, plainTick } from '@/lib/format'
 import { allPositive } from '@/lib/log-scale'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 import { smoothed, type Smoothing } from '@/lib/smoothing'
 import type { Mark } from '@/lib/ui/chart-marks'
+
+import type { PanelKind } from './panel-kinds'
 
 export interface PanelData {
   testId: string
@@ -30,48 +31,6 @@ export interface PanelData {
   marks: Mark[]
 }
 
-interface Kind {
-  testId: string
-  title: string
-  unit: string
-  metrics: [MetricName, ...MetricName[]]
-  lines: string[]
-  tick: (value: number) => string
-  /** Why there is nothing yet, where its absence is worth a word. */
-  empty?: string
-  log?: boolean
-  total?: boolean
-}
-
-function kind(name: MetricName, changes: Partial<Kind> = {}): Kind {
-  const { label, unit } = METRICS[name]
-  return { testId: `chart-${name}`, title: label, unit, metrics: [name], lines: [label], tick: plainTick, ...changes }
-}
-
-const KINDS: Kind[] = [
-  kind('train_loss', {
-    testId: 'chart-loss',
-    title: 'Loss',
-    metrics: ['train_loss', 'eval_loss'],
-    lines: ['train', 'evaluation'],
-    log: true,
-    empty: 'the first point is the base model, before round 1',
-  }),
-  kind('rouge_l', { empty: 'evaluation.generate sets how many answers are scored' }),
-  kind('exact_match'),
-  kind('bytes_up', {
-    testId: 'chart-bytes',
-    title: 'Bytes, cumulative',
-    unit: 'all participants',
-    metrics: ['bytes_up', 'bytes_down'],
-    lines: ['sent', 'received'],
-    tick: formatBytes,
-    total: true,
-    empty: 'the first point comes with round 1',
-  }),
-  kind('weight_noise', { title: 'Noise of the projection', unit: 'percent of the weights' }),
-]
-
 export interface Choices {
   axis: XAxis
   linear: boolean
@@ -85,24 +44,29 @@ export interface Panels {
   missing: { title: string; why: string }[]
 }
 
-/** The charts of an experiment, of what is measured, over the axis asked for and with one x range for all. */
-export function experimentPanels(series: MetricSeries[], start: string, choices: Choices): Panels {
+/** The charts of what is measured of an experiment, over the axis asked for and with one x range for all. */
+export function experimentPanels(
+  kinds: readonly PanelKind[],
+  series: MetricSeries[],
+  start: string,
+  choices: Choices,
+): Panels {
   const points = (name: string): Point[] => series.find((metric) => metric.name === name)?.points ?? []
-  const measured = ({ metrics }: Kind) => metrics.some((name) => points(name).length > 0)
-  const panels = KINDS.filter(measured).map((shown) => panelOf(shown, points, start, choices))
+  const measured = ({ metrics }: PanelKind) => metrics.some((name) => points(name).length > 0)
+  const panels = kinds.filter(measured).map((shown) => panelOf(shown, points, start, choices))
   return {
     panels,
     range: sharedRange(
       panels.map(({ data }) => data),
       choices.axis,
     ),
-    missing: KINDS.flatMap((shown) =>
+    missing: kinds.flatMap((shown) =>
       shown.empty !== undefined && !measured(shown) ? [{ title: shown.title, why: shown.empty }] : [],
     ),
   }
 }
 
-function panelOf(shown: Kind, points: (name: string) => Point[], start: string, choices: Choices): PanelData {
+function panelOf(shown: PanelKind, points: (name: string) => Point[], start: string, choices: Choices): PanelData {
   const { testId, title, unit, lines, metrics, tick, total = false } = shown
   const line = (name: MetricName) => (total ? cumulative(points(name)) : points(name))
   const data = chartData(metrics.map(line), choices.axis, start)

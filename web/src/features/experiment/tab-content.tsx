@@ -4,9 +4,9 @@ import type { Experiment } from '@/api/types'
 
 import { Charts } from './charts'
 import { CheckpointSection } from './checkpoint-section'
-import { CostSection } from './cost-section'
 import { EventsTab } from './events-tab'
 import { NoiseSection } from './noise-section'
+import { CONVERGENCE } from './panel-kinds'
 import { Rounds } from './rounds'
 import { SpecSection } from './spec-section'
 import type { ChangeView, View } from './view'
@@ -17,6 +17,7 @@ const ParticipantsTab = lazy(async () => {
   return { default: ParticipantsTab }
 })
 const UpdateTab = lazy(() => import('./update/update-tab'))
+const SystemTab = lazy(() => import('./system/system-tab'))
 const Playground = lazy(() => import('./playground/playground'))
 
 interface Props {
@@ -76,12 +77,13 @@ export function TabContent({ experiment, view, onView }: Props) {
           }}
         />
       )
-    default:
+    case 'system':
       return (
-        <>
-          <Charts experiment={experiment} view={view} onView={onView} />
-          <CostSection id={id} />
-        </>
+        <Suspense fallback={<p className="muted">Loading…</p>}>
+          <SystemTab experiment={experiment} view={view} onView={onView} />
+        </Suspense>
       )
+    default:
+      return <Charts title="Convergence" kinds={CONVERGENCE} experiment={experiment} view={view} onView={onView} />
   }
 }

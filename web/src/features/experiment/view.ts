@@ -17,6 +17,7 @@ export const TABS = [
   ['playground', 'Playground'],
   ['specification', 'Specification'],
   ['events', 'Events'],
+  ['system', 'System'],
 ] as const
 export type Tab = (typeof TABS)[number][0]
 

@@ -1,1 +1,0 @@
-import{It as e,Pn as t,jt as n}from"./start-lBl2pD-v.js";var r=t();function i({at:t,now:i}){return(0,r.jsx)(`time`,{dateTime:t,title:e(t),children:n(t,i)})}export{i as t};

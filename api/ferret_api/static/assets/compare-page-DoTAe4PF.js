@@ -1,1 +1,0 @@
-import{n as e}from"./work-DWW498Nm.js";import{bn as t,kn as n,yn as r}from"./start-lBl2pD-v.js";var i=30;function a(e){return n({queryKey:[`experiments`,`search`,e],queryFn:({signal:n})=>{let a={limit:i,...e!==``&&{name:e}};return r(t.GET(`/api/v1/experiments`,{params:{query:a},signal:n}))}})}export{e as ComparePage,a as t};

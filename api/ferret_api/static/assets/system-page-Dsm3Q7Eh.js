@@ -1,1 +1,0 @@
-import{t as e}from"./operate-BwKiEtaZ.js";import{an as t,bn as n,kn as r,vn as i,yn as a}from"./start-lBl2pD-v.js";var o=r({queryKey:[`system`],queryFn:({signal:e})=>a(n.GET(`/api/v1/system`,{signal:e})),refetchInterval:({state:e})=>i(e,t)});export{e as SystemPage,o as t};

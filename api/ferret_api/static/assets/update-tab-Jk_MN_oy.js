@@ -1,1 +1,0 @@
-import{t as e}from"./tabs-C66ixEM2.js";import{bn as t,kn as n,sn as r,yn as i}from"./start-lBl2pD-v.js";function a(e,a){return n({queryKey:[...r(e),`update`,a],queryFn:({signal:n})=>{let r={path:{experiment_id:e,number:a}};return i(t.GET(`/api/v1/experiments/{experiment_id}/rounds/{number}/update`,{params:r,signal:n}))},staleTime:1/0})}export{e as default,a as t};

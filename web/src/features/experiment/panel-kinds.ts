@@ -1,0 +1,67 @@
+import { formatBytes, formatSeconds, plainTick } from '@/lib/format'
+import { type MetricName, METRICS } from '@/lib/metrics'
+
+/** A chart of one or more metrics with the same unit. */
+export interface PanelKind {
+  testId: string
+  title: string
+  unit: string
+  metrics: [MetricName, ...MetricName[]]
+  lines: string[]
+  tick: (value: number) => string
+  /** Why there is nothing yet, where its absence is worth a word. */
+  empty?: string
+  log?: boolean
+  total?: boolean
+}
+
+function kind(name: MetricName, changes: Partial<PanelKind> = {}): PanelKind {
+  const { label, unit } = METRICS[name]
+  return { testId: `chart-${name}`, title: label, unit, metrics: [name], lines: [label], tick: plainTick, ...changes }
+}
+
+/** How the model gets on. */
+export const CONVERGENCE: PanelKind[] = [
+  kind('train_loss', {
+    testId: 'chart-loss',
+    title: 'Loss',
+    metrics: ['train_loss', 'eval_loss'],
+    lines: ['train', 'evaluation'],
+    log: true,
+    empty: 'the first point is the base model, before round 1',
+  }),
+  kind('rouge_l', { empty: 'evaluation.generate sets how many answers are scored' }),
+  kind('exact_match'),
+  kind('bytes_up', {
+    testId: 'chart-bytes',
+    title: 'Bytes, cumulative',
+    unit: 'all participants',
+    metrics: ['bytes_up', 'bytes_down'],
+    lines: ['sent', 'received'],
+    tick: formatBytes,
+    total: true,
+    empty: 'the first point comes with round 1',
+  }),
+  kind('weight_noise', { title: 'Noise of the projection', unit: 'percent of the weights' }),
+]
+
+/** What the rounds take of the machines. */
+export const COST: PanelKind[] = [
+  kind('local_seconds', {
+    testId: 'chart-seconds',
+    title: 'Work of a round',
+    unit: 'a participant, and the server',
+    metrics: ['local_seconds', 'aggregate_seconds'],
+    lines: ['local update', 'aggregation'],
+    tick: formatSeconds,
+  }),
+  kind('sequences_per_second', { title: 'Speed of training', unit: 'sequences per second' }),
+  kind('peak_memory_bytes', {
+    testId: 'chart-memory',
+    title: 'Peak memory',
+    unit: 'of the process that trains',
+    metrics: ['peak_memory_bytes', 'peak_device_bytes'],
+    lines: ['host', 'device'],
+    tick: formatBytes,
+  }),
+]

@@ -1,0 +1,34 @@
+import { useQuery } from '@tanstack/react-query'
+
+import { roundsQuery } from '@/api/queries'
+import { formatSeconds } from '@/lib/format'
+import { Fact } from '@/lib/ui/fact'
+
+import { phasesOf } from './phases'
+
+/** Where a round's time goes. */
+export function PhasesSection({ id }: { id: string }) {
+  const { data: rounds = [] } = useQuery(roundsQuery(id))
+  const phases = phasesOf(rounds)
+  return (
+    <section aria-labelledby="phases" data-testid="phases">
+      <header className="section-header">
+        <h2 id="phases">Where a round's time goes</h2>
+        {phases.length > 0 && <span className="muted small">Medians</span>}
+      </header>
+      {phases.length === 0 ? (
+        <p className="muted">No round has closed yet.</p>
+      ) : (
+        <dl className="facts boxed">
+          {phases.map(({ term, usual, longest }) => (
+            <Fact key={term} term={term}>
+              <span title={`Longest: ${formatSeconds(longest.seconds)}, round ${longest.round}`}>
+                {formatSeconds(usual)}
+              </span>
+            </Fact>
+          ))}
+        </dl>
+      )}
+    </section>
+  )
+}

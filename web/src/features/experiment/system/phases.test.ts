@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+
+import type { Round } from '@/api/types'
+
+import { phasesOf } from './phases'
+
+/** A round whose phases end so many seconds after it was opened. */
+function round(number: number, ...ends: number[]): Round {
+  const at = (seconds: number | undefined) =>
+    seconds === undefined ? null : new Date(Date.UTC(2026, 10, 25) + seconds * 1000).toISOString()
+  const [frozen, committed, evaluated] = ends
+  const moments = { opened_at: at(0), frozen_at: at(frozen), committed_at: at(committed), evaluated_at: at(evaluated) }
+  return { number, ...moments } as Round
+}
+
+test('the median of every phase, and its longest round', () => {
+  expect(phasesOf([round(1, 40, 41, 45), round(2, 10, 12, 14), round(3, 12, 13, 16)])).toEqual([
+    { term: 'Open for contributions', usual: 12, longest: { seconds: 40, round: 1 } },
+    { term: 'Aggregation', usual: 1, longest: { seconds: 2, round: 2 } },
+    { term: 'Evaluation', usual: 3, longest: { seconds: 4, round: 1 } },
+  ])
+})
+
+test('a round that is not over counts with what is over', () => {
+  expect(phasesOf([round(1, 10)]).map(({ term }) => term)).toEqual(['Open for contributions'])
+  expect(phasesOf([round(1)])).toEqual([])
+})

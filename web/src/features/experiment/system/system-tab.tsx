@@ -1,0 +1,27 @@
+import type { Experiment } from '@/api/types'
+
+import { Charts } from '@/features/experiment/charts'
+import { COST } from '@/features/experiment/panel-kinds'
+import type { ChangeView, View } from '@/features/experiment/view'
+import { CostSection } from './cost-section'
+import { PhasesSection } from './phases-section'
+import { WorkersSection } from './workers-section'
+
+interface Props {
+  experiment: Experiment
+  view: View
+  onView: ChangeView
+}
+
+/** What the experiment takes: time, memory and machines. */
+export default function SystemTab({ experiment, view, onView }: Props) {
+  const { id } = experiment
+  return (
+    <>
+      <PhasesSection id={id} />
+      <CostSection id={id} />
+      <Charts title="Over the rounds" kinds={COST} experiment={experiment} view={view} onView={onView} />
+      <WorkersSection id={id} />
+    </>
+  )
+}

@@ -1,0 +1,60 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+
+import { covers, meQuery } from '@/api/people'
+import { toProblem } from '@/api/problem'
+import { systemQuery } from '@/api/system'
+import type { WorkerFacts } from '@/api/types'
+import { formatTime } from '@/lib/format'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { TableHead } from '@/lib/ui/table-head'
+
+const COLUMNS = ['Task', 'Queue', 'Host', 'Process', 'Device', 'Last sign of life']
+
+/** Who works at the experiment now. Hosts are named to those alone who look after the service. */
+export function WorkersSection({ id }: { id: string }) {
+  const { data: me } = useQuery(meQuery)
+  if (me === undefined || !covers(me.role, 'admin')) return null
+  return (
+    <section aria-labelledby="workers">
+      <header className="section-header">
+        <h2 id="workers">Workers at it now</h2>
+        <Link to="/system">The whole service</Link>
+      </header>
+      <Workers id={id} />
+    </section>
+  )
+}
+
+function Workers({ id }: { id: string }) {
+  const { data: system, error } = useQuery(systemQuery)
+  if (error) return <ProblemNotice problem={toProblem(error)} />
+  const workers = system?.workers.filter(({ alive, experiment }) => alive && experiment === id) ?? []
+  if (workers.length === 0)
+    return <p className="muted">None. Participants at the edge train on machines of their own.</p>
+  return (
+    <div className="table-scroll" tabIndex={0} role="region" aria-label="Workers at the experiment">
+      <table>
+        <TableHead columns={COLUMNS} numbers={['Process', 'Last sign of life']} />
+        <tbody>
+          {workers.map((worker) => (
+            <WorkerRow key={worker.id} worker={worker} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function WorkerRow({ worker: { task, queue, host, pid, device, seen_at: seen } }: { worker: WorkerFacts }) {
+  return (
+    <tr data-testid="worker-row">
+      <th scope="row">{task?.replace('ferret.', '')}</th>
+      <td>{queue}</td>
+      <td>{host}</td>
+      <td className="number">{pid}</td>
+      <td>{device}</td>
+      <td className="number">{formatTime(seen)}</td>
+    </tr>
+  )
+}

@@ -1,0 +1,8 @@
+/** The middle value, or the mean of the two in the middle; undefined of none. */
+export function median(values: number[]): number | undefined {
+  if (values.length === 0) return undefined
+  const ordered = values.toSorted((a, b) => a - b)
+  const middle = ordered.length / 2
+  const around = ordered.slice(Math.ceil(middle) - 1, Math.floor(middle) + 1)
+  return around.reduce((sum, value) => sum + value, 0) / around.length
+}
