@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react'
 
 import { chooseTheme, chosenTheme, onThemeChange, type Theme, THEMES } from '@/lib/theme'
 
-const LABEL: Record<Theme, string> = { system: 'System', light: 'Light', dark: 'Dark' }
+const LABEL: Record<Theme, string> = { system: 'Auto', light: 'Light', dark: 'Dark' }
 
 export function ThemeSwitch() {
   const chosen = useSyncExternalStore(onThemeChange, chosenTheme)
