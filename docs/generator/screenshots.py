@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from ferret_cli import specfile
 from ferret_core import demo
@@ -123,6 +123,7 @@ def _shoot(page: Page, address: str, path: Path) -> None:
     page.wait_for_load_state("networkidle")
     if "?tab=" in address:
         page.get_by_role("tablist").evaluate("list => innerWidth < 600 && list.scrollIntoView()")
+    expect(page.get_by_text("Loading…")).to_have_count(0, timeout=30_000)
     page.wait_for_timeout(300)  # charts follow their width
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     for quality in (80, 60, 40):
