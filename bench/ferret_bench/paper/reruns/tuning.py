@@ -6,11 +6,12 @@ search sees a test example, and no row gets more candidates than another.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any, NamedTuple
+
+import tomli_w
 
 from ferret_bench.paper.reruns.grid import Asked, Cell, Column, Grid, grid
 from ferret_bench.paper.reruns.settings import Row, Settings, layered, shipped
@@ -99,11 +100,11 @@ def chosen(found: Iterable[Trial]) -> list[Trial]:
 
 def settings_file(best: Iterable[Trial]) -> str:
     """The TOML that gives each row, on each dataset, what was chosen for it: for ``--settings``."""
-    tables = ["# Chosen on the validation split by `ferret paper tune`; candidates.toml has what was tried."]
+    found: dict[str, Any] = {}
     for trial in best:
-        lines = [f"{name} = {json.dumps(value)}" for name, value in trial.candidate.items()]
-        tables.append("\n".join([f"[{trial.row.name}.{trial.column.dataset}.algorithm.local]", *lines]))
-    return "\n\n".join(tables) + "\n"
+        found.setdefault(trial.row.name, {})[trial.column.dataset] = {"algorithm": {"local": trial.candidate}}
+    head = "# Chosen on the validation split by `ferret paper tune`; candidates.toml has what was tried.\n"
+    return f"{head}\n{tomli_w.dumps(found)}"
 
 
 def _tried(study: Study, settings: Settings, asked: Asked, kinds: Mapping[str, str], number: int, seeds: int) -> Grid:
