@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from ferret_core import catalog, discovery
-from ferret_core.algorithms.configs._base import CorrectsSteps
+from ferret_core.algorithms.configs._base import CorrectsSteps, WatchesSteps
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
 from ferret_core.training.config import LocalConfig
@@ -84,6 +84,8 @@ def _own_ways(algorithm: Choice) -> str | None:
     config = catalog.algorithm_config(algorithm)
     if not isinstance(getattr(config, "local", None), LocalConfig):
         return "it sends what the loss is along directions of its own"
+    if isinstance(config, WatchesSteps) and config.watches_steps:
+        return "with these options it looks at the gradient of every local step"
     return "it changes every local step" if isinstance(config, CorrectsSteps) else None
 
 

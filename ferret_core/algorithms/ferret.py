@@ -19,6 +19,8 @@ With ``error_feedback`` (Karimireddy et al., "Error Feedback Fixes SignSGD", ICM
 Δᵢ + eᵢ, sends that times c_l = 1/(1 + E‖Δ~ − Δ‖²/‖Δ‖²), (2/π)·K_l/d_l for one bit, which is nearest to it, and keeps
 0.95 of what is left.
 
+With ``allocation = "curvature"`` K_l ∝ ‖Δᵢ,l‖·√tr(H_l), for which i takes the squared lengths of its own gradients.
+
 Where paper and published code differ: seeds are fresh per participant and round (paper; the code keeps one pool),
 K = Σ K_l exactly (paper; the code caps each block), and a = 1 is the unbiased update (the code's scale is a third).
 """
@@ -38,8 +40,9 @@ from ferret_core.models.parameters import shapes, trainable, working_copy
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.allocation import FIXED
 from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinates import Kind
-from ferret_core.projection.project import Parameters, Projected, apply_, norms, project
+from ferret_core.projection.project import Parameters, Projected, apply_, norms, project, squared_lengths
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
@@ -60,12 +63,14 @@ class Algorithm(WholeModel):
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         config, task, blocks = self.config, client.task, self.config.cut(shapes(model))
         with working_copy(model) as before:
-            trained = client.train(model, config.local)
+            curvatures = _Curvatures(model, blocks) if config.watches_steps else None
+            trained = client.train(model, config.local, curvatures and curvatures.see)
             begin, end = before, trainable(model)
             if config.error_feedback:
                 begin, end = _owed(before, end, client.memory)
             fixed = config.allocation in FIXED
-            K = config.fixed(blocks) if fixed else config.allocate(norms(begin, end, blocks), blocks)
+            steep = curvatures and curvatures.found
+            K = config.fixed(blocks) if fixed else config.allocate(norms(begin, end, blocks), blocks, steep)
             seed, share = config.seed_for(task), config.share_for(task)
             projected = project(begin, end, blocks, self.basis, K, seed, share)
         gammas = _protected(projected.coordinates, client)
@@ -99,6 +104,25 @@ class Algorithm(WholeModel):
         blocks = self.config.cut(shapes(model))
         apply_(trainable(model), blocks, self.basis, terms, int(result["rounding"][0]))
         return state
+
+
+class _Curvatures:
+    """How steep the loss is in each block: Σ_t ‖g_l,t‖² over the local steps, the trace of the empirical Fisher
+    information but for a factor."""
+
+    def __init__(self, model: nn.Module, blocks: Sequence[Block]) -> None:
+        self._parameters = trainable(model)
+        self._blocks = blocks
+        self.found = [0.0] * len(blocks)
+
+    def see(self) -> None:
+        """Takes the gradients of one step, which are left as they are."""
+        gradients = {
+            name: torch.zeros_like(weight) if weight.grad is None else weight.grad
+            for name, weight in self._parameters.items()
+        }
+        squares = squared_lengths(gradients, self._blocks)
+        self.found = [before + square for before, square in zip(self.found, squares, strict=True)]
 
 
 def _owed(before: Parameters, after: Parameters, memory: Arrays) -> tuple[dict[str, torch.Tensor], Parameters]:

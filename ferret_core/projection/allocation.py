@@ -14,9 +14,10 @@ from ferret_core.projection.blocks import Block
 from ferret_core.projection.moments import truncated_normal
 from ferret_core.protocol.errors import FerretError
 
-AllocationRule = Literal["norm", "theorem", "optimal", "uniform", "fixed"]
+AllocationRule = Literal["norm", "theorem", "optimal", "curvature", "uniform", "fixed"]
 """K_l in proportion to ‖Δ_l‖ (what the paper's experiments use), to √(‖Δ_l‖/ρ_l) (the paper's proposition 2, ρ_l of
-its truncated normal), to ‖Δ_l‖√d_l (minimum of the mean squared error Σ d_l‖Δ_l‖²/K_l), to 1, or to d_l."""
+its truncated normal), to ‖Δ_l‖√d_l (minimum of the mean squared error Σ d_l‖Δ_l‖²/K_l), to ‖Δ_l‖√h_l with h_l the trace
+of the loss's curvature (minimum of what the noise adds to the loss, Σ h_l‖Δ_l‖²/K_l), to 1, or to d_l."""
 
 RULES: tuple[AllocationRule, ...] = get_args(AllocationRule)
 FIXED: tuple[AllocationRule, ...] = ("uniform", "fixed")
@@ -28,7 +29,13 @@ def least(blocks: Sequence[Block]) -> int:
     return sum(block.size for block in blocks if block.whole) + any(not block.whole for block in blocks)
 
 
-def split(rule: AllocationRule, K: int, norms: Sequence[float], blocks: Sequence[Block]) -> list[int]:
+def split(
+    rule: AllocationRule,
+    K: int,
+    norms: Sequence[float],
+    blocks: Sequence[Block],
+    curvatures: Sequence[float] | None = None,
+) -> list[int]:
     """K_l of every block: d_l where it is sent whole, of what is left a share by ``allocate`` elsewhere.
 
     Raises as ``allocate``, naming the block, and ``spec.invalid`` for a K below ``least``.
@@ -42,18 +49,26 @@ def split(rule: AllocationRule, K: int, norms: Sequence[float], blocks: Sequence
     sharing = [block.id for block in blocks if not block.whole]
     if sharing:
         left = K - sum(block.size for block in blocks if block.whole)
-        shares = allocate(rule, left, [norms[i] for i in sharing], [counts[i] for i in sharing])
+        steep = curvatures and [curvatures[i] for i in sharing]
+        shares = allocate(rule, left, [norms[i] for i in sharing], [counts[i] for i in sharing], steep)
         for i, share in zip(sharing, shares, strict=True):
             counts[i] = share
     return counts
 
 
-def allocate(rule: AllocationRule, K: int, norms: Sequence[float], sizes: Sequence[int]) -> list[int]:
+def allocate(
+    rule: AllocationRule,
+    K: int,
+    norms: Sequence[float],
+    sizes: Sequence[int],
+    curvatures: Sequence[float] | None = None,
+) -> list[int]:
     """K_l for blocks with update norms ‖Δ_l‖ and d_l elements.
 
     The sum is exactly min(K, Σ d_l). Every K_l ≤ d_l, and K_l ≥ 1 if K is at least the number of blocks. Within
     these bounds shares follow the rule, rounded by largest remainder; ties go to the earlier block. Blocks whose
-    weights are all zero share by size what the others cannot take.
+    weights are all zero share by size what the others cannot take. ``curvatures`` are the blocks' h_l ≥ 0, in any unit;
+    where none are known every weight counts as equally steep, h_l = d_l.
 
     Raises ``spec.invalid`` for K < 1 and ``training.non_finite`` for a norm that is no number.
     """
@@ -61,7 +76,8 @@ def allocate(rule: AllocationRule, K: int, norms: Sequence[float], sizes: Sequen
         raise FerretError.of_field("spec.invalid", "algorithm.K", K, "at least 1 coordinate must be sent")
     for position, norm in enumerate(norms):
         _check_finite(f"norms[{position}]", norm)
-    weights = [_weight(rule, norm, size) for norm, size in zip(norms, sizes, strict=True)]
+    steep = sizes if curvatures is None else curvatures
+    weights = [_weight(rule, *block) for block in zip(norms, sizes, steep, strict=True)]
     return _rounded(_shares(min(K, sum(sizes)), weights, sizes))
 
 
@@ -70,7 +86,7 @@ def _check_finite(field: str, norm: float) -> None:
         raise FerretError.of_field("training.non_finite", field, norm, "the norm of its update is not finite")
 
 
-def _weight(rule: AllocationRule, norm: float, size: int) -> Fraction:
+def _weight(rule: AllocationRule, norm: float, size: int, curvature: float) -> Fraction:
     match rule:
         case "norm":
             return Fraction(norm)
@@ -78,6 +94,8 @@ def _weight(rule: AllocationRule, norm: float, size: int) -> Fraction:
             return Fraction(math.sqrt(norm / truncated_normal(size)[0]))
         case "optimal":
             return Fraction(norm * math.sqrt(size))
+        case "curvature":
+            return Fraction(norm * math.sqrt(curvature))
         case "uniform":
             return Fraction(1)
         case "fixed":

@@ -69,6 +69,12 @@ def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> lis
 
 
 @torch.no_grad()
+def squared_lengths(parameters: Parameters, blocks: Sequence[Block]) -> list[float]:
+    """‖w_l‖² of every block, in fp64."""
+    return [math.fsum(length**2 for length in _lengths(parameters, block)) for block in blocks]
+
+
+@torch.no_grad()
 def root_mean_squares(parameters: Parameters, blocks: Sequence[Block]) -> list[float]:
     """√(‖w_l‖² / d_l) of every block, in fp64."""
     return [math.hypot(*_lengths(parameters, block)) / math.sqrt(block.size) for block in blocks]

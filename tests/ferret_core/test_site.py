@@ -188,6 +188,12 @@ def test_a_function_that_does_something_else_is_told(part: Callable[..., Part], 
         part(trained_by(function))
 
 
+def test_it_is_refused_where_its_gradients_would_say_what_is_sent(part: Callable[..., Part]) -> None:
+    with pytest.raises(FerretError, match="it looks at the gradient of every local step") as raised:
+        part(trained_by(steps), "ferret", allocation="curvature")
+    assert raised.value.code == "training.unsupported"
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_model_or_loss_that_is_no_number_is_not_sent(part: Callable[..., Part], value: float) -> None:
     def spoil(model: Any, examples: Any, context: Context) -> None:

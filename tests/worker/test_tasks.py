@@ -27,6 +27,7 @@ def cases() -> Iterator[Any]:
     first = [
         ("ferret", {}, "float32"),
         ("ferret", {"seeds": "disjoint", "basis": "H", "allocation": "fixed"}, "bfloat16"),
+        ("ferret", {"allocation": "curvature"}, "float32"),
         ("fedavg", {}, "float16"),
     ]
     rest = [(name, {}, "float32") for name in discovery.names("ferret_core.algorithms") if name != "ferret"]

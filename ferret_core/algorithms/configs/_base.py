@@ -64,6 +64,15 @@ class CorrectsSteps(Protocol):
 
 
 @runtime_checkable
+class WatchesSteps(Protocol):
+    """The options of an algorithm that may send what depends on the gradients of the local steps: then a site cannot
+    train for it in a way of its own."""
+
+    @property
+    def watches_steps(self) -> bool: ...
+
+
+@runtime_checkable
 class Projecting(Protocol):
     """The options of an algorithm that sends coordinates on random directions, which add noise to the update.
 

@@ -81,7 +81,9 @@ class Config(Strict):
         json_schema_extra={"unit": "elements"},
     )
     allocation: AllocationRule = Field(
-        default="norm", description="How K is split over the blocks; uniform and fixed do not look at the update"
+        default="norm",
+        description="How K is split over the blocks; curvature: more to where the loss is steep; uniform and fixed do "
+        "not look at the update",
     )
     coordinates: Kind = Field(
         default="sign",
@@ -131,6 +133,10 @@ class Config(Strict):
             raise ValueError(
                 f"seeds = {self.seeds!r} needs allocation = 'uniform' or 'fixed', the same K_l for all participants, "
                 f"not {self.allocation!r}"
+            )
+        if self.watches_steps and self.local.in_backward:
+            raise ValueError(
+                "local.in_backward = True: allocation = 'curvature' needs whole gradients; take 'norm', or false"
             )
         if self.coordinates == "sparse_sign":
             self._agree_sparse()
@@ -210,6 +216,10 @@ class Config(Strict):
     def comparable(self) -> bool:
         return self.seeds == "shared"
 
+    @property
+    def watches_steps(self) -> bool:
+        return self.allocation == "curvature"
+
     def cut(self, shapes: Shapes) -> list[Block]:
         """The blocks of a model whose parameters have these shapes."""
         return cut(sizes(shapes), self.blocks, self.whole_up_to)
@@ -222,9 +232,11 @@ class Config(Strict):
             return self._sketch(blocks).K
         return coordinates_within(self.budget, self.coordinates, blocks)
 
-    def allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> list[int]:
-        """K_l of every block for an update with these norms."""
-        return split(self.allocation, self.total(blocks), norms, self._bounded(blocks))
+    def allocate(
+        self, norms: Sequence[float], blocks: Sequence[Block], curvatures: Sequence[float] | None = None
+    ) -> list[int]:
+        """K_l of every block for an update with these norms, where the loss has these curvatures."""
+        return split(self.allocation, self.total(blocks), norms, self._bounded(blocks), curvatures)
 
     def fixed(self, blocks: Sequence[Block]) -> list[int]:
         """The allocation of an update that nothing is known of."""

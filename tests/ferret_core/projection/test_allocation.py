@@ -78,6 +78,7 @@ def weight(rule: AllocationRule, norm: float, size: int) -> float:
         "norm": norm,
         "theorem": math.sqrt(norm / rho),
         "optimal": norm * math.sqrt(size),
+        "curvature": norm * math.sqrt(size),
         "uniform": 1.0,
         "fixed": size,
     }[rule]
@@ -90,6 +91,8 @@ def test_each_rule_on_paper() -> None:
     assert allocate("theorem", 100, values, sizes) == [50, 50]
     assert allocate("optimal", 99, values, sizes) == [66, 33]
     assert allocate("fixed", 100, values, sizes) == [20, 80]
+    assert allocate("curvature", 99, values, sizes) == [66, 33]
+    assert allocate("curvature", 100, values, sizes, [1.0, 256.0]) == [20, 80]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -144,7 +147,9 @@ def test_proposition_2_no_other_split_is_better(rule: AllocationRule, norms: lis
 def test_proposition_2_every_other_rule_is_worse(rule: AllocationRule) -> None:
     norms, sizes = SMALL[0]
     found = {other: objective(rule, norms, sizes, allocate(other, 80, norms, sizes)) for other in RULES}
-    assert all(found[other] > 1.01 * found[rule] for other in RULES if other != rule)
+    alike = {"optimal", "curvature"}  # where no curvature is known, the same
+    others = set(RULES) - (alike if rule in alike else {rule})
+    assert all(found[other] > 1.01 * found[rule] for other in others)
 
 
 @steady
@@ -165,6 +170,55 @@ def test_proposition_2_whatever_is_moved_from_block_to_block_costs(
         distance = sum((a - b) ** 2 / b for a, b in zip(moved, best, strict=True)) / 40_000
         gain = 1 - objective(rule, norms, sizes, best) / objective(rule, norms, sizes, moved)
         assert gain > 0.5 * distance - 1e-3
+
+
+steepness = st.one_of(st.just(0.0), st.floats(min_value=1e-30, max_value=1e30))
+steep_blocks = st.lists(st.tuples(norms, st.integers(1, 10**9), steepness), min_size=1, max_size=30)
+
+
+@steady
+@given(budgets, steep_blocks)
+def test_with_curvatures_the_budget_is_spent_exactly_and_every_block_gets_one(
+    K: int, model: list[tuple[float, int, float]]
+) -> None:
+    values, sizes, steep = (list(column) for column in zip(*model, strict=True))
+    counts = allocate("curvature", K, values, sizes, steep)
+    assert sum(counts) == min(K, sum(sizes))
+    assert all(min(1, K // len(model)) <= count <= size for count, size in zip(counts, sizes, strict=True))
+
+
+@steady
+@given(budgets, st.lists(steepness, min_size=1, max_size=30))
+def test_of_equal_updates_the_steeper_block_never_gets_less(K: int, steep: list[float]) -> None:
+    ordered = sorted(steep, reverse=True)
+    counts = allocate("curvature", K, [3.0] * len(steep), [1000] * len(steep), ordered)
+    assert all(first >= second or h == 0 for first, second, h in zip(counts, counts[1:], ordered, strict=False))
+
+
+@steady
+@given(budgets, steep_blocks, st.sampled_from([2.0**-40, 0.25, 4.0, 2.0**40]))
+def test_the_unit_of_the_curvature_does_not_count(K: int, model: list[tuple[float, int, float]], unit: float) -> None:
+    values, sizes, steep = (list(column) for column in zip(*model, strict=True))
+    assert allocate("curvature", K, values, sizes, [unit * h for h in steep]) == allocate(
+        "curvature", K, values, sizes, steep
+    )
+
+
+@pytest.mark.parametrize(("norms", "sizes"), SMALL)
+@pytest.mark.parametrize("curvatures", [[1.0, 1.0, 1.0], [9.0, 0.01, 400.0], [0.5, 1e4, 2.0]])
+def test_no_other_split_adds_less_to_the_loss(norms: list[float], sizes: list[int], curvatures: list[float]) -> None:
+    """Σ h_l‖Δ_l‖²/K_l, what the noise adds to a quadratic loss, among all splits of 60 coordinates."""
+
+    def added(counts: Sequence[int]) -> float:
+        return sum(h * norm**2 / count for h, norm, count in zip(curvatures, norms, counts, strict=True))
+
+    found = added(allocate("curvature", 60, norms, sizes, curvatures))
+    assert found <= 1.002 * min(map(added, splits(60, sizes)))
+
+
+def test_a_flat_block_gets_one_coordinate_and_does_not_take_from_the_others() -> None:
+    assert allocate("curvature", 31, [5.0, 1.0, 1.0], [100, 100, 100], [0.0, 1.0, 4.0]) == [1, 10, 20]
+    assert allocate("curvature", 30, [5.0, 1.0], [100, 200], [0.0, 0.0]) == [10, 20]
 
 
 def test_what_a_full_block_cannot_take_goes_to_the_others() -> None:
@@ -236,6 +290,11 @@ def test_blocks_sent_whole_come_first(
     assert all(counts[part.id] == part.size for part in parts if part.whole)
     shared = [counts[part.id] for part in parts if not part.whole]
     assert shared == (allocate(rule, K - whole, [1.0] * len(rest), rest) if rest else [])
+    steep = data.draw(st.lists(steepness, min_size=len(parts), max_size=len(parts)))
+    counts = split(rule, K, [1.0] * len(parts), parts, steep)
+    own = [steep[part.id] for part in parts if not part.whole]
+    shared = [counts[part.id] for part in parts if not part.whole]
+    assert shared == (allocate(rule, K - whole, [1.0] * len(rest), rest, own) if rest else [])
 
 
 def test_a_K_that_the_whole_blocks_use_up_is_refused() -> None:
