@@ -31,10 +31,15 @@ def kernel(basis: Basis, device: torch.device) -> Kernel:
 
 def squared_norm(before: Tensor, after: Tensor) -> float:
     """‖before − after‖² of two vectors on one device; raises as ``kernel``."""
-    if _chosen(after.device) == "cpu":
+    chosen = _chosen(after.device)
+    if chosen == "cpu":
         from ferret_core.projection.kernels.cpu import norm
 
         return norm.squared_norm(before, after)
+    if chosen == "gpu":
+        from ferret_core.projection.kernels.gpu import norm as on_gpu
+
+        return on_gpu.squared_norm(before, after)
     return reference.squared_norm(before, after)
 
 

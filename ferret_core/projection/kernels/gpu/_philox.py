@@ -20,11 +20,15 @@ def draw(seed: Value, groups: Value, row: Value, block: Value, tag: tl.constexpr
 
 @jit
 def draw_below(seed: Value, index: Value, n: Value, block: Value, tag: tl.constexpr) -> Value:
-    """An integer below ``n`` from word ``index`` mod 4 of group ⌊``index``/4⌋: int64, of any shape."""
+    """An integer below ``n`` ≤ 2⁴⁶ from word ``index`` mod 4 of group ⌊``index``/4⌋: int64, of any shape.
+
+    In two steps, as word·n may be longer than 63 bits.
+    """
     w0, w1, w2, w3 = _words(seed, index // 4, 0, block, tag)
     number = index % 4
     word = tl.where(number < 2, tl.where(number == 0, w0, w1), tl.where(number == 2, w2, w3))
-    return word.to(tl.int64) * n >> 32
+    word, n = word.to(tl.int64), tl.cast(n, tl.int64)
+    return word * (n >> 16) + (word * (n & 0xFFFF) >> 16) >> 16
 
 
 @jit

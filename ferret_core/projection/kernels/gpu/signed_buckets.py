@@ -25,7 +25,6 @@ from ferret_core.projection.kernels.gpu._terms import nth, subtract
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
 from ferret_core.projection.kernels.gpu._value import Value
 from ferret_core.projection.philox import Tag
-from ferret_core.projection.reduce import pairwise
 from ferret_core.projection.signs import LANES
 
 ROTATIONS = tl.constexpr(int(Tag.ROTATIONS))
@@ -60,7 +59,7 @@ class Kernel:
 
 
 def _project(before: Tensor, after: Tensor, block: Block, layout: Layout, seed: int, start: int) -> Tensor:
-    """What a stretch adds to γ: of its granules' sums, each bucket's over 16 stripes at a time, and these pairwise."""
+    """What a stretch adds to γ: sums of its granules, of each bucket's over 16 stripes at a time, and of these."""
     K, granule = layout.K, layout.granule
     origin, end = (start - start % TILE.value) // granule, (start + len(after) - 1) // granule + 1
     sums = torch.empty(end - origin, device=after.device)
@@ -72,7 +71,7 @@ def _project(before: Tensor, after: Tensor, block: Block, layout: Layout, seed: 
     launch(
         _sum_buckets, len(partial) * across, sums, len(sums), origin, part, partial, K, across, signed(seed), block.id
     )
-    return pairwise(partial)
+    return partial.sum(0)
 
 
 @triton.jit(do_not_specialize=["granules", "seed", "block"])
@@ -135,7 +134,7 @@ def _subtract(
     """w ← w − s·c for each term, over one tile; no term has granules of fewer than ``UNIT`` elements."""
     tile, at, inside = place(tl.program_id(0), start, count)
     values = load(weights, at, inside)
-    end = tl.minimum(start + count - tile * TILE, TILE)
+    end = tl.minimum(tl.cast(start, tl.int64) + count - tile * TILE, TILE)
     for n in range(terms):
         seed, coefficients, K, shift = nth(sheet, n)
         buckets = _buckets(seed, tile, end, K, shift, block, UNIT)

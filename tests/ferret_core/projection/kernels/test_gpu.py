@@ -8,7 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from ferret_core.projection.bases import basis
+from ferret_core.projection.bases.hadamard import Sample
+from ferret_core.projection.blocks import Block
+from ferret_core.projection.kernels import named, reference, squared_norm
+from ferret_core.projection.kernels._base import Term
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 # The interpreter accepts what a compiler refuses, so everything is compiled as well, for a GPU that need not be there.
 # Elements count from 0 and from 1 in turn: the compiler treats multiples of 16, and the number 1, as special.
 COMPILE = """
@@ -22,6 +30,7 @@ from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named
 from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels.gpu import norm as on_gpu
 
 
 class Hopper:
@@ -53,6 +62,7 @@ for position, letter in enumerate(letters()):
     weights = torch.zeros(count, dtype=torch.float16 if start else torch.bfloat16)
     kernel.project(weights.float(), weights, block, 5001, 2**64 - 1, start=start)
     kernel.apply_(weights, block, [Term(2**64 - 1, torch.zeros(5001)), Term(7, torch.zeros(5001))], start=start)
+on_gpu.squared_norm(torch.zeros(5000), torch.zeros(5000, dtype=torch.bfloat16))
 """
 KERNELS = {
     ("signed_buckets", "_sum_granules"),
@@ -63,6 +73,7 @@ KERNELS = {
     ("identity", "_subtract"),
     ("_dense", "_sum"),
     ("_dense", "subtract_columns"),
+    ("norm", "_squares"),
 }
 
 
@@ -74,3 +85,25 @@ def test_every_kernel_compiles_and_fuses_no_product_with_a_sum(tmp_path: Path) -
     compiled = [line.split() for line in done.stdout.splitlines()]
     assert {(module, name) for module, name, _, _ in compiled} == KERNELS
     assert all(binary == "True" and fused == "0" for _, _, binary, fused in compiled), done.stdout
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_squared_lengths_are_the_references(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERRET_KERNEL", "gpu")
+    generator = torch.Generator().manual_seed(1)
+    before, after = (torch.randn(10_007, generator=generator) for _ in range(2))
+    expected = reference.squared_norm(before, after.to(dtype))
+    assert squared_norm(before.to(DEVICE), after.to(dtype).to(DEVICE)) == pytest.approx(expected, rel=1e-13)
+
+
+def test_a_stratum_may_be_longer_than_31_bits() -> None:
+    """H with one coordinate for a block of 2³³ elements: its place is a product of 65 bits."""
+    block = Block(3, "w", 2**33 + 77)
+    place = Sample.of(torch.tensor([0]), block, 1, seed=9, share=0).places.item()
+    start = int(place) - int(place) % 4096
+    weights, unit = torch.zeros(4096), torch.ones(1)
+    found = weights.to(DEVICE, copy=True)
+    named("gpu", basis("H")).apply_(found, block, [Term(9, unit.to(DEVICE))], start=start)
+    named("reference", basis("H")).apply_(weights, block, [Term(9, unit)], start=start)
+    assert weights.abs().sum() == 64
+    assert torch.equal(found.cpu(), weights)

@@ -1,0 +1,31 @@
+"""Squared lengths on the GPU: at the speed of memory, a sum in fp64 for each tile."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ferret_core.projection.kernels.gpu._launch import launch, tiles
+from ferret_core.projection.kernels.gpu._tiles import load, place
+from ferret_core.projection.kernels.gpu._value import Value
+
+
+def squared_norm(before: Tensor, after: Tensor) -> float:
+    """‖before − after‖² of two vectors of any float type: differences in fp32, squares and sums in fp64.
+
+    The same bits in every run.
+    """
+    sums = torch.empty(tiles(0, len(after)), dtype=torch.float64, device=after.device)
+    launch(_squares, len(sums), before, after, len(after), sums)
+    return sums.sum().item()
+
+
+@triton.jit
+def _squares(before: Value, after: Value, count: Value, sums: Value) -> None:
+    """The sum over one tile of the vectors."""
+    number = tl.program_id(0)
+    _, at, inside = place(number, 0, count)
+    delta = (load(before, at, inside) - load(after, at, inside)).to(tl.float64)
+    tl.store(sums + number, tl.sum(delta * delta))
