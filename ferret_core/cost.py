@@ -57,6 +57,7 @@ def measured(work: Callable[[], LocalUpdate], device: torch.device) -> tuple[Loc
     _reset_peaks(device)
     begin = time.perf_counter()
     update = work()
+    _wait(device)
     cost = LocalCost.reported(time.perf_counter() - begin, update.metrics)
     return update, cost._replace(peak_memory_bytes=_peak_memory(), peak_device_bytes=_peak_device(device))
 
@@ -112,6 +113,14 @@ def _reset_peaks(device: torch.device) -> None:
         import torch
 
         torch.cuda.reset_peak_memory_stats(device)
+
+
+def _wait(device: torch.device) -> None:
+    """Until the GPU has done what it was asked for."""
+    if device.type == "cuda":
+        import torch
+
+        torch.cuda.synchronize(device)
 
 
 def resident_memory() -> int | None:

@@ -34,3 +34,9 @@ def exhausted(error: Exception, remedy: str) -> FerretError:
     """``memory.exhausted`` with what the allocator said and what would help."""
     said = str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
     return FerretError("memory.exhausted", f"{said}: {remedy}")
+
+
+def free_device_bytes(device: torch.device) -> int:
+    """What can still be allocated on a GPU, torch's own unused reserve included."""
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + unused

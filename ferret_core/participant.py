@@ -13,7 +13,9 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Arrays
 from ferret_core.replica import Replica
 from ferret_core.sealed import Sealed, seal
+from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import device_of
+from ferret_core.training.room import require_room
 
 
 class Part(NamedTuple):
@@ -40,6 +42,8 @@ def contribute(replica: Replica, client: Client) -> Part:
         )
     if client.own is not None:
         client.own.site.require(replica.spec.algorithm)
+    elif isinstance(local := getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None), LocalConfig):
+        require_room(replica.model, local)
     train = partial(replica.algorithm.local_update, replica.model, replica.state, client)
     with memory_checked():
         own = _evaluated(replica, client)

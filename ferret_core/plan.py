@@ -22,20 +22,8 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.robust import noise
 from ferret_core.robust.noise import Noise
 from ferret_core.training.config import LocalConfig
+from ferret_core.training.footprint import beside_weights
 
-STATE = {
-    "adam": 2,
-    "adamw": 2,
-    "nadam": 2,
-    "radam": 2,
-    "adamax": 2,
-    "muon": 2,
-    "rmsprop": 1,
-    "adagrad": 1,
-    "adadelta": 2,
-    "rprop": 2,
-}
-"""Copies of the weights that an optimizer keeps at most."""
 ACTIVATIONS = 34
 """Bytes per layer, token and hidden unit in half precision, twice that in fp32: Korthikanti et al., 2022,
 https://arxiv.org/abs/2205.05198, equation 1 without the attention matrix."""
@@ -128,11 +116,9 @@ def _weights(outline: Outline, blocks: Sequence[Block]) -> list[float]:
 def _memory(local: LocalConfig, outline: Outline, tokens: float) -> int:
     """The original weights, the copy that is trained, its gradients, the optimizer's state, and activations."""
     d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
-    gradients = largest if local.in_backward else d
-    state = (STATE.get(local.optimizer, 0) + (local.momentum > 0)) * d
     width = (2 if local.precision == "float32" else 1) * ACTIVATIONS * outline.hidden
     kept = width * (1 + outline.layers / 17 if local.activation_checkpointing else outline.layers)
-    return round(4 * (2 * d + gradients + state) + kept * tokens * local.batch_size)
+    return round(4 * (2 * d + beside_weights(local, d, largest)) + kept * tokens * local.batch_size)
 
 
 def _seconds(local: LocalConfig, d: int, examples: int | None, tokens: float, flops: float) -> float | None:

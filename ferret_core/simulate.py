@@ -1,4 +1,7 @@
-"""A whole experiment in one process, with no server: the oracle that the service must equal, bit for bit on CPU."""
+"""A whole experiment in one process, with no server: the oracle that the service must equal, bit for bit on CPU.
+
+The model lives where ``FERRET_DEVICE`` says (:mod:`ferret_core.device`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from ferret_core import averaged, catalog, checkpoint, federation, stopping
 from ferret_core.algorithms._base import Client
 from ferret_core.average import TailMean
 from ferret_core.cost import numbers_sent, round_cost
+from ferret_core.device import chosen_device, place
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.federated_data import FederatedData
 from ferret_core.fold import fold
@@ -99,6 +103,7 @@ def simulate(
             "spec.invalid", "participants.edge", spec.participants.edge, "a simulation has no real participants; use 0"
         )
     replica = Replica.load(spec)
+    place(replica.model, chosen_device())
     data = load(spec, replica.tokenizer, replica.context)
     rounds: list[RoundResult] = []
     ledger: list[LedgerRecord] = []

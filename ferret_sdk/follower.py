@@ -124,13 +124,18 @@ class Follower:
         self._replica = replica
 
     def _load(self, run: Run) -> Replica:
-        """The base model, whose files are one participant's at a time: several of a site share them."""
+        """The base model on the device that trains; its files are one participant's at a time: several of a site share
+        them."""
+        from ferret_core.device import chosen_device, place
 
         def wait() -> None:
             self.watcher(Progress(Stage.TURN))
 
+        where = chosen_device()
         with in_turn(self._folder.with_suffix(".lock"), wait):
-            return load_base(run, self._folder, self._downloading, self._weights_of_site(run))
+            replica = load_base(run, self._folder, self._downloading, self._weights_of_site(run))
+        place(replica.model, where)
+        return replica
 
     def _catch_up(self, replica: Replica, run: Run, last: int) -> None:
         from ferret_core.follow import follow

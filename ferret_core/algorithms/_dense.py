@@ -62,10 +62,13 @@ class AveragedDescents(AveragedUpdates):
 
 
 def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
-    """The update that took ``before`` to the parameters that ``model`` has now."""
+    """The update that took ``before`` to the parameters that ``model`` has now; only the host holds it whole."""
     after = trainable(model)
-    parts = [(before[name].to(end.device) - end.detach()).reshape(-1) for name, end in after.items()]
-    return torch.cat(parts).cpu().numpy()
+    update = torch.empty(sum(end.numel() for end in after.values()))
+    parts = update.split([end.numel() for end in after.values()])
+    for part, (name, end) in zip(parts, after.items(), strict=True):
+        part.copy_((before[name].to(end.device) - end.detach()).reshape(-1))
+    return update.numpy()
 
 
 def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",)) -> dict[str, Array]:

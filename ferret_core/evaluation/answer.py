@@ -13,6 +13,7 @@ from torch import nn
 from ferret_core.datasets._chat import one_message, rendered_ids
 from ferret_core.datasets._chat_template import fitting, is_of_training, messages_of
 from ferret_core.datasets._encoding import end_of_text, pad_id
+from ferret_core.device import chosen_device
 from ferret_core.evaluation._soft_prompt import generation_inputs, transformers_model
 from ferret_core.evaluation.generate import plain_settings
 from ferret_core.models.inference import inference
@@ -52,7 +53,7 @@ def load_exported(folder: Path) -> LoadedModel:
     if loaded.tokenizer.chat_template is None:
         message = "has no chat template to ask it by: its README.md, if it has one, says why"
         raise FerretError.of_field("model.invalid", "folder", str(folder), message)
-    loaded.model.to("cuda" if torch.cuda.is_available() else "cpu")
+    loaded.model.to(chosen_device())
     return loaded
 
 

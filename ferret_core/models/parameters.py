@@ -9,9 +9,12 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 from torch import nn
 
+from ferret_core.memory import free_device_bytes
 from ferret_core.protocol.errors import FerretError
 
 HALF = (torch.bfloat16, torch.float16)
+ROOMY = 5
+"""Weights, gradients, an optimizer's two moments, and as much for activations as for one of these."""
 
 
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -40,10 +43,18 @@ def working_copy(model: nn.Module) -> AbstractContextManager[dict[str, torch.Ten
     rounded away. Where the trainable weights are of a half type, frozen ones are converted too, for the types to
     match, and else left where they are; buffers are copied. Afterwards the model has its own values back, bit for bit.
 
-    Of a model on a GPU the originals, the yielded ones too, lie in the host's memory meanwhile: the device holds one
-    copy of the weights.
+    Of a model on a GPU the originals, the yielded ones too, lie in the host's memory meanwhile, unless the device has
+    room for much more than training can need: the way there and back takes longer than a step.
     """
-    return _on_copies(model, originals_on_host=next(model.parameters()).device.type != "cpu")
+    return _on_copies(model, originals_on_host=_crowded(model, next(model.parameters()).device))
+
+
+def _crowded(model: nn.Module, device: torch.device) -> bool:
+    """Whether a GPU has no room for ``ROOMY`` fp32 copies of the model beside it."""
+    if device.type != "cuda":
+        return device.type != "cpu"
+    elements = sum(parameter.numel() for parameter in model.parameters())
+    return free_device_bytes(device) < ROOMY * torch.float32.itemsize * elements
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 
 from ferret_core.average import TailMean
+from ferret_core.device import chosen_device, place
 from ferret_core.federated_data import FederatedData
 from ferret_core.follow import follow
 from ferret_core.ledger import LedgerEntry
@@ -68,9 +69,7 @@ class Context:
 
     @property
     def device(self) -> torch.device:
-        wanted = self.settings.device
-        cuda = torch.cuda.is_available() if wanted == "auto" else wanted == "cuda"
-        return torch.device("cuda" if cuda else "cpu")
+        return chosen_device(self.settings.device)
 
     def require_wanted(self) -> None:
         """Raises ``experiment.conflict`` where the running task's experiment is over, or its round."""
@@ -79,7 +78,7 @@ class Context:
 
     def keep(self, experiment_id: str, replica: Replica) -> KeptModel:
         """Remembers a loaded replica; the least recently used experiment makes room."""
-        replica.model.to(self.device)
+        place(replica.model, self.device)
         self._models[experiment_id] = kept = KeptModel(replica)
         self._models.move_to_end(experiment_id)
         while len(self._models) > self.settings.kept_models:

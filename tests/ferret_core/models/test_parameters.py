@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from ferret_core.models import parameters
 from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import _on_copies, finite, shapes, trainable, working_copy
 from ferret_core.models.shapes import sizes
@@ -90,6 +91,15 @@ def test_originals_on_the_host_leave_the_models_own_tensors_to_be_trained(model:
         assert places(model.state_dict()) == own, "no second copy"
         assert not places(before) & places(model.state_dict())
         assert {tensor.device.type for tensor in before.values()} == {"cpu"}
+
+
+@pytest.mark.parametrize(("copies", "crowded"), [(4.9, True), (5.0, False)])
+def test_a_gpu_keeps_the_originals_where_it_has_room_for_five_copies(
+    model: Mixed, copies: float, crowded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elements = sum(parameter.numel() for parameter in model.parameters())
+    monkeypatch.setattr(parameters, "free_device_bytes", lambda _: copies * 4 * elements)
+    assert parameters._crowded(model, torch.device("cuda")) is crowded
 
 
 def test_on_the_cpu_the_originals_stay_where_they_are(model: Mixed) -> None:

@@ -11,6 +11,7 @@ import torch
 
 from ferret_core import files
 from ferret_core.datasets._base import Example
+from ferret_core.device import chosen_device
 from ferret_core.evaluation.answer import Sampling, answer, question_ids
 from ferret_core.federated_data import deal
 from ferret_core.memory import memory_checked
@@ -37,13 +38,12 @@ class Answering:
     def __init__(self, settings: WorkerSettings, database: Database, storage: Storage) -> None:
         if settings.threads:
             torch.set_num_threads(settings.threads)
-        cuda = torch.cuda.is_available() if settings.device == "auto" else settings.device == "cuda"
-        device = torch.device("cuda" if cuda else "cpu")
-        if device.type == "cpu":
+        where = chosen_device(settings.device)
+        if where.type == "cpu":
             memory.limit(settings.memory_limit)
         self._settings = settings
         self._database = database
-        self._models = Models(database, storage, settings.playground_models, device)
+        self._models = Models(database, storage, settings.playground_models, where)
         self._idle = Idle(settings.playground_idle_seconds, self._models.forget)
         self._held_out = lru_cache(maxsize=1)(self._read_held_out)
 

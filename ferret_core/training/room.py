@@ -1,0 +1,25 @@
+"""Whether a GPU has room for a local update: told before the first step."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from ferret_core.memory import free_device_bytes
+from ferret_core.models.parameters import trainable
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.footprint import check_room
+from ferret_core.training.loss import device_of
+
+
+def require_room(model: nn.Module, local: LocalConfig) -> None:
+    """As :func:`ferret_core.training.footprint.check_room`, with the room on the model's GPU.
+
+    On a CPU nothing can be said before: its memory is shared.
+    """
+    device = device_of(model)
+    if device.type != "cuda":
+        return
+    parameters, tuned = list(model.parameters()), [weight.numel() for weight in trainable(model).values()]
+    # What the model has there now is free again when its copy is trained.
+    room = free_device_bytes(device) + sum(parameter.nbytes for parameter in parameters)
+    check_room(local, sum(parameter.numel() for parameter in parameters), sum(tuned), max(tuned), room)
