@@ -82,6 +82,14 @@ api-results: setup ## measure the API under 10,000 participants for docs/results
 bench-web: setup $(NODE_MODULES) ## measure the dashboard in Chromium; the last line is one JSON document
 	$(BIN)/ferret bench web --json --max-seconds 1300 $(ARGS)
 
+.PHONY: gpu
+gpu: setup ## measure on a GPU what can be measured nowhere else; ARGS=--miniature runs it all small, on a processor
+	$(BIN)/python -m ferret_bench.gpu $(ARGS)
+
+.PHONY: gpu-wheels
+gpu-wheels: setup ## fetch what a machine with a GPU and without an index lacks into .gpu-wheels; ARGS=--core leaves the service out
+	@$(BIN)/python -m scripts.gpu_wheels $(ARGS)
+
 .PHONY: screenshots
 screenshots: setup ## make the pictures of docs/screenshots again, from the demo and the built dashboard
 	$(BIN)/python docs/generator/screenshots.py $(ARGS)

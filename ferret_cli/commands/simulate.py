@@ -24,7 +24,8 @@ def simulate(
 ) -> None:
     """Run the experiment in FILE in this process, without a server.
 
-    The model is the same, bit for bit, as that of a server that runs FILE on the CPU.
+    The model is the same, bit for bit, as that of a server that runs FILE on the CPU. FERRET_DEVICE=cpu leaves a GPU
+    alone.
     """
     from ferret_cli import specfile
     from ferret_cli.output import emit, say

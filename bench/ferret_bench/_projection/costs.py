@@ -29,8 +29,8 @@ from ferret_core.training.config import LocalConfig
 ZEROTH_ORDER_STEPS, FIRST_ORDER_STEPS, KSEED_SEEDS = 200, 10, 4096
 FORWARD_PASSES, DRAWS = 2, 3
 CONTRIBUTIONS = 4
-MODELS_HELD = 4 + CONTRIBUTIONS
-"""Weights, gradients, the weights before, a copy's target, and the updates to average."""
+MODELS_HELD = 4
+"""Weights, the weights before, a copy's target, and an update to average; or weights and gradients."""
 WIDE_K, NARROW_K = 1024, 16
 """K_l of G, whose cost does not depend on it, and of T and the naive way, whose cost grows with it."""
 BOUNDS = {
@@ -43,13 +43,15 @@ TURNS = Turns(least=3, most=9, seconds=20.0)
 TOKENS = 256
 
 
-def costs(shape: Shape, device: torch.device, dtype: torch.dtype, say: Say) -> dict[str, Any]:
+def costs(
+    shape: Shape, device: torch.device, dtype: torch.dtype, say: Say, turns: Turns | None = None
+) -> dict[str, Any]:
     """``work_seconds``: of each piece; ``ratios`` and ``bounds``: G over a copy of the model, the naive way over T;
     ``methods``: the table. Only ``skipped``, with the reason, where memory is short."""
     if reason := short_of(MODELS_HELD * shape.elements * dtype.itemsize, device):
         return {"model": shape.name, "skipped": reason}
     say(f"{shape.name}, {shape.elements:,} parameters, on {device}")
-    work, ratios = _measure(shape, device, dtype)
+    work, ratios = _measure(shape, device, dtype, turns or TURNS)
     return {
         "model": shape.name,
         "parameters": shape.elements,
@@ -63,7 +65,9 @@ def costs(shape: Shape, device: torch.device, dtype: torch.dtype, say: Say) -> d
     }
 
 
-def _measure(shape: Shape, device: torch.device, dtype: torch.dtype) -> tuple[dict[str, float], dict[str, float]]:
+def _measure(
+    shape: Shape, device: torch.device, dtype: torch.dtype, turns: Turns
+) -> tuple[dict[str, float], dict[str, float]]:
     model = random_llama(shape, device, dtype)
     batches = random_batches(shape, 1, TOKENS)
     local = LocalConfig(optimizer="sgd", learning_rate=1e-6, steps=3, batch_size=1, accumulation=1)
@@ -79,7 +83,7 @@ def _measure(shape: Shape, device: torch.device, dtype: torch.dtype) -> tuple[di
     sides: dict[str, Action] = {"forward": forward, **_on_weights(before, after)}
     for way, K in ((Family("G"), WIDE_K), (Family("T"), NARROW_K), (Naive(), NARROW_K)):
         sides |= _of_way(way, K, before, after)
-    timings = in_turns(sides, device, TURNS)
+    timings = in_turns(sides, device, turns)
     ratios = {
         "g_project_vs_copy": timings.ratio("G project", "copy"),
         "g_apply_vs_copy": timings.ratio("G apply", "copy"),
@@ -91,7 +95,8 @@ def _measure(shape: Shape, device: torch.device, dtype: torch.dtype) -> tuple[di
 
 def _on_weights(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> dict[str, Action]:
     target = {name: torch.empty_like(weights) for name, weights in after.items()}
-    updates = [{name: torch.full_like(w, 1e-6) for name, w in after.items()} for _ in range(CONTRIBUTIONS)]
+    # One stands for all: each is far larger than any cache, so that reading it again moves as many bytes.
+    update = {name: torch.full_like(weights, 1e-6) for name, weights in after.items()}
     generator = torch.Generator(next(iter(after.values())).device)
 
     def copy() -> None:
@@ -105,7 +110,7 @@ def _on_weights(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> di
             weights.add_(drawn, alpha=1e-6)
 
     def average() -> None:
-        for update in updates:
+        for _ in range(CONTRIBUTIONS):
             for name, weights in after.items():
                 weights.sub_(update[name], alpha=1 / CONTRIBUTIONS)
 

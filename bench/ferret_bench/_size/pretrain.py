@@ -24,6 +24,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from ferret_core import catalog
 from ferret_core.datasets._prompt import prompt_of
+from ferret_core.device import chosen_device, place
 from ferret_core.protocol.spec import Choice
 
 TEXTS = {
@@ -59,16 +60,24 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for the model")],
     minutes: Annotated[float, typer.Option(help="How long to train")] = 25,
     threads: Annotated[int, typer.Option()] = 1,
+    batch: Annotated[int, typer.Option(help="Windows of 256 tokens per step")] = BATCH,
 ) -> None:
     """Train a small model for the study over size."""
     torch.set_num_threads(threads)
+    pretrain(size, data, tokenizer, out, 60 * minutes, batch)
+
+
+def pretrain(size: str, data: Path, tokenizer: Path, out: Path, seconds: float, batch: int) -> dict[str, Any]:
+    """Trains where ``FERRET_DEVICE`` says; what goes into ``pretrain.json``."""
     torch.manual_seed(SEED)
     words = AutoTokenizer.from_pretrained(tokenizer)
     model = LlamaForCausalLM(_config(SIZES[size], len(words)))
-    figures = _train(model, _windows(_text(data, words)), 60 * minutes)
+    place(model, chosen_device())
+    figures = {"size": size, **_train(model, _windows(_text(data, words), batch), seconds)}
     model.eval().save_pretrained(out)
     words.save_pretrained(out)
-    (out / "pretrain.json").write_text(json.dumps({"size": size, **figures}, indent=2) + "\n")
+    (out / "pretrain.json").write_text(json.dumps(figures, indent=2) + "\n")
+    return figures
 
 
 def _config(size: Size, vocabulary: int) -> LlamaConfig:
@@ -103,23 +112,25 @@ def _text(data: Path, words: Any) -> torch.Tensor:
     )  # fmt: skip
 
 
-def _windows(tokens: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Endless batches, int64 (BATCH, WINDOW)."""
+def _windows(tokens: torch.Tensor, batch: int) -> Iterator[torch.Tensor]:
+    """Endless batches, int64 (batch, WINDOW)."""
     draw = np.random.default_rng(SEED + 1)
     while True:
-        starts = draw.integers(0, len(tokens) - WINDOW, BATCH)
+        starts = draw.integers(0, len(tokens) - WINDOW, batch)
         yield torch.stack([tokens[start : start + WINDOW] for start in starts])
 
 
 def _train(model: LlamaForCausalLM, batches: Iterator[torch.Tensor], seconds: float) -> dict[str, Any]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.95), weight_decay=0.1)
-    begin, losses = time.monotonic(), list[float]()
+    device = next(model.parameters()).device
+    begin, losses, tokens = time.monotonic(), list[float](), 0
     while (done := (time.monotonic() - begin) / seconds) < 1:
         share = min(done / WARM_UP, (1 + math.cos(math.pi * done)) / 2)
         for group in optimizer.param_groups:
             group["lr"] = RATE * max(share, 0.01)
-        batch = next(batches)
-        with torch.autocast("cpu", torch.bfloat16):
+        batch = next(batches).to(device)
+        tokens += batch.numel()
+        with torch.autocast(device.type, torch.bfloat16):
             loss = model(input_ids=batch, labels=batch).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -129,7 +140,7 @@ def _train(model: LlamaForCausalLM, batches: Iterator[torch.Tensor], seconds: fl
         if len(losses) % 50 == 0:
             typer.echo(f"{done:5.0%}  step {len(losses)}  loss {np.mean(losses[-50:]):.3f}", err=True)
     weights = sum(weight.numel() for weight in model.parameters())
-    return {"parameters": weights, "tokens": len(losses) * BATCH * WINDOW, "loss": float(np.mean(losses[-50:]))}
+    return {"parameters": weights, "tokens": tokens, "loss": float(np.mean(losses[-50:]))}
 
 
 if __name__ == "__main__":

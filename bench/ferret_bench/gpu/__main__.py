@@ -1,0 +1,72 @@
+"""``python -m ferret_bench.gpu [PART]``, which ``make gpu`` runs: a part, or all, and the page of what was found."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is imported
+
+from ferret_bench.gpu import page, runner, step
+from ferret_bench.gpu.setup import Setup
+from ferret_cli.files import write
+from ferret_cli.output import say
+
+NO_GPU = """There is no GPU here: torch finds none.
+On a machine with one run `make gpu`; docs/gpu.md says what it does and how long it takes.
+`make gpu ARGS=--miniature` runs every part at toy size on this machine's processor."""
+
+RESULTS = Path("docs/results/gpu")
+SCRATCH = Path(tempfile.gettempdir(), "ferret-gpu")
+ALL = "all"
+
+
+def main(
+    part: Annotated[str, typer.Argument(help=f"{', '.join(runner.PARTS)}, or {ALL}.")] = ALL,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the JSON files and the page; what stands there is not run again.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder with the official datasets.")] = None,
+    scratch: Annotated[Path, typer.Option(help="Folder for models, 50 GB in all.")] = SCRATCH,
+    miniature: Annotated[bool, typer.Option("--miniature", help="Toy sizes, on any machine.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run what has been run, too.")] = False,
+    only: Annotated[str | None, typer.Option("--step", hidden=True)] = None,
+    result: Annotated[Path | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Measure on a GPU what can be measured nowhere else."""
+    if part not in (*runner.PARTS, ALL):
+        raise typer.BadParameter(f"{part!r} is unknown; choose one of {', '.join((*runner.PARTS, ALL))}")
+    if not (miniature or torch.cuda.is_available()):
+        say(NO_GPU)
+        raise typer.Exit(1)
+    scratch.mkdir(parents=True, exist_ok=True)
+    setup = Setup(miniature, data, scratch)
+    if only is not None and result is not None:
+        step.keep(step.here(runner.part(part).steps(setup)[only], setup), result)
+        return
+    folder, written = _places(out, setup)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = runner.PARTS if part == ALL else (part,)
+    documents = [runner.run(name, setup, folder, again=again) for name in names]
+    print(write(written, page.markdown(folder).encode()))
+    if failed := [name for document in documents for name, ended in document["steps"].items() if "error" in ended]:
+        say(f"failed: {', '.join(failed)}")
+        raise typer.Exit(1)
+
+
+def _places(out: Path | None, setup: Setup) -> tuple[Path, Path]:
+    """The folder of the JSON files and the page: those of the results, unless another is asked for or sizes are toys'."""
+    if out is None and not setup.miniature:
+        return RESULTS, RESULTS.with_suffix(".md")
+    folder = out or setup.scratch / "miniature"
+    return folder, folder / "gpu.md"
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,59 @@
+"""The paper's tables of cost and memory by whole rounds, on models of random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import final
+
+from ferret_bench._base import Table
+from ferret_bench.gpu.part import Done, Found, Step
+from ferret_bench.gpu.reruns import Asked, rerun, table
+from ferret_bench.gpu.setup import Setup
+from ferret_bench.paper.reruns.quantity import PEAK_DEVICE, PEAK_MEMORY
+from ferret_bench.paper.reruns.shapes import model_of
+from ferret_bench.paper.reruns.studies import study
+
+LEAN = ("algorithm.local.activation_checkpointing=true", "algorithm.local.in_backward=true")
+HALF = "algorithm.local.precision=bfloat16"
+ALWAYS = ("model.dtype=bfloat16", "participants.simulated=2")
+UNGUARDED = "algorithm.guard=false"
+"""Random weights mean nothing, so that noise cannot spoil them."""
+FIRST_ORDER = {"fedavg": (HALF,), "ferret_paper": (HALF, UNGUARDED), "ferret": (HALF, UNGUARDED)}
+ROWS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "llama-3b": {**FIRST_ORDER, "fedkseed": (), "fedzo": (), "fedmezo": ()},
+    "llama2-7b": {"ferret": (HALF, UNGUARDED, *LEAN), "fedkseed": ()},
+    "llama2-13b": {"ferret": (UNGUARDED, *LEAN)},
+}
+"""By shape and row: what is set for it. FedAvg at 7B would send 28 GB, which a host of 128 GB holds four times at
+most; at 13B products in bf16 keep a second copy of the weights, for which no 80 GB are enough."""
+TOYS: Mapping[str, Mapping[str, Sequence[str]]] = {"64/1": {"ferret": (UNGUARDED,)}}
+
+
+@final
+class Part:
+    title = "Cost and memory of whole rounds"
+    lead = (
+        "`ferret paper table cost`, two simulated participants and two rounds, figures of the second, with the peaks "
+        "of table 6 beside them. The zeroth-order rows compute in fp32, the others' products in bf16 but at 13B."
+    )
+    seconds = 480.0
+
+    def steps(self, setup: Setup) -> Mapping[str, Step]:
+        rows = TOYS if setup.miniature else ROWS
+        return {
+            f"{shape}, {row}": partial(_run, shape, row, given)
+            for shape, of_shape in rows.items()
+            for row, given in of_shape.items()
+        }
+
+    def tables(self, done: Done) -> Sequence[Table]:
+        return [table("", done)]
+
+
+def _run(shape: str, row: str, given: Sequence[str], setup: Setup) -> Found:
+    cost = study("table", "cost")
+    short = ("rounds=1", "algorithm.local.steps=2") if setup.miniature else ("rounds=2",)
+    model = model_of(shape, setup.scratch)
+    asked = Asked(model, setup.toy_data(), "jsonl", row, (*ALWAYS, *given, *short))
+    return rerun(cost, asked, (*cost.quantities, PEAK_DEVICE, PEAK_MEMORY))

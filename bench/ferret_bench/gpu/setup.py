@@ -1,0 +1,61 @@
+"""What a step is told, and what is known of the machine it runs on."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from ferret_bench.measure.machine import machine
+from ferret_core.demo import tasks
+
+TRAIN, TEST, EDGE = 400, 64, 8
+GSM8K = ("gsm8k_train.jsonl", "gsm8k_test.jsonl")
+
+
+class Setup(NamedTuple):
+    """``miniature``: every size is a toy's, and a CPU will do. ``data``: a folder with the official files, if there is
+    one. ``scratch``: a folder for models, which may be as large as tens of gigabytes."""
+
+    miniature: bool
+    data: Path | None
+    scratch: Path
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    @property
+    def official(self) -> Path | None:
+        """The folder of the official files, if GSM8K is among them."""
+        if self.data is None or self.miniature:
+            return None
+        found = [any((self.data / f"{name}{ending}").exists() for ending in ("", ".gz")) for name in GSM8K]
+        return self.data if all(found) else None
+
+    def toy_data(self) -> Path:
+        """A folder with the demo's tasks as ``train.jsonl`` and ``test.jsonl``."""
+        folder = self.scratch / "tasks"
+        if not (folder / "test.jsonl").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            tasks.write(folder, train=TRAIN, test=TEST, edge=EDGE)
+        return folder
+
+
+def described() -> dict[str, Any]:
+    """The machine as every benchmark tells it, and the GPU's driver and memory."""
+    here = machine()
+    if here["gpu"] is None:
+        return {**here, "driver": None, "gpu_memory_bytes": None}
+    memory = torch.cuda.get_device_properties(0).total_memory
+    return {**here, "driver": _driver(), "gpu_memory_bytes": memory}
+
+
+def _driver() -> str | None:
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")[0].strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

