@@ -61,7 +61,7 @@ def main(
 
 
 def _places(out: Path | None, setup: Setup) -> tuple[Path, Path]:
-    """The folder of the JSON files and the page: those of the results, unless another is asked for or sizes are toys'."""
+    """The folder of the JSON files and the page: the results', unless another is asked for or sizes are a toy's."""
     if out is None and not setup.miniature:
         return RESULTS, RESULTS.with_suffix(".md")
     folder = out or setup.scratch / "miniature"
