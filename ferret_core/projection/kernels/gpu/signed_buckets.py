@@ -7,6 +7,7 @@ a small one each bucket's granules.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import final
 
 import torch
@@ -40,10 +41,12 @@ class Kernel:
         self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
     ) -> Tensor:
         layout = Layout.of(block.size, K)
-        gamma = torch.zeros(K, device=after.device)
-        for first, last in stretches(start, len(after), GRANULES * layout.granule):
-            gamma += _project(before[first:last], after[first:last], block, layout, seed, start + first)
-        return gamma
+        found = [
+            _project(before[first:last], after[first:last], block, layout, seed, start + first)
+            for first, last in stretches(start, len(after), GRANULES * layout.granule)
+        ]
+        # A launch takes longer than adding these: most blocks are one stretch, to which nothing is added.
+        return reduce(Tensor.add_, found) if found else torch.zeros(K, device=after.device)
 
     def apply_(
         self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
