@@ -38,6 +38,7 @@ def set_up(folder: Path, asked: str, name: str, projects: list[str]) -> None:
         build = install_libraries(environment, asked or build, name)
         stamp.write_text(f"{build} {now[0]} -")
     environment.install(*projects)
+    environment.compile()
     environment.check()
     stamp.write_text(" ".join([build, *now]))
 

@@ -32,6 +32,15 @@ def test_only_a_file_with_a_hash_of_the_lock_is_installed(environment: Environme
     assert [path.name for path in libraries.glob("*-1.0.dist-info")] == ["honest-1.0.dist-info"]
 
 
+def test_what_compiles_is_compiled_and_the_rest_is_no_error(environment: Environment, capfd) -> None:
+    (libraries,) = Path(environment.folder).glob("lib/*/site-packages")
+    (libraries / "fine.py").write_text("x = 1\n")
+    (libraries / "older.py").write_text("print 'of another Python'\n")
+    environment.compile()
+    assert [path.name.partition(".")[0] for path in (libraries / "__pycache__").glob("*.pyc")] == ["fine"]
+    assert capfd.readouterr() == ("", "")
+
+
 def test_the_small_build_is_offered_by_the_links_that_pip_is_configured_with(environment: Environment, wheel) -> None:
     wheel("torch", "2.13.0")
     assert not environment.offers("torch", "2.13.0+cpu")

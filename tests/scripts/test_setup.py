@@ -36,6 +36,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(setup, "install_libraries", libraries)
     monkeypatch.setattr(Environment, "install", lambda self, *projects: made.append(" ".join(projects)))
+    monkeypatch.setattr(Environment, "compile", lambda self: None)
     monkeypatch.setattr(Environment, "check", lambda self: None)
     return made
 
