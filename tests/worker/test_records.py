@@ -13,6 +13,7 @@ from ferret_core.protocol.states import RoundState
 from ferret_db.engine.records import Altered, altered
 from ferret_db.repositories import contributions
 from ferret_db.tables import Contribution, Round
+from tests.worker.conftest import usually_on
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -43,6 +44,7 @@ def test_what_the_service_wrote_is_not_altered(service: Service, finished: str) 
     assert found(service) == []
 
 
+@usually_on("sqlite")
 @pytest.mark.parametrize(
     ("column", "value"), [("size", 7), ("participant", "client-900"), ("round", 2), ("digest", "ab" * 32)]
 )
@@ -55,6 +57,7 @@ def test_a_changed_column_is_found(service: Service, row: Contribution, column: 
     assert all(item.experiment_id == row.experiment_id for item in found(service))
 
 
+@usually_on("sqlite")
 def test_two_swapped_files_are_found(service: Service, finished: str) -> None:
     """Both are there and whole: only the ledger and what they say themselves tell whose they are."""
     with service.database.begin() as s:
@@ -65,6 +68,7 @@ def test_two_swapped_files_are_found(service: Service, finished: str) -> None:
     assert {item.participant for item in found(service)} >= {first.participant, second.participant}
 
 
+@usually_on("sqlite")
 def test_a_deleted_row_is_found(service: Service, row: Contribution) -> None:
     with service.database.begin() as s:
         s.execute(delete(Contribution).where(Contribution.id == row.id))
@@ -73,6 +77,7 @@ def test_a_deleted_row_is_found(service: Service, row: Contribution) -> None:
     assert row.digest in missing.reason
 
 
+@usually_on("sqlite")
 def test_a_row_of_a_set_that_is_frozen_only_is_found(service: Service, row: Contribution) -> None:
     with service.database.begin() as s:
         s.execute(update(Round).where(Round.id == row.round_id).values(state=RoundState.FROZEN))

@@ -72,6 +72,7 @@ def contents(service: Service, files: Iterable[Reference]) -> dict[str, bytes]:
     return {file.location: path_of(service, file).read_bytes() for file in files}
 
 
+@usually_on("sqlite")
 def test_a_thousand_flipped_bits_are_noticed_and_nothing_is_lost(service: Service, finished: str) -> None:
     files = files_of(service, finished)
     assert {file.kind for file in files} == set(FileKind)
@@ -108,6 +109,7 @@ def test_files_of_every_kind_are_made_again_from_the_others(service: Service, fi
     assert contents(service, files) == before
 
 
+@usually_on("sqlite")
 def test_a_rebuilt_checkpoint_is_an_event_and_keeps_its_address(service: Service, finished: str) -> None:
     with service.database.read() as s:
         known = {file.id: file.digest for file in artifacts.of_experiment(s, finished)}

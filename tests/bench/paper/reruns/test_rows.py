@@ -24,8 +24,8 @@ DATA = Path(__file__).parents[4] / "examples/quickstart.jsonl"
 MODEL = os.environ.get("FERRET_TEST_MODEL", str(demo.model_path()))
 OVER = [
     f"jsonl.dataset.train={DATA}",
-    "participants.simulated=2",
-    "evaluation.examples=32",
+    "participants.simulated=1",
+    "evaluation.examples=16",
     "evaluation.generate=0",
 ]
 
