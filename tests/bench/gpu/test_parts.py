@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from ferret_bench.gpu import page, runner
-from ferret_bench.gpu.setup import Setup
+from ferret_bench.gpu import page, reruns, runner
+from ferret_bench.gpu.parts import frontier, tables
+from ferret_bench.gpu.setup import GSM8K, Setup
+from ferret_bench.paper.reruns.grid import Cell
+from ferret_bench.paper.reruns.record import Record
+from ferret_core import demo
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +32,26 @@ def test_every_step_of_a_part_finds_what_the_page_shows(name: str, setup: Setup,
     if name == "kernels":
         found = [ended["found"] for step, ended in document["steps"].items() if step != "contract"]
         assert all(step["weights"] and step.get("entries", True) and step["coordinates"] < 1e-4 for step in found)
+
+
+@pytest.mark.parametrize("name", ["tables", "frontier"])
+def test_every_row_of_full_size_is_a_valid_experiment(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = list[Cell]()
+
+    def ended(cells: Sequence[Cell]) -> list[tuple[Cell, Record]]:
+        seen.extend(cells)
+        return []
+
+    monkeypatch.setattr(reruns, "simulated", ended)
+    monkeypatch.setattr(tables, "model_of", lambda *_: demo.model_path())
+    monkeypatch.setattr(frontier, "_folder", lambda _: demo.model_path())
+    for part in GSM8K:
+        (tmp_path / part).write_text("")
+    full = Setup(miniature=False, data=tmp_path, scratch=tmp_path)
+    steps = [step for step in runner.part(name).steps(full).items() if step[0] != "base"]
+    for _, step in steps:
+        assert step(full) == {"runs": {}}
+    assert len(seen) >= len(steps)
+    assert all(cell.spec.rounds >= 2 for cell in seen)
