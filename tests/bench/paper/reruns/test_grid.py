@@ -53,7 +53,8 @@ def test_a_variant_is_asked_for_by_its_own_name(official, tiny_model_dir, tmp_pa
     rows = ("fedavg", "ferret-7400", "ferret", "powersgd-r4")
     found = grid(study, known, Asked(models=[str(tiny_model_dir)], data=official, rows=rows, datasets=("gsm8k",)))
     assert [row.name for row in found.rows] == [
-        *("fedavg", "ferret-7400", "ferret-1000", "ferret-64000", "ferret-250000", "powersgd-r4")
+        *("fedavg", "ferret-7400", "ferret-1000", "ferret-64000", "ferret-250000"),
+        *("ferret-sparse-7400", "ferret-curved-7400", "powersgd-r4"),
     ]
     assert found.cells[1].spec.algorithm.options["bytes_per_round"] == 7400
     assert [cell.spec.algorithm.options["local"]["steps"] for cell in found.cells[1:3]] == [3, 10]
