@@ -600,7 +600,7 @@ def descended(update: np.ndarray, steps: int = 4, seed: int = 0) -> Callable[...
     """Training on a quadratic of curvatures ``STEEP`` and 1: its gradients scatter as its curvature, and the update is
     given."""
 
-    def train(model: nn.Module, correct: Callable[[], None] | None, **_: Any) -> None:
+    def train(model: nn.Module, correct: Callable[[], None] | None, **unused: Any) -> None:
         steep, flat = trainable(model).values()
         draws = torch.Generator().manual_seed(seed)
         for _ in range(steps):
