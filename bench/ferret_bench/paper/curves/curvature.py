@@ -17,7 +17,7 @@ def _of(budget: str, K: int, rule: str) -> Variant:
 STUDY = Study(
     title="Coordinates where the loss is steep",
     lead="The same number of one-bit coordinates, split over the blocks by the length of their updates, and by that "
-    "and the curvature of the loss. The same rounds and training examples for all; ± is a 95 % interval over seeds.",
+    "and the curvature of the loss. The same rounds and training examples for all.",
     rows=("ferret",),
     datasets=("dolly", "gsm8k"),
     quantities=(BYTES_UP, EVAL_LOSS),
