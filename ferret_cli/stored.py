@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ferret_core.storage import FileKind, open_storage
+from ferret_core.storage import FileKind
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine.records import Altered, altered
@@ -33,7 +33,7 @@ class Checked(NamedTuple):
 def check(settings: ServiceSettings, experiments: Sequence[str | None] = (None,)) -> Checked:
     """Reads all files that the database names, or those of the experiments."""
     migrate.check(settings.database_url)
-    database, storage = Database(settings.database_url), open_storage(settings.storage_url)
+    database, storage = Database(settings.database_url), settings.open_storage()
     with database.read() as s:
         files = [file for id in experiments for file in references.of_all(s, id)]
         rows = [row for id in experiments for row in altered(s, storage, id)]

@@ -21,8 +21,8 @@ NAMES = (
     "database.claimed",
     "database.sent",
     # a file written durably (ferret_core/durable.py): an empty draft; all bytes in it; on disk; under its name; in its
-    # folder on disk. In the storage (ferret_core/storage/file.py): found there before, and so not written; all files
-    # of a folder but the last; removed
+    # folder on disk. In the storage (ferret_core/storage/): found there before, and so not written; all files of a
+    # folder but the last; removed; all parts of a large object at the store, which is not complete
     "storage.opened",
     "storage.written",
     "storage.synced",
@@ -31,6 +31,7 @@ NAMES = (
     "storage.renewed",
     "storage.unsealed",
     "storage.deleted",
+    "storage.uploaded",
     # a checkpoint (worker/checkpoints.py): saved without its manifest; with it; in the storage
     "checkpoints.saved",
     "checkpoints.sealed",

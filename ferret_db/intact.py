@@ -14,7 +14,6 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage import open_storage
 from ferret_db import migrate
 from ferret_db.damage import RESTORE, damaged, is_damage
 from ferret_db.settings import ServiceSettings
@@ -40,7 +39,7 @@ def require(settings: ServiceSettings) -> None:
         path = Path(str(url.database))
         if path.exists() and path.stat().st_size:
             _check(path)
-    if not _has_tables(url, settings.database_url) and _has_files(settings.storage_url):
+    if not _has_tables(url, settings.database_url) and _has_files(settings):
         detail = f"{url.render_as_string()} is empty or missing, but {settings.storage_url} holds files of experiments"
         raise FerretError("database.lost", f"{detail}; {RESTORE}, or move the storage away to begin anew")
 
@@ -64,8 +63,8 @@ def _has_tables(url: URL, text: str) -> bool:
     return migrate.current(text) is not None
 
 
-def _has_files(storage_url: str) -> bool:
-    return next(iter(open_storage(storage_url).list()), None) is not None
+def _has_files(settings: ServiceSettings) -> bool:
+    return next(iter(settings.open_storage().list()), None) is not None
 
 
 def _check(path: Path) -> None:

@@ -22,8 +22,14 @@ from ferret_core.protocol.words import shown, shown_lines
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
-TALKATIVE = {"absl": "WARNING", "alembic": "WARNING"}
-"""Libraries that speak at every evaluation and at every look at the schema."""
+TALKATIVE = {
+    "absl": "WARNING",
+    "alembic": "WARNING",
+    "boto3": "WARNING",
+    "botocore": "WARNING",
+    "s3transfer": "WARNING",
+}
+"""Libraries that speak at every evaluation, look at the schema and request to a store, whose signatures they tell."""
 
 bound = structlog.contextvars.bound_contextvars
 

@@ -28,4 +28,5 @@ def prepare(settings: ServiceSettings) -> None:
     logs.configure(settings.log_level, settings.log_format)
     descriptors.raise_limit()
     keep_private(settings.home)
+    settings.home.mkdir(parents=True, exist_ok=True)  # where database and storage are elsewhere nothing else makes it
     migrate.check(settings.database_url)

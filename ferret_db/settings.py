@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from ferret_core import demo
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_core.storage import ObjectStore, Storage, open_storage
 from ferret_db.logs import LogFormat, LogLevel
 
 PREFIX = "FERRET_"
@@ -72,7 +73,33 @@ class ServiceSettings(BaseSettings):
     )
     storage_url: str = Field(
         default_factory=lambda data: f"file://{data['home']}/storage",
-        description="Where contributions and checkpoints are kept",
+        description="Where contributions and checkpoints are kept: file:///folder or s3://bucket/prefix",
+    )
+    s3_endpoint: str | None = Field(
+        default=None, pattern=r"^https?://[^@]+$", description="Address of an S3-compatible store other than Amazon's"
+    )
+    s3_region: str | None = Field(default=None, description="Region of the bucket; by default that of AWS_REGION")
+    s3_path_style: bool | None = Field(
+        default=None,
+        description="Whether the bucket's name stands in the path of addresses and not in their host; by default where "
+        "there is an endpoint",
+    )
+    s3_part_bytes: int = Field(
+        default=16 << 20,
+        ge=5 << 20,
+        le=5 << 30,
+        description="Files of more bytes go to the bucket in parts of as many, four of which are in memory at a time",
+    )
+    s3_attempts: int = Field(default=5, ge=1, description="How often a request to the bucket is sent before it fails")
+    s3_timeout_seconds: float = Field(
+        default=20, gt=0, description="Seconds without an answer after which a request to the bucket has failed"
+    )
+    s3_cache: Annotated[Path, AfterValidator(_absolute)] = Field(
+        default_factory=lambda data: data["home"] / "cache",
+        description="Folder with this machine's copies of the bucket's files, and with what is to go there",
+    )
+    s3_cache_bytes: int = Field(
+        default=64 << 30, ge=0, description="Beyond it the copies go that were not used for the longest time"
     )
     roots: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), AfterValidator(_absolute_all)] = Field(
         default_factory=lambda data: (data["home"], demo.model_path().parent),
@@ -100,6 +127,20 @@ class ServiceSettings(BaseSettings):
     log_files: int = Field(
         default=3, ge=1, description="Older logs of each process that are kept under home as .1, .2, …"
     )
+
+    def open_storage(self) -> Storage:
+        """The storage at ``storage_url``."""
+        store = ObjectStore(
+            cache=self.s3_cache,
+            cache_bytes=self.s3_cache_bytes,
+            endpoint=self.s3_endpoint,
+            region=self.s3_region,
+            path_style=self.s3_path_style,
+            part_bytes=self.s3_part_bytes,
+            attempts=self.s3_attempts,
+            timeout_seconds=self.s3_timeout_seconds,
+        )
+        return open_storage(self.storage_url, store)
 
     @classmethod
     def read(cls, **given: Any) -> Self:

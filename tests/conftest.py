@@ -34,7 +34,9 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTraine
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.storage import ObjectStore
 from ferret_db import logs, migrate
+from tests import object_store as s3_server
 from tests import postgresql_server
 
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
@@ -89,6 +91,31 @@ def need() -> Callable[[bool, str], None]:
         pytest.skip(reason)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[str]:
+    """The address of an S3 server."""
+    with s3_server.started() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def bucket(
+    object_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[str, ObjectStore]]:
+    """``bucket(part_bytes=…)``: the URL of a new, empty bucket, and how to reach it; credentials are in the
+    environment."""
+    for name, value in {**s3_server.CREDENTIALS, **s3_server.ENVIRONMENT}.items():
+        monkeypatch.setenv(name, value)
+
+    def new(**options: Any) -> tuple[str, ObjectStore]:
+        name = f"ferret-{secrets.token_hex(8)}"
+        s3_server.make_bucket(object_store, name)
+        given = {"endpoint": object_store, "cache": tmp_path / "cache", "timeout_seconds": 5, **options}
+        return f"s3://{name}", ObjectStore(**given)
+
+    return new
 
 
 @pytest.fixture(scope="session")

@@ -243,3 +243,13 @@ def test_the_image_installs_from_the_lock_and_copies_all_that_this_reads() -> No
     copied = {name for line in re.findall(r"^COPY (?!--)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()}
     for name in [lock.RUNTIME, *lock.PROJECTS]:
         assert copied & {name, *map(str, Path(name).parents)}, name
+
+
+def test_a_bucket_is_given_to_every_process_of_ours() -> None:
+    added: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.s3.yml").read_text())
+    assert added["services"].keys() == OURS.keys()
+    for service in added["services"].values():
+        variables = service["environment"].keys() - {"AWS_SHARED_CREDENTIALS_FILE"}
+        assert variables <= SETTINGS
+        assert service["secrets"] == list(added["secrets"])
+    assert "boto3" in {pin.name for pin in lock.pins(lock.RUNTIME)}, "the image has the library"

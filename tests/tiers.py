@@ -19,7 +19,18 @@ HEAVY = {"heavy", "postgresql", "redis", "browser"}
 """Marks."""
 TOGETHER = {"bench", "chaos", "contract", "e2e", "scripts", "worker"}
 """Folders."""
-STARTERS = {"api", "broker", "environment", "ferret", "hub", "participant_command", "serve", "served", "start_served"}
+STARTERS = {
+    "api",
+    "broker",
+    "bucket",
+    "environment",
+    "ferret",
+    "hub",
+    "participant_command",
+    "serve",
+    "served",
+    "start_served",
+}
 """Fixtures."""
 STARTING = {"subprocess.Popen", "os.fork", "os.posix_spawn"}
 """Audit events."""

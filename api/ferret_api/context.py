@@ -17,7 +17,7 @@ from ferret_api.pace import Pace
 from ferret_api.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
 from ferret_api.upload_gate import UploadGate
-from ferret_core.storage import Storage, open_storage
+from ferret_core.storage import Storage
 from ferret_db.database import Database
 from ferret_db.reach import NOTHING
 
@@ -49,7 +49,7 @@ class Context:
             admin=admin_token.load(settings),
             broker=broker,
             database=Database(settings.database_url, broker.send, settings.running_experiments),
-            storage=open_storage(settings.storage_url),
+            storage=settings.open_storage(),
             limits=RateLimits(settings),
             pace=Pace(settings),
         )

@@ -14,7 +14,7 @@ from ferret_core.durable import make_folder_durably, replacing
 from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage import Storage, open_storage
+from ferret_core.storage import Storage
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import audit, references
@@ -32,7 +32,7 @@ def write(settings: ServiceSettings, file: Path) -> Manifest:
     if file.exists():
         raise FerretError.of_field("request.invalid", "FILE", str(file), "exists; choose a new name")
     migrate.check(settings.database_url)
-    storage = open_storage(settings.storage_url)
+    storage = settings.open_storage()
     make_folder_durably(file.parent)
     with storage.copying(), tempfile.TemporaryDirectory(prefix=".ferret-backup-", dir=file.parent) as scratch:
         database = Path(scratch) / DATABASE

@@ -6,11 +6,13 @@ from urllib.parse import urlsplit
 
 from ferret_core import discovery
 from ferret_core.storage._base import FileKind, Storage, StoredFile, blob_location
+from ferret_core.storage._options import ObjectStore
 
-__all__ = ["FileKind", "Storage", "StoredFile", "blob_location", "open_storage"]
+__all__ = ["FileKind", "ObjectStore", "Storage", "StoredFile", "blob_location", "open_storage"]
 
 
-def open_storage(url: str) -> Storage:
-    """The storage at ``url``, e.g. ``file:///var/lib/ferret/storage``; ``spec.invalid`` for an unknown scheme."""
+def open_storage(url: str, store: ObjectStore | None = None) -> Storage:
+    """The storage at ``url``, e.g. ``file:///var/lib/ferret/storage`` or ``s3://bucket/prefix``, which is reached as
+    ``store`` says; ``spec.invalid`` for an unknown scheme."""
     module = discovery.load(__name__, urlsplit(url).scheme or "file", "storage_url")
-    return module.Backend(url)
+    return module.Backend(url, store)

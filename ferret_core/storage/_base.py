@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.pieces import Pieces
+from ferret_core.storage._options import ObjectStore
 
 
 class FileKind(StrEnum):
@@ -29,7 +31,7 @@ class StoredFile(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file as it is on disk, which may be the draft of a writer that was killed.
+    """A file as it is stored, which may be the draft of a writer that was killed.
 
     ``stored_at`` is when it was stored last, in seconds by the storage's clock.
     """
@@ -37,6 +39,17 @@ class ListedFile(NamedTuple):
     location: str
     size: int
     stored_at: float
+
+
+def corrupt(location: str, digest: str, found: str) -> FerretError:
+    """Why a file whose bytes have the digest ``found`` is not what was stored."""
+    return FerretError("storage.corrupt", f"{location} does not match its digest {digest}: its bytes have {found}")
+
+
+def taken(place: str, found: str, owner: str) -> FerretError:
+    """Why ``owner`` cannot use a storage that belongs to ``found``."""
+    detail = f"{place} holds the files of another installation, {found}; this one is {owner}"
+    return FerretError("storage.taken", f"{detail}: set FERRET_STORAGE_URL to a folder or prefix of its own")
 
 
 def blob_location(kind: FileKind, digest: str) -> str:
@@ -51,7 +64,25 @@ class Storage(Protocol):
     was stored a long time ago, and a ``put`` of bytes that are already there renews their age.
     """
 
-    def __init__(self, url: str) -> None: ...
+    def __init__(self, url: str, store: ObjectStore | None = None) -> None:
+        """``store`` says how an object store is reached; files need none."""
+        ...
+
+    def __str__(self) -> str:
+        """Where it is, without a secret."""
+        ...
+
+    def claim(self, owner: str) -> None:
+        """Notes the installation that this storage is of, at its first use.
+
+        ``storage.taken`` if the files are another one's, whose collector would take ours for garbage; what else keeps
+        the storage from being used is told by its own error.
+        """
+        ...
+
+    def rehearse(self) -> None:
+        """Does everything once that a service does with its storage; raises what keeps it from doing so."""
+        ...
 
     def put_bytes(self, data: bytes, kind: FileKind, digest: str | None = None) -> StoredFile:
         """Stores a blob by its ``digest``, hashed here unless given; storing the same bytes twice is one file."""
@@ -62,7 +93,8 @@ class Storage(Protocol):
         ...
 
     def put_file(self, path: Path, kind: FileKind, digest: str) -> StoredFile:
-        """Moves in a blob that was written to a :meth:`scratch` folder or has been :meth:`growing`."""
+        """Moves in a blob that was written to a :meth:`scratch` folder or has been :meth:`growing`: it then lies at
+        its :meth:`path`."""
         ...
 
     def require_room(self, size: int) -> None:
@@ -94,12 +126,19 @@ class Storage(Protocol):
         """Raises as :meth:`read` does, without holding the bytes."""
         ...
 
+    def folder(self, files: Mapping[str, str]) -> AbstractContextManager[Path]:
+        """A local folder with the files of one checkpoint, given as digests by location, all of which are checked.
+
+        It stays while the block runs. Raises as :meth:`read` does.
+        """
+        ...
+
     def open(self, location: str) -> BinaryIO:
         """The bytes as a stream, unchecked: for downloads whose reader checks the digest."""
         ...
 
     def path(self, location: str) -> Path:
-        """A local path to read the file from."""
+        """Where the file lies on this machine, if it does."""
         ...
 
     def size(self, location: str) -> int:

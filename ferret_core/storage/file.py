@@ -12,24 +12,34 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from ferret_core.durable import flush_folder, make_folder_durably, put_in_place, replacing, room_for
+from ferret_core.durable import (
+    create_durably,
+    flush_folder,
+    make_folder_durably,
+    put_in_place,
+    replacing,
+    room_for,
+    write_durably,
+)
 from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import digest_bytes, digest_file, digest_stream
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.pieces import Pieces, mapped, size_of
-from ferret_core.storage._base import FileKind, ListedFile, StoredFile, blob_location
+from ferret_core.storage._base import FileKind, ListedFile, StoredFile, blob_location, corrupt, taken
+from ferret_core.storage._options import ObjectStore
 
 RESERVE_BYTES = 32 << 20
 READ_BYTES = 1 << 20
 """Of what is larger a view is mapped."""
 WRITING_LOCK = ".writing"
 COLLECTED = ".collected"
+OWNER = ".owner"
 DRAFTS = ".drafts"
 GROWING = "growing"
 
@@ -37,9 +47,27 @@ GROWING = "growing"
 class Backend:
     """Content-addressed files: ``<kind>/<first two digits>/<digest>``, and folders of named files."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, store: ObjectStore | None = None) -> None:
         self.root = Path(unquote(urlsplit(url).path)).resolve()
         self.root.mkdir(parents=True, exist_ok=True)
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    def claim(self, owner: str) -> None:
+        path = self.root / OWNER
+        if not path.exists():
+            create_durably(path, owner.encode())
+        found = path.read_text()
+        if found != owner and next(self.list(), None) is not None:
+            raise taken(str(self), found, owner)
+        if found != owner:
+            write_durably(path, owner.encode())
+
+    def rehearse(self) -> None:
+        self.require_room(0)
+        with self.scratch(0) as folder:
+            (folder / "rehearsal").touch()
 
     def put_bytes(self, data: bytes, kind: FileKind, digest: str | None = None) -> StoredFile:
         return self.put_pieces((data,), kind, digest or digest_bytes(data))
@@ -94,8 +122,8 @@ class Backend:
     def read(self, location: str, digest: str) -> bytes:
         with self.open(location) as file, _readable(location):
             data = file.read()
-        if digest_bytes(data) != digest:
-            raise _corrupt(location, digest)
+        if (found := digest_bytes(data)) != digest:
+            raise corrupt(location, digest, found)
         return data
 
     def view(self, location: str, digest: str) -> memoryview:
@@ -108,6 +136,12 @@ class Backend:
     def verify(self, location: str, digest: str) -> None:
         with self.open(location) as file:
             _check(file, location, digest)
+
+    @contextmanager
+    def folder(self, files: Mapping[str, str]) -> Generator[Path]:
+        for location, digest in files.items():
+            self.verify(location, digest)
+        yield self.path(next(iter(files))).parent
 
     def open(self, location: str) -> BinaryIO:
         try:
@@ -164,7 +198,7 @@ class Backend:
             yield
 
     def _paths(self) -> Iterator[Path]:
-        """Every file but the locks, which lie in the root itself."""
+        """Every file but Ferret's own, which lie in the root itself."""
         for folder, _, names in os.walk(self.root):
             if Path(folder) != self.root:
                 yield from (Path(folder) / name for name in names)
@@ -233,7 +267,7 @@ def _check(file: BinaryIO, location: str, digest: str) -> None:
     with _readable(location):
         found = digest_stream(file)
     if found != digest:
-        raise _corrupt(location, digest)
+        raise corrupt(location, digest, found)
 
 
 @contextmanager
@@ -242,10 +276,6 @@ def _readable(location: str) -> Generator[None]:
         yield
     except OSError as error:
         raise FerretError("storage.corrupt", f"{location} cannot be read: {error.strerror}") from error
-
-
-def _corrupt(location: str, digest: str) -> FerretError:
-    return FerretError("storage.corrupt", f"{location} does not match its digest {digest[:12]}…")
 
 
 def _missing(location: str) -> FerretError:

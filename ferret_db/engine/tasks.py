@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 REFUSED = frozenset({"lease.lost", "round.closed", "experiment.conflict", "worker.stopping"})
 """Ends that are no failures: the work is no longer wanted, or was returned."""
-TRANSIENT = frozenset({"storage.full"})
+TRANSIENT = frozenset({"storage.full", "storage.unreachable", "storage.refused"})
 """Errors of the environment: the same task can succeed once they are fixed."""
 LIMITS = frozenset({"memory.exhausted", "task.too_long"})
 """Reasons for which a worker ends its own process in the middle of a task."""

@@ -114,9 +114,8 @@ class Context:
         with self.database.read() as s:
             experiment = experiments.get(s, experiment_id)
             base = artifacts.of_round(s, experiment_id, 0)
-        for file in base:
-            self.storage.verify(file.location, file.digest)
-        replica = Replica.load(experiments.spec_of(experiment), self.storage.path(base[0].location).parent)
+        with self.storage.folder({file.location: file.digest for file in base}) as folder:
+            replica = Replica.load(experiments.spec_of(experiment), folder)
         if replica.digest != experiment.base_digest:
             raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
         return replica

@@ -99,7 +99,6 @@ def rebuild(context: Context, experiment_id: str, files: Sequence[Reference]) ->
 
 def main(arguments: list[str] | None = None) -> int:
     """``python -m ferret_worker.repair ID …``: for the command line, which does not import the workers' code."""
-    from ferret_core.storage import open_storage
     from ferret_db import process
     from ferret_db.database import Database
     from ferret_worker.settings import WorkerSettings
@@ -111,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     def run() -> None:
         settings = WorkerSettings.read()
         process.prepare(settings)
-        context = Context(settings, Database(settings.database_url), open_storage(settings.storage_url))
+        context = Context(settings, Database(settings.database_url), settings.open_storage())
         for experiment_id in ids:
             try:
                 repair(context, experiment_id)

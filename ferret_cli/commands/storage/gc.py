@@ -29,7 +29,6 @@ def gc(
 
     require_server()
 
-    from ferret_core.storage import open_storage
     from ferret_db import migrate
     from ferret_db.database import Database
     from ferret_db.engine.collect import collect
@@ -37,7 +36,7 @@ def gc(
 
     settings = ServiceSettings.read()
     migrate.check(settings.database_url)
-    swept = collect(Database(settings.database_url), open_storage(settings.storage_url), grace, dry_run=dry_run)
+    swept = collect(Database(settings.database_url), settings.open_storage(), grace, dry_run=dry_run)
     if swept is None:
         raise FerretError(
             "storage.busy", "another process is cleaning up or making a backup; try again when it is done"

@@ -51,11 +51,17 @@ class Fleet:
         self.database = Database(database_url)  # the workers' reconcilers send its messages
         self.broker.child.start()
 
-    def start(self, queue: Queue, program: str = "from ferret_worker.__main__ import main") -> Child:
+    def start(
+        self, queue: Queue, program: str = "from ferret_worker.__main__ import main", **environment: str
+    ) -> Child:
         """A worker on ``queue``; ``program`` is Python that defines its ``main``."""
         name = f"{queue}-{len(self.children)}"
         command = [sys.executable, "-P", "-c", f"import sys\n{program}\nsys.exit(main([{str(queue)!r}]))"]
-        child = Child(name, command, self.home / "logs" / f"{name}.log", self.environment)
+        return self.run(name, command, **environment)
+
+    def run(self, name: str, command: list[str], **environment: str) -> Child:
+        """Any process of the service."""
+        child = Child(name, command, self.home / "logs" / f"{name}.log", {**self.environment, **environment})
         child.start()
         self.children[name] = child
         return child

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import redis
 
 from ferret_core.protocol.tasks import Queue, TaskName
-from ferret_core.storage import open_storage
 from ferret_db import logs
 from ferret_db.database import Database
 from ferret_worker import lifetime
@@ -55,7 +54,7 @@ class Playground:
     def _answering(self) -> Answering:
         from ferret_worker.playground.answering import Answering
 
-        return Answering(self._settings, self._database, open_storage(self._settings.storage_url))
+        return Answering(self._settings, self._database, self._settings.open_storage())
 
     def start(self) -> None:
         self._presence.say()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,13 +69,10 @@ class Models:
         return Subject(experiments.spec_of(experiment), files)
 
     def _load(self, subject: Subject, round: int) -> LoadedModel:
-        loaded = load_checkpoint(
-            self._folder(subject.files[round]), self._folder(subject.files[0]), subject.spec.prompt.template
-        )
+        with self._folder(subject.files[round]) as folder, self._folder(subject.files[0]) as base:
+            loaded = load_checkpoint(folder, base, subject.spec.prompt.template)
         loaded.model.to(self._device)
         return loaded
 
-    def _folder(self, files: list[Artifact]) -> Path:
-        for file in files:
-            self._storage.verify(file.location, file.digest)
-        return self._storage.path(files[0].location).parent
+    def _folder(self, files: list[Artifact]) -> AbstractContextManager[Path]:
+        return self._storage.folder({file.location: file.digest for file in files})

@@ -1,0 +1,161 @@
+"""A bucket, or the part of it under a prefix: single requests, each sent again where that helps, with typed errors."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.storage._base import ListedFile
+from ferret_core.storage._options import ObjectStore
+from ferret_core.storage._refusals import code_of, told
+
+INSTALL = "pip install 'ferret-service[s3]'"
+DIGEST = "ferret-digest"
+"""The metadata in which a blob's BLAKE3 is noted: it says what was meant to be stored, never what is."""
+COPIED_AT_ONCE = 4 << 30
+"""S3 copies no object of more than 5 GiB in one request."""
+DAMAGED_ON_THE_WAY = frozenset({"BadDigest", "XAmzContentSHA256Mismatch"})
+
+R = TypeVar("R")
+
+
+class Found(NamedTuple):
+    """What the store says of an object: bytes, seconds by its clock when it was stored last, and the digest noted."""
+
+    size: int
+    stored_at: float
+    digest: str | None
+
+
+class Bucket:
+    """Keys here are relative to the prefix."""
+
+    def __init__(self, url: str, store: ObjectStore) -> None:
+        parts = urlsplit(url)
+        if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
+            message = "is not of the form s3://bucket/prefix; credentials come from the environment"
+            raise FerretError.of_field("settings.invalid", "FERRET_STORAGE_URL", None, message)
+        self.name = parts.netloc
+        self.prefix = f"{folder}/" if (folder := parts.path.strip("/")) else ""
+        self.store = store
+        self._making = threading.Lock()
+
+    def __str__(self) -> str:
+        return f"s3://{self.name}/{self.prefix}"
+
+    @property
+    def client(self) -> Any:
+        """boto3's client, which threads may share."""
+        with self._making:
+            return self._client
+
+    @cached_property
+    def _client(self) -> Any:
+        try:
+            from boto3.session import Session
+            from botocore.config import Config
+        except ModuleNotFoundError as error:
+            raise FerretError("setup.missing", f"boto3 is not installed; s3:// needs it: {INSTALL}") from error
+        store = self.store
+        by_path = store.endpoint is not None if store.path_style is None else store.path_style
+        config = Config(
+            retries={"mode": "standard", "total_max_attempts": store.attempts},
+            connect_timeout=store.timeout_seconds,
+            read_timeout=store.timeout_seconds,
+            s3={"addressing_style": "path" if by_path else "auto"},
+            # Every upload has its Content-MD5, which every store knows; the newer checksums some do not.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            max_pool_connections=16,
+        )
+        with told(str(self), ""):
+            session = Session(region_name=store.region)
+            region = session.region_name or ("us-east-1" if store.endpoint else None)
+            return session.client("s3", endpoint_url=store.endpoint, region_name=region, config=config)
+
+    def call(self, act: Callable[..., R], key: str, **arguments: Any) -> R:
+        """``act`` on the object ``key``; once more where its bytes were damaged on the way to the store."""
+        for attempt in range(1, self.store.attempts + 1):
+            try:
+                return self._call(act, key, **arguments)
+            except FerretError as error:
+                if code_of(error) not in DAMAGED_ON_THE_WAY or attempt == self.store.attempts:
+                    raise
+        raise AssertionError("at least one attempt")
+
+    def _call(self, act: Callable[..., R], key: str, **arguments: Any) -> R:
+        with told(str(self), key):
+            return act(Bucket=self.name, Key=f"{self.prefix}{key}", **arguments)
+
+    def put(self, key: str, data: bytes, digest: str | None = None) -> None:
+        """The whole object in one request; it is there when this returns, and in no other form before."""
+        noted = {"Metadata": {DIGEST: digest}} if digest else {}
+        self.call(self.client.put_object, key, Body=data, ContentMD5=content_md5(data), **noted)
+
+    def head(self, key: str) -> Found:
+        """``storage.missing`` if there is no such object."""
+        found = self.call(self.client.head_object, key)
+        return Found(found["ContentLength"], _seconds(found["LastModified"]), found["Metadata"].get(DIGEST))
+
+    def get(self, key: str, start: int = 0) -> tuple[Any, int]:
+        """The object's bytes from ``start`` on as a stream, and how many come."""
+        span = {"Range": f"bytes={start}-"} if start else {}
+        found = self.call(self.client.get_object, key, **span)
+        return found["Body"], found["ContentLength"]
+
+    def read(self, key: str) -> bytes:
+        """A small object of Ferret's own."""
+        body, _ = self.get(key)
+        with told(str(self), key), closing(body):
+            return body.read()
+
+    def renew(self, key: str, digest: str) -> None:
+        """Makes an object as new as one that is stored now; the bytes stay in the store."""
+        from boto3.s3.transfer import TransferConfig
+
+        whole = f"{self.prefix}{key}"
+        with told(str(self), key):
+            self.client.copy(
+                {"Bucket": self.name, "Key": whole},
+                self.name,
+                whole,
+                ExtraArgs={"MetadataDirective": "REPLACE", "Metadata": {DIGEST: digest}},
+                Config=TransferConfig(multipart_threshold=COPIED_AT_ONCE, multipart_chunksize=COPIED_AT_ONCE // 4),
+            )
+
+    def delete(self, key: str) -> None:
+        """Nothing happens if there is no such object."""
+        self.call(self.client.delete_object, key)
+
+    def list(self, prefix: str = "") -> Iterator[ListedFile]:
+        """Every object under the prefix, in the order of the keys."""
+        pages = self.client.get_paginator("list_objects_v2")
+        with told(str(self), prefix):
+            for page in pages.paginate(Bucket=self.name, Prefix=f"{self.prefix}{prefix}"):
+                for found in page.get("Contents", ()):
+                    key = found["Key"].removeprefix(self.prefix)
+                    yield ListedFile(key, found["Size"], _seconds(found["LastModified"]))
+
+    def clock(self) -> float:
+        """The store's time; ``storage.refused`` and ``storage.unreachable`` tell what keeps one from using it."""
+        with told(str(self), ""):
+            found = self.client.head_bucket(Bucket=self.name)
+        return parsedate_to_datetime(found["ResponseMetadata"]["HTTPHeaders"]["date"]).timestamp()
+
+
+def content_md5(data: bytes) -> str:
+    """By which the store sees that bytes were damaged on the way."""
+    return b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+
+
+def _seconds(moment: Any) -> float:
+    """Whole ones: lists have finer times than other answers."""
+    return float(moment.timestamp() // 1)

@@ -1,0 +1,231 @@
+"""This machine's copies of stored files, for what needs a path: filled when asked for, and bounded in size.
+
+A file lies where it does in the storage. It is checked whenever it is used, so it needs no care; the one that was used
+least recently goes first. Processes of this machine may share the folder. What is being fetched is a draft named after
+its digest, so that whoever comes next goes on where a killed process was.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ferret_core.durable import room_for
+from ferret_core.protocol.digest import CHUNK_BYTES, digest_stream
+from ferret_core.protocol.errors import FerretError
+from ferret_core.storage._base import corrupt
+
+logger = logging.getLogger(__name__)
+
+DRAFTS = ".drafts"
+GROWING = "growing"
+FETCHED = "fetched"
+DRAFT_SECONDS = 24 * 3600.0
+"""A draft to which nobody has added for so long is given up."""
+RESERVE_BYTES = 32 << 20
+
+Fetch = Callable[[int], Iterator[bytes]]
+"""The bytes of a file from an offset on."""
+
+
+class _Unit(NamedTuple):
+    """What is dropped as one: a file, or the folder of a checkpoint."""
+
+    path: Path
+    size: int
+    used_at: float
+
+
+class Cache:
+    """At most ``limit`` bytes in ``root``, but for what is in use or being written."""
+
+    def __init__(self, root: Path, limit: int) -> None:
+        self.root = root
+        self._limit = limit
+
+    def path(self, location: str) -> Path:
+        """Where a copy of the file lies, if there is one."""
+        path = (self.root / location).resolve()
+        if not path.is_relative_to(self.root.resolve()):
+            raise FerretError.of_field("storage.missing", "location", location, "is outside the storage folder")
+        return path
+
+    def growing(self, name: str) -> Path:
+        """Where a draft of this name grows."""
+        return self.path(f"{DRAFTS}/{GROWING}/{name}")
+
+    def require_room(self, size: int) -> None:
+        """``storage.full`` unless ``size`` bytes fit on the disk."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.root).free
+        if free < size + RESERVE_BYTES:
+            need = f"{self.root} has {free >> 20} MiB free, {size + RESERVE_BYTES >> 20} MiB are needed"
+            raise FerretError("storage.full", f"{need}: free some space, or set FERRET_S3_CACHE to a larger disk")
+
+    @contextmanager
+    def scratch(self, size: int) -> Generator[Path]:
+        """An empty folder for what is to be stored."""
+        self.require_room(size)
+        drafts = self.root / DRAFTS
+        drafts.mkdir(exist_ok=True)
+        with room_for(drafts), tempfile.TemporaryDirectory(dir=drafts) as name:
+            yield Path(name)
+
+    def keep(self, path: Path, location: str) -> None:
+        """Takes in a file that has just been stored; its folder may go meanwhile, and the file is lost to the cache."""
+        target = self.path(location)
+        if path != target:
+            with suppress(FileNotFoundError):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.replace(target)
+
+    def opened(self, location: str, digest: str, fetch: Fetch) -> BinaryIO:
+        """The checked file, at its beginning; fetched if there is no good copy. ``storage.corrupt`` if what comes is
+        not that of ``digest``."""
+        path = self.path(location)
+        while True:
+            with suppress(FileNotFoundError):
+                file = path.open("rb")
+                if digest_stream(file) == digest:
+                    os.utime(path)
+                    file.seek(0)
+                    return file
+                file.close()
+                logger.warning("the copy of %s has been damaged; it is fetched again", location)
+                path.unlink(missing_ok=True)
+            if file := self._fetched(path, location, digest, fetch):
+                return file
+
+    @contextmanager
+    def holding(self, folder: Path) -> Generator[None]:
+        """Nothing is dropped from ``folder`` while the block runs."""
+        handle = _held(folder)
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+    def trim(self) -> None:
+        """Drops drafts that were given up, and of the rest what was used least recently, until it fits."""
+        _drop_old(self.root / DRAFTS)
+        units = sorted(_units(self.root), key=lambda unit: unit.used_at)
+        excess = sum(unit.size for unit in units) - self._limit
+        for unit in units:
+            if excess <= 0:
+                break
+            if _dropped(unit.path):
+                excess -= unit.size
+
+    def _fetched(self, path: Path, location: str, digest: str, fetch: Fetch) -> BinaryIO | None:
+        """The file, whatever else goes to make room for it; None where another process has been faster."""
+        draft = self.root / DRAFTS / FETCHED / digest
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if path.exists() or not _is_at(file.fileno(), draft):
+                return None
+            self._fill(file, location, digest, fetch)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.replace(path)
+            found = path.open("rb")
+        self.trim()
+        return found
+
+    def _fill(self, file: BinaryIO, location: str, digest: str, fetch: Fetch) -> None:
+        """The whole of it; what was there of an earlier attempt is fetched again if it does not fit."""
+        for start in (file.seek(0, os.SEEK_END), 0):
+            with room_for(self.root):
+                file.truncate(start)
+                for chunk in fetch(start):
+                    file.write(chunk)
+                file.flush()
+            file.seek(0)
+            if (found := digest_stream(file)) == digest:
+                return
+            file.truncate(0)
+            if start == 0:
+                raise corrupt(location, digest, found)
+
+
+def chunks(stream: io.RawIOBase) -> Iterator[bytes]:
+    """The rest of a stream, closed at its end."""
+    with stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            yield chunk
+
+
+def _held(folder: Path) -> int:
+    """A descriptor by which the folder is held; whoever drops folders waits for none."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        if _is_at(handle, folder):
+            return handle
+        os.close(handle)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether what is open there still has this name."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _units(root: Path) -> Iterator[_Unit]:
+    """Each kind's folder holds folders; one of a checkpoint holds its files, any other those of one beginning."""
+    for folder in root.glob("[!.]*/*/"):
+        files = [_Unit(path, *_size(path)) for path in folder.iterdir()]
+        if folder.parent.name == "checkpoints":
+            yield _Unit(folder, sum(file.size for file in files), max((file.used_at for file in files), default=0))
+        else:
+            yield from files
+
+
+def _size(path: Path) -> tuple[int, float]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0.0
+    return found.st_size, found.st_mtime
+
+
+def _dropped(path: Path) -> bool:
+    """Whether it is gone; not a folder that is held."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+        return True
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path, ignore_errors=True)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _drop_old(drafts: Path) -> None:
+    given_up = time.time() - DRAFT_SECONDS
+    for folder, _, names in os.walk(drafts, topdown=False):
+        for name in names:
+            path = Path(folder) / name
+            if _size(path)[1] < given_up:
+                path.unlink(missing_ok=True)
+        if Path(folder).stat().st_mtime < given_up:
+            with suppress(OSError):
+                Path(folder).rmdir()

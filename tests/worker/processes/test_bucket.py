@@ -1,0 +1,67 @@
+"""Machines with nothing in common but database, broker and bucket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferret_cli.stack.ports import free_port
+from ferret_core.protocol.digest import digest_file
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.tasks import Queue
+from ferret_core.simulate import simulate
+from ferret_sdk.service import Service
+from tests.worker.processes.test_workers import LONG, leased
+
+pytestmark = [pytest.mark.redis, pytest.mark.timeout(1200)]
+TOKEN = "the admin token of this test"
+Fleet = Any  # tests/worker/processes/conftest.py
+
+
+@pytest.mark.slow
+@pytest.mark.postgresql
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+def test_workers_of_other_machines_need_database_broker_and_bucket_alone(
+    fleet: Fleet, bucket: Any, toy_spec: Callable[..., ExperimentSpec], tmp_path: Path
+) -> None:
+    """One of them is killed in the middle of a round."""
+    url, options = bucket()
+    fleet.environment |= {"FERRET_STORAGE_URL": f"{url}/ferret", "FERRET_S3_ENDPOINT": options.endpoint}
+    spec = toy_spec("fedavg", rounds=2, options={"local": LONG}, evaluation={"examples": 2, "generate": 0})
+    service = _api(fleet, str(tmp_path / "api"))
+    fleet.start(Queue.AGGREGATE, FERRET_HOME=str(tmp_path / "aggregate"))
+    trainers = [fleet.start(Queue.TRAIN, FERRET_HOME=str(tmp_path / f"train-{number}")) for number in range(2)]
+    run = service.submit(spec)
+    fleet.until(lambda: bool(leased(fleet, run.id)))
+    os.kill(trainers[0].pid, signal.SIGKILL)
+    experiment = fleet.until_finished(run.id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+    folder = run.export(tmp_path / "model")
+    (weights,) = [file for file in run.checkpoint() if file.name == "model.safetensors"]
+    assert digest_file(folder / weights.name) == weights.digest
+    assert not list(tmp_path.glob("*/storage")), "no machine keeps a storage of its own"
+
+
+def _api(fleet: Fleet, home: str) -> Service:
+    port = free_port()
+    command = [sys.executable, "-P", "-m", "ferret_api"]
+    fleet.run("api", command, FERRET_HOME=home, FERRET_PORT=str(port), FERRET_ADMIN_TOKEN=TOKEN)
+    service = Service(f"http://127.0.0.1:{port}", TOKEN)
+
+    def answers() -> bool:
+        try:
+            return service.system().parts.ready
+        except FerretError:
+            return False
+
+    fleet.until(answers)
+    assert service.system().storage.kind == "s3"
+    return service
