@@ -463,6 +463,15 @@ class Service(Base, kw_only=True):
     broker_silent_since: Mapped[datetime | None] = mapped_column(default=None)
 
 
+class Installation(Base, kw_only=True):
+    """The name of this installation, in one row that is made when a storage is first used."""
+
+    __tablename__ = "installation"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1)
+    name: Mapped[str]
+
+
 class Participant(Base, kw_only=True):
     """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``. People read its
     ``display_name``; everything else knows it by ``name``. It signs by the Ed25519 ``public_key``, unless it joined

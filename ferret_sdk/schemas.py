@@ -359,6 +359,7 @@ class Readiness(Document):
     database: PartStatus
     migrations: PartStatus
     broker: PartStatus
+    storage: PartStatus
 
 
 class DatabaseFacts(Document):
@@ -367,6 +368,13 @@ class DatabaseFacts(Document):
     kind: Line
     revision: Line | None = None
     size: Bytes
+
+
+class StorageFacts(Document):
+    """Where contributions and checkpoints are."""
+
+    kind: Line
+    place: Line
 
 
 class Disk(Document):
@@ -415,6 +423,7 @@ class System(Document):
     parts: Readiness
     broker_silent_since: AwareDatetime | None = None
     database: DatabaseFacts
+    storage: StorageFacts
     disk: Disk
     queues: list[QueueFacts]
     unsent: Backlog

@@ -57,6 +57,7 @@ def _facts(system: System) -> list[tuple[str, str]]:
     return [
         ("version", system.version),
         ("database", parts.database.detail or kept),
+        ("storage", parts.storage.detail or f"{system.storage.kind}, {system.storage.place}"),
         ("schema", parts.migrations.detail or "as this version needs it"),
         ("broker", parts.broker.detail or "answers"),
         ("disk", f"{size(system.disk.free)} free of {size(system.disk.total)}"),

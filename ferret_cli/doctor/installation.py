@@ -20,6 +20,7 @@ from ferret_db.settings import ServiceSettings
 from ferret_sdk.address import TOKEN_FILE, Address, running_server
 from ferret_sdk.pinned import pinned
 
+BUCKET = 'see docs/operations.md, "A bucket instead of a disk", for what the service needs'
 NEEDED_BYTES = 2 * 10**9
 RENEWAL_DAYS = 14
 RENEW = "renew the certificate in its file: the server takes it by itself"
@@ -28,7 +29,8 @@ RENEW = "renew the certificate in its file: the server takes it by itself"
 def checks(settings: ServiceSettings, port: int) -> list[Check]:
     """Everything that ``ferret serve`` on ``port`` needs beside the packages."""
     found = [broker_program(settings), database(settings), disk(settings.home), token(settings.home)]
-    return [*found, server(settings.home, port)]
+    buckets = [bucket(settings)] if urlsplit(settings.storage_url).scheme == "s3" else []
+    return [*found, *buckets, server(settings.home, port)]
 
 
 def broker_program(settings: ServiceSettings) -> Check:
@@ -67,6 +69,16 @@ def disk(home: Path) -> Check:
     ok = free >= NEEDED_BYTES
     fix = None if ok else f"make room for {size(NEEDED_BYTES)}, or choose another folder: export FERRET_HOME=…"
     return Check("disk", ok, f"{size(free)} free in {existing}", fix)
+
+
+def bucket(settings: ServiceSettings) -> Check:
+    """Whether all can be done with the bucket that the service does."""
+    storage = settings.open_storage()
+    try:
+        storage.rehearse()
+    except FerretError as error:
+        return Check("storage", False, error.detail, BUCKET)
+    return Check("storage", True, f"{storage} can be listed, written, read and deleted from")
 
 
 def token(home: Path) -> Check:

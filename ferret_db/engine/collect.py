@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ferret_core.failpoints import failpoint
 from ferret_core.storage import Storage
 from ferret_db.database import Database
+from ferret_db.engine import installation
 from ferret_db.repositories import references
 
 logger = logging.getLogger(__name__)
@@ -30,14 +31,17 @@ def collect(
     """Deletes unreferenced files that are older than ``grace`` seconds; None if it is not this caller's turn.
 
     It is not while another process collects or makes a backup, and until ``every`` seconds after the last collection.
-    With ``dry_run`` it only tells what it would delete. The moment that files must be older than is taken before the
-    references are read: what a transaction names that is not committed yet has been stored since.
+    With ``dry_run`` it only tells what it would delete. Raises ``storage.taken`` where the storage is another
+    installation's. The moment that files must be older than is taken before the references are read: what a
+    transaction names that is not committed yet has been stored since.
     """
     if dry_run:
+        installation.claim(database, storage)
         return _sweep(database, storage, grace, dry_run=True)
     with storage.collecting(every) as turn:
         if not turn:
             return None
+        installation.claim(database, storage)
         swept = _sweep(database, storage, grace, dry_run=False)
     if swept.files:
         logger.info("deleted %d files with %d bytes that nothing refers to", *swept)

@@ -67,6 +67,7 @@ def test_readiness_names_the_part_that_is_missing(site: Any) -> None:
     found = answer.json()
     assert not found["ready"]
     assert found["database"] == found["migrations"] == {"ready": True, "detail": None}
+    assert found["storage"] == {"ready": True, "detail": None}
     assert not found["broker"]["ready"]
     assert "start Redis" in found["broker"]["detail"]
 

@@ -8,6 +8,7 @@ from importlib.metadata import version
 import pytest
 
 from ferret_cli.doctor import installation, software
+from ferret_db.settings import ServiceSettings
 
 
 def checks(done):
@@ -92,3 +93,15 @@ def test_a_ferret_of_another_folder_is_not_another_program(served, ferret) -> No
 def test_what_does_not_speak_http_is_no_ferret() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         assert not installation.is_ferret(f"http://127.0.0.1:{listening.getsockname()[1]}")
+
+
+def test_a_bucket_is_tried_out(bucket, tmp_path) -> None:
+    url, options = bucket()
+    settings = ServiceSettings(home=tmp_path, storage_url=f"{url}/ferret", s3_endpoint=options.endpoint)
+    found = installation.bucket(settings)
+    assert (found.ok, found.fix) == (True, None)
+    assert f"{url}/ferret" in found.detail
+    absent = installation.bucket(settings.model_copy(update={"storage_url": "s3://ferret-absent"}))
+    assert absent.ok is False
+    assert "no such bucket" in absent.detail
+    assert "docs/operations.md" in absent.fix

@@ -11,8 +11,8 @@ from celery.exceptions import Reject, WorkerShutdown
 
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
-from ferret_core.storage import open_storage
 from ferret_db.database import Database, Dispatch
+from ferret_db.engine import installation
 from ferret_db.tables import OutboxMessage
 from ferret_worker import lifetime, memory
 from ferret_worker.celery import Request, create_celery
@@ -33,7 +33,8 @@ def work(settings: WorkerSettings, queue: Queue) -> None:
         torch.set_num_threads(settings.threads)
     celery = create_celery(settings)
     database = Database(settings.database_url, dispatcher(celery), settings.running_experiments)
-    context = Context(settings, database, open_storage(settings.storage_url))
+    context = Context(settings, database, settings.open_storage())
+    installation.claim(database, context.storage)
     presence = Presence(context.database, identity(queue, context.device.type), settings.gone_seconds / 3)
     watchdog = Watchdog(context, presence)
     register(celery, context, presence, watchdog)

@@ -137,7 +137,7 @@ async def get_health() -> Health:
     responses={503: {"description": "Some part is not available", "model": Readiness}},
 )
 async def get_readiness(request: Request, response: Response) -> Readiness:
-    """Whether database, schema and broker can be used; looked at once a second at most."""
+    """Whether database, schema, broker and storage can be used; looked at once a second at most."""
     found = await request.app.state.readiness.get()
     response.status_code = 200 if found.ready else 503
     return found

@@ -9,7 +9,16 @@ from urllib.parse import urlsplit
 from sqlalchemy.orm import Session
 
 from ferret_api.context import Context
-from ferret_api.system.schemas import Backlog, DatabaseFacts, Disk, QueueFacts, Readiness, System, WorkerFacts
+from ferret_api.system.schemas import (
+    Backlog,
+    DatabaseFacts,
+    Disk,
+    QueueFacts,
+    Readiness,
+    StorageFacts,
+    System,
+    WorkerFacts,
+)
 from ferret_core import __version__
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import Queue
@@ -30,6 +39,7 @@ def look(context: Context, database: Database, parts: Readiness) -> System:
             parts=parts,
             broker_silent_since=service.broker_silent_since(s),
             database=_database(s, context.settings.database_url),
+            storage=StorageFacts(kind=urlsplit(context.settings.storage_url).scheme, place=str(context.storage)),
             disk=Disk(total=used.total, free=used.free),
             queues=_queues(s, messages),
             unsent=Backlog.model_validate(queues.unsent(s)),

@@ -11,6 +11,7 @@ from ferret_api.context import Context
 from ferret_api.system.schemas import PartStatus, Readiness
 from ferret_core.protocol.errors import FerretError
 from ferret_db import intact, migrate
+from ferret_db.engine import installation
 
 
 def look(context: Context) -> Readiness:
@@ -19,8 +20,9 @@ def look(context: Context) -> Readiness:
     if migrations.ready:
         database = _try(lambda: _read(context))
     broker = _try(context.broker.check)
-    ready = database.ready and migrations.ready and broker.ready
-    return Readiness(ready=ready, database=database, migrations=migrations, broker=broker)
+    storage = _try(lambda: installation.claim(context.database, context.storage)) if migrations.ready else migrations
+    ready = all(part.ready for part in (database, migrations, broker, storage))
+    return Readiness(ready=ready, database=database, migrations=migrations, broker=broker, storage=storage)
 
 
 def _reach(context: Context) -> None:

@@ -81,6 +81,7 @@ class Readiness(Resource):
     database: PartStatus
     migrations: PartStatus
     broker: PartStatus
+    storage: PartStatus
 
 
 class DatabaseFacts(Resource):
@@ -89,6 +90,13 @@ class DatabaseFacts(Resource):
     kind: str = Field(description="`sqlite` or `postgresql`")
     revision: str | None = Field(description="Of its schema")
     size: int = Field(description="Bytes")
+
+
+class StorageFacts(Resource):
+    """Where contributions and checkpoints are."""
+
+    kind: str = Field(description="`file` or `s3`")
+    place: str = Field(description="The folder, or the bucket with its prefix")
 
 
 class Disk(Resource):
@@ -137,6 +145,7 @@ class System(Resource):
     parts: Readiness
     broker_silent_since: datetime | None = Field(description="As the workers' reconciler saw it; null: it answers")
     database: DatabaseFacts
+    storage: StorageFacts
     disk: Disk
     queues: list[QueueFacts]
     unsent: Backlog = Field(description="Calls for work that were not handed to the broker yet")

@@ -162,7 +162,7 @@ def test_deleting_leaves_no_row_and_touches_no_other_experiment(
         engine_alerts.test(s, alert)
     everywhere = rows(database)
     # Those of no experiment, and the calls, which ended with it.
-    apart = {"workers", "service", "sessions", "outbox", "audit", "audit_head", "users", "user_tokens"}
+    apart = {"workers", "service", "sessions", "outbox", "audit", "audit_head", "users", "user_tokens", "installation"}
     apart |= {"projects", "memberships"}
     assert everywhere.keys() == {table.name for table in Base.metadata.sorted_tables} - apart
     end(database, completed, "delete")

@@ -1554,7 +1554,7 @@ export interface paths {
         };
         /**
          * Get Readiness
-         * @description Whether database, schema and broker can be used; looked at once a second at most.
+         * @description Whether database, schema, broker and storage can be used; looked at once a second at most.
          */
         get: operations["get_readiness"];
         put?: never;
@@ -4265,6 +4265,7 @@ export interface components {
             migrations: components["schemas"]["PartStatus"];
             /** Ready */
             ready: boolean;
+            storage: components["schemas"]["PartStatus"];
         };
         /**
          * Receipt
@@ -4962,6 +4963,22 @@ export interface components {
             patience?: number | null;
         };
         /**
+         * StorageFacts
+         * @description Where contributions and checkpoints are.
+         */
+        StorageFacts: {
+            /**
+             * Kind
+             * @description `file` or `s3`
+             */
+            kind: string;
+            /**
+             * Place
+             * @description The folder, or the bucket with its prefix
+             */
+            place: string;
+        };
+        /**
          * System
          * @description How the whole service is: its parts, its queues, its workers.
          */
@@ -4985,6 +5002,7 @@ export interface components {
             parts: components["schemas"]["Readiness"];
             /** Queues */
             queues: components["schemas"]["QueueFacts"][];
+            storage: components["schemas"]["StorageFacts"];
             /**
              * Time
              * Format: date-time

@@ -8,9 +8,10 @@ const GOOD = { ready: true, detail: null }
 const WELL: System = {
   version: '0.1.0',
   time: '2026-11-25T00:00:00Z',
-  parts: { ready: true, database: GOOD, migrations: GOOD, broker: GOOD },
+  parts: { ready: true, database: GOOD, migrations: GOOD, broker: GOOD, storage: GOOD },
   broker_silent_since: null,
   database: { kind: 'sqlite', revision: '0021', size: 1e6 },
+  storage: { kind: 'file', place: '/srv/ferret/storage' },
   disk: { total: 1e12, free: 5e11 },
   queues: [{ queue: 'train', workers: 1, waiting: 7, oldest: '2026-11-25T00:00:00Z', messages: 1 }],
   unsent: { waiting: 0, oldest: null },

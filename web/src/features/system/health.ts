@@ -17,6 +17,7 @@ export function troubles({ parts, queues, disk, given_up: givenUp }: System): Tr
     ['database', parts.database],
     ['schema', parts.migrations],
     ['broker', parts.broker],
+    ['storage', parts.storage],
   ] as const) {
     if (!ready) found.push({ title: `The ${name} cannot be used`, detail: detail ?? 'It does not answer.' })
   }

@@ -61,7 +61,7 @@ function Health({ system }: { system: System }) {
 }
 
 function Parts({ system }: { system: System }) {
-  const { parts, database, disk, experiments, unsent } = system
+  const { parts, database, storage, disk, experiments, unsent } = system
   return (
     <dl className="facts boxed" data-testid="parts">
       <Fact term="Database">
@@ -72,6 +72,10 @@ function Parts({ system }: { system: System }) {
         {!parts.migrations.ready && ', not as this version needs it'}
       </Fact>
       <Fact term="Broker">{parts.broker.ready ? 'answers' : 'does not answer'}</Fact>
+      <Fact term="Storage">
+        {storage.place}
+        {!parts.storage.ready && ', cannot be used'}
+      </Fact>
       <Fact term="Disk">
         {formatBytes(disk.free)} free of {formatBytes(disk.total)}
       </Fact>
