@@ -22,7 +22,7 @@ NAMES = (
     "database.sent",
     # a file written durably (ferret_core/durable.py): an empty draft; all bytes in it; on disk; under its name; in its
     # folder on disk. In the storage (ferret_core/storage/): found there before, and so not written; all files of a
-    # folder but the last; removed; all parts of a large object at the store, which is not complete
+    # folder but the last; removed
     "storage.opened",
     "storage.written",
     "storage.synced",
@@ -31,7 +31,8 @@ NAMES = (
     "storage.renewed",
     "storage.unsealed",
     "storage.deleted",
-    "storage.uploaded",
+    # in a bucket (ferret_core/storage/_upload.py): all parts of a large object at the store, which is not complete
+    "bucket.uploaded",
     # a checkpoint (worker/checkpoints.py): saved without its manifest; with it; in the storage
     "checkpoints.saved",
     "checkpoints.sealed",

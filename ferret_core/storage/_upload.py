@@ -74,7 +74,7 @@ class _Upload:
         numbers = range(1, -(-self._source.size // self._step) + 1)
         with ThreadPoolExecutor(min(SENDERS, len(numbers)), "ferret-upload") as pool:
             tags = list(pool.map(partial(self._send_part, upload, there), numbers))
-        failpoint("storage.uploaded")
+        failpoint("bucket.uploaded")
         self._complete(upload, [{"PartNumber": n, "ETag": tag} for n, tag in zip(numbers, tags, strict=True)])
 
     def _begun(self) -> str | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ferret_core.failpoints import VARIABLE
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, ObjectStore, Storage, open_storage
@@ -176,6 +180,29 @@ def test_an_upload_that_broke_off_is_not_seen_and_goes_on_where_it_was(
     assert network.count("UploadPart") == 2, "of six parts four had arrived"
     assert network.count("CreateMultipartUpload") == 0
     assert second.read(stored.location, stored.digest) == LARGE
+
+
+def test_what_a_killed_process_has_sent_is_not_sent_again(
+    opened: Callable[..., Storage], network: Proxy, tmp_path: Path
+) -> None:
+    storage, blob = opened(), tmp_path / "blob"
+    url = str(storage).rstrip("/")
+    blob.write_bytes(LARGE)
+    program = f"""
+from pathlib import Path
+from ferret_core.storage import FileKind, ObjectStore, open_storage
+options = ObjectStore(Path({str(tmp_path / "other")!r}), endpoint={network.url!r}, part_bytes={PART})
+open_storage({url!r}, options).put_bytes(Path({str(blob)!r}).read_bytes(), FileKind.UPDATE)
+"""
+    killed = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, VARIABLE: "bucket.uploaded:1"}, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert [file.location.partition("/")[0] for file in storage.list()] == [".uploads"]
+    network.heal()
+    stored = storage.put_bytes(LARGE, FileKind.UPDATE)
+    assert (network.count("UploadPart"), network.count("CompleteMultipartUpload")) == (0, 1)
+    assert storage.read(stored.location, stored.digest) == LARGE
 
 
 def test_two_writers_of_the_same_bytes_end_with_one_file(
