@@ -95,7 +95,7 @@ def refuse(start: Any, status: str, code: str) -> Iterable[bytes]:
 
 
 def main() -> None:
-    from moto.server import DomainDispatcherApplication, create_backend_app
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 
     server = make_server("127.0.0.1", 0, application(DomainDispatcherApplication(create_backend_app)), threaded=True)

@@ -93,10 +93,10 @@ test('tabs are moved through by keys, and the address says which is open', async
   expect(await screen.findByText('No round has opened yet.')).toBeTruthy()
   fireEvent.keyDown(screen.getByRole('tab', { name: 'Rounds' }), { key: 'End' })
   await waitFor(() => {
-    expect(screen.getByRole('tab', { name: 'Events' }).getAttribute('aria-selected')).toBe('true')
+    expect(screen.getByRole('tab', { name: 'System' }).getAttribute('aria-selected')).toBe('true')
   })
-  expect(document.activeElement?.textContent).toBe('Events')
-  expect(screen.getByRole('tabpanel', { name: 'Events' })).toBeTruthy()
+  expect(document.activeElement?.textContent).toBe('System')
+  expect(screen.getByRole('tabpanel', { name: 'System' })).toBeTruthy()
 })
 
 test('events are a log with rounds, filtered by kind in the address', async () => {
