@@ -44,7 +44,9 @@ def page(runs: Mapping[str, Run]) -> str:
         "`ferret bench noise` of several experiments. D is the number of one-bit coordinates whose noise costs as much "
         f"as a round's own step ([why](../../theory.md#that-number-measured)), ± half of a 95 % interval over {seeds} "
         "seeds. The last columns are the bytes of each participant's coordinates with "
-        f"K·N = {TIMES}·D: noise then takes a fifth of what the best step gains."
+        f"K·N = {TIMES}·D: noise then takes a fifth of what the best step gains. Only "
+        "three participants were measured; the other columns follow from the formula. The scale of each block, 4 bytes "
+        "for every tensor unless `blocks` says otherwise, comes on top: it is the larger part where a number is small."
     )
     again = (
         "```console\nferret bench noise experiment.toml --json > docs/results/noise/NAME.json\n"

@@ -2,7 +2,7 @@
 
 A file lies where it does in the storage. It is checked whenever it is used, so it needs no care; the one that was used
 least recently goes first. Processes of this machine may share the folder. What is being fetched is a draft named after
-its digest, so that whoever comes next goes on where a killed process was.
+its digest, so that the next process continues where a killed one stopped.
 """
 
 from __future__ import annotations
@@ -64,11 +64,12 @@ class Cache:
         return self.path(f"{DRAFTS}/{GROWING}/{name}")
 
     def require_room(self, size: int) -> None:
-        """``storage.full`` unless ``size`` bytes fit on the disk."""
+        """``storage.full`` unless ``size`` bytes fit on the disk, for which copies that are not in use make room."""
         self.root.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(self.root).free
-        if free < size + RESERVE_BYTES:
-            need = f"{self.root} has {free >> 20} MiB free, {size + RESERVE_BYTES >> 20} MiB are needed"
+        needed = size + RESERVE_BYTES
+        self._drop(needed - shutil.disk_usage(self.root).free)
+        if (free := shutil.disk_usage(self.root).free) < needed:
+            need = f"{self.root} has {free >> 20} MiB free, {needed >> 20} MiB are needed"
             raise FerretError("storage.full", f"{need}: free some space, or set FERRET_S3_CACHE to a larger disk")
 
     @contextmanager
@@ -115,14 +116,16 @@ class Cache:
             os.close(handle)
 
     def trim(self) -> None:
-        """Drops drafts that were given up, and of the rest what was used least recently, until it fits."""
+        """Drops drafts that were given up, and copies until the rest is within the limit."""
         _drop_old(self.root / DRAFTS)
-        units = sorted(_units(self.root), key=lambda unit: unit.used_at)
-        excess = sum(unit.size for unit in units) - self._limit
-        for unit in units:
-            if excess <= 0:
-                break
-            if _dropped(unit.path):
+        self._drop(sum(unit.size for unit in _units(self.root)) - self._limit)
+
+    def _drop(self, excess: int) -> None:
+        """Drops copies of at least ``excess`` bytes, the least recently used first; fewer if the rest is in use."""
+        if excess <= 0:
+            return
+        for unit in sorted(_units(self.root), key=lambda unit: unit.used_at):
+            if excess > 0 and _dropped(unit.path):
                 excess -= unit.size
 
     def _fetched(self, path: Path, location: str, digest: str, fetch: Fetch) -> BinaryIO | None:
@@ -164,7 +167,7 @@ def chunks(stream: io.RawIOBase) -> Iterator[bytes]:
 
 
 def _held(folder: Path) -> int:
-    """A descriptor by which the folder is held; whoever drops folders waits for none."""
+    """An open descriptor that keeps the folder from being dropped."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)

@@ -1,11 +1,11 @@
 """What processes on several machines tell each other through a bucket, by marks: small objects of their own.
 
-A bucket has no locks. But who has written a mark and then looks for others', or writes an object and then looks for
-marks, is seen by whoever does the same the other way round: one of two always sees the other (Dekker), since a listing
-shows all that was written before it. So of two collectors both may give way, and never do both go on; and a writer
-whose file a collector is about to delete sees that, or the collector sees that the file is new.
+A bucket has no locks. But of two processes that each write a mark first and look for the other's mark afterwards, at
+least one sees the other (as in Dekker's algorithm), because a listing shows all that was written before it. So two
+collectors may both give way, but never both go on. In the same way a writer sees the mark of the collector that is
+about to delete its file, or the collector sees that the file is new.
 
-A mark of a process that was killed counts no more once it is old. Whoever lives renews its mark.
+A living process renews its mark. An old mark is that of a killed process, and counts no more.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import secrets
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from ferret_core.protocol.errors import FerretError
 from ferret_core.storage._bucket import Bucket
 
 FOLDER = ".marks"
@@ -39,7 +40,8 @@ class Marks:
 
         def renew() -> None:
             while not ended.wait(RENEWED_SECONDS):
-                self._bucket.put(key, b"")
+                with suppress(FerretError):  # the next may succeed, long before the mark counts as a dead process's
+                    self._bucket.put(key, b"")
 
         thread = threading.Thread(target=renew, name="ferret-mark", daemon=True)
         self._bucket.put(key, b"")

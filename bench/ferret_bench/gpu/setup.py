@@ -10,6 +10,7 @@ import torch
 
 from ferret_bench.measure.machine import machine
 from ferret_core.demo import tasks
+from ferret_core.device import chosen_device
 
 TRAIN, TEST, EDGE = 400, 64, 8
 GSM8K = ("gsm8k_train.jsonl", "gsm8k_test.jsonl")
@@ -25,7 +26,7 @@ class Setup(NamedTuple):
 
     @property
     def device(self) -> torch.device:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return chosen_device()
 
     @property
     def official(self) -> Path | None:

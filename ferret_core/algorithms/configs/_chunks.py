@@ -11,6 +11,7 @@ number c sends ⌊(c + 1) k⌋ − ⌊c k⌋. Their places within the chunk trav
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cached_property
@@ -130,9 +131,9 @@ class SparseChunks(Strict):
             raise ValueError(f"{both} exclude each other: give one")
         return self
 
+    @abstractmethod
     def layouts(self, entries: int, tensors: int) -> dict[str, Layout]:
         """The arrays that carry as many entries of as many tensors."""
-        raise NotImplementedError
 
     def size(self, shapes: Shapes) -> Size:
         return size_of(self.layouts(sum(self.chunks(shapes).entries), len(shapes)))

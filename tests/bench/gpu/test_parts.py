@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from ferret_bench.gpu import page, reruns, runner
-from ferret_bench.gpu.parts import frontier, tables
+from ferret_bench.gpu.parts import federation, frontier, tables
 from ferret_bench.gpu.setup import GSM8K, Setup
 from ferret_bench.paper.reruns.grid import Cell
 from ferret_bench.paper.reruns.record import Record
@@ -32,6 +33,15 @@ def test_every_step_of_a_part_finds_what_the_page_shows(name: str, setup: Setup,
     if name == "kernels":
         found = [ended["found"] for step, ended in document["steps"].items() if step != "contract"]
         assert all(step["weights"] and step.get("entries", True) and step["coordinates"] < 1e-4 for step in found)
+
+
+@pytest.mark.slow
+def test_the_service_ends_an_experiment(setup: Setup, need: Callable[[bool, str], None]) -> None:
+    need(shutil.which("redis-server") is not None, "redis-server: apt-get install redis-server")
+    full = runner.part("federation").steps(setup._replace(miniature=False))
+    found = full["service"](setup)
+    assert found["state"] == "completed"
+    assert federation.Part().tables({"service": found})[-1].rows == [["completed", found["seconds"]]]
 
 
 @pytest.mark.parametrize("name", ["tables", "frontier"])

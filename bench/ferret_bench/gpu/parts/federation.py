@@ -115,8 +115,8 @@ def _service(setup: Setup) -> Found:
     require_server()
     begin = perf_counter()
     with tempfile.TemporaryDirectory(prefix="ferret-gpu-") as home:
-        environment = {**os.environ, "FERRET_DEVICE": "cuda", "FERRET_HOME": home}
-        command = [sys.executable, "-m", "ferret_cli", "demo", "--once", "--json"]
+        environment = {**os.environ, "FERRET_DEVICE": setup.device.type}
+        command = [sys.executable, "-m", "ferret_cli", "demo", "--once", "--json", "--home", home]
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     found = json.loads(done.stdout)
-    return {"state": found["experiment"]["state"], "seconds": perf_counter() - begin, "run": found}
+    return {"state": found["state"], "seconds": perf_counter() - begin, "run": found}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ferret_bench.paper.reruns.quantity import BYTES_BOTH, BYTES_UP, EVAL_LOSS, PASSES, ROUGE_L
 from ferret_bench.paper.reruns.study import AT_THE_END, Panel, Study, Variant
 from ferret_core.protocol.quantities import size
@@ -12,8 +10,7 @@ BUDGETS = (1000, 7400, 64_000, 250_000)
 """In two of three bands: up to 10 kB, and from there to 1 MB. The third, 1 to 50 MB of a model of 10⁹ weights, is for
 methods whose bytes grow with the model's d weights: 0.001 to 0.05 bytes a weight, which on stories3M are 7,400 (2.4 MB
 of 10⁹ weights) and 64,000 (20 MB)."""
-BUDGETED = "ferret", "fetchsgd", "topk", "fed_sb"
-SPARSE = {"coordinates": "sparse_sign", "basis": "H"}
+SPARSE = {"coordinates": "sparse_sign", "basis": "H", "bytes_per_round": BUDGETS[1]}
 PER_CHUNK = BUDGETS[1:]
 """For what sends at least one entry of every chunk of 4,096: 0.0004 to 0.0007 bytes a weight."""
 
@@ -22,9 +19,11 @@ def _of(budget: int) -> Variant:
     return Variant(size(budget), {"algorithm": {"bytes_per_round": budget}})
 
 
-def _sparse(label: str, more: Mapping[str, str]) -> Variant:
-    return Variant(f"{label}, {size(7400)}", {"algorithm": {"bytes_per_round": 7400, **SPARSE, **more}})
+def _sparse(label: str, **more: str) -> Variant:
+    return Variant(f"{label}, {size(BUDGETS[1])}", {"algorithm": {**SPARSE, **more}})
 
+
+EVERY = {str(budget): _of(budget) for budget in BUDGETS}
 
 STUDY = Study(
     title="What a byte buys",
@@ -47,12 +46,12 @@ STUDY = Study(
     parts={"rounds": 12, "evaluation": AT_THE_END},
     reference="fedavg",
     variants={
-        **{name: {str(budget): _of(budget) for budget in BUDGETS} for name in BUDGETED},
         "ferret": {
-            **{str(budget): _of(budget) for budget in BUDGETS},
-            "sparse-7400": _sparse("sparse", {}),
-            "curved-7400": _sparse("sparse, by curvature", {"allocation": "curvature"}),
+            **EVERY,
+            "sparse-7400": _sparse("sparse"),
+            "curved-7400": _sparse("sparse, by curvature", allocation="curvature"),
         },
+        **dict.fromkeys(("fetchsgd", "topk", "fed_sb"), EVERY),
         **{name: {str(budget): _of(budget) for budget in PER_CHUNK} for name in ("sparseloco", "demo")},
         "fed_sb_bit": {str(budget): _of(budget) for budget in BUDGETS[:3]},
         "diloco": {"int8": Variant("int8", {"algorithm": {"coordinates": "int8"}}), "fp32": Variant("fp32", {})},

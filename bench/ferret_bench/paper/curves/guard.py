@@ -17,7 +17,7 @@ def _of(step: str, rate: float) -> Variant:
 
 
 STUDY = Study(
-    title="128 bytes a round, with and without the step guard",
+    title="The step guard at 128 bytes a round",
     lead="One-bit coordinates in 128 bytes, at local rates a hundredfold apart, each round taken whole or "
     "halved by the step guard as long as it would raise the loss on development sequences too far. Loss "
     "left is the loss after the last round over the base model's: above 1 the model was made worse. "
@@ -25,7 +25,7 @@ STUDY = Study(
     rows=("ferret",),
     datasets=("gsm8k", "dolly"),
     quantities=(BYTES_UP, EVAL_LOSS, LOSS_LEFT),
-    panels=(Panel("Loss left by round", EVAL_LOSS),),
+    panels=(Panel("Loss by round", EVAL_LOSS),),
     parts={"rounds": 12, "evaluation": {"every": 1, "generate": 0}},
     variants={"ferret": {f"{step}-{rate:g}": _of(step, rate) for step in ("guard", "fixed") for rate in RATES}},
 )

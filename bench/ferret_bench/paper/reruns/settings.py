@@ -18,7 +18,7 @@ from ferret_core.protocol.spec_file import Tree
 
 DASH = "-"
 """Between a row's name and its variant's."""
-NOT_SPEC = frozenset({"label", "group", "printed", "files"})
+NOT_SPEC = frozenset({"label", "group", "printed", "files", "tuned_with"})
 OURS = "ferret"
 """The group of the rows that are held against their rivals."""
 

@@ -38,10 +38,13 @@ def validation_loss(run: Record) -> float:
 
 
 def _candidate(run: Record) -> str:
-    """``adam 0.0001``; where losses are compared, rate and distance."""
+    """``adam 0.0001``, with momentum and options where there are any; where losses are compared, rate and distance."""
     local = run.spec["algorithm"]["local"]
     rate = f"{local['learning_rate']:g}"
-    return f"{local['optimizer']} {rate}" if "optimizer" in local else f"{rate}, ε = {local['epsilon']:g}"
+    if "optimizer" not in local:
+        return f"{rate}, ε = {local['epsilon']:g}"
+    more = {**({"momentum": local["momentum"]} if local.get("momentum") else {}), **(local.get("options") or {})}
+    return ", ".join([f"{local['optimizer']} {rate}", *(f"{name} {value}" for name, value in more.items())])
 
 
 def _cells(losses: Losses) -> list[str]:

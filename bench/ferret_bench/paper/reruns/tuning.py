@@ -114,4 +114,11 @@ def _tried(study: Study, settings: Settings, asked: Asked, kinds: Mapping[str, s
     }
     common = layered([settings.over.get("", {}), ON_VALIDATION])
     tried = Settings(settings.rows, settings.datasets, {**settings.over, **over, "": common})
-    return grid(study, tried, replace(asked, seeds=seeds, first_seed=FIRST_SEED))
+    found = grid(study, tried, replace(asked, seeds=seeds, first_seed=FIRST_SEED))
+    return found._replace(cells=[cell for cell in found.cells if _is_for(cell, settings)])
+
+
+def _is_for(cell: Cell, settings: Settings) -> bool:
+    """Whether the row takes this candidate: every one, unless ``rows.toml`` says which optimizer it is tuned with."""
+    wanted = settings.rows[cell.row.family].get("tuned_with")
+    return wanted is None or cell.spec.algorithm.options["local"]["optimizer"] == wanted

@@ -70,3 +70,12 @@ def test_the_figure_then_runs_what_was_chosen(searched, study, asked, tmp_path, 
     (cell, *_) = [cell for cell in grid(study, known, asked).cells if cell.row.name == "fedavg"]
     assert candidate.items() <= cell.spec.algorithm.options["local"].items()
     assert (cell.seed, cell.spec.evaluation.split) == (1, "test")
+
+
+def test_a_row_that_is_tuned_with_one_optimizer_gets_no_other(study, asked):
+    known = settings.read(None, ["rounds=1"], study, absolute_paths=True)
+    cells = tuning.search(replace(study, rows=("fedavg", "fedavg_adam")), known, asked, 1).cells
+    tried = [cell.spec.algorithm.options["local"]["optimizer"] for cell in cells if cell.row.name == "fedavg_adam"]
+    adam = [candidate for candidate in tuning.candidates()["first_order"] if candidate["optimizer"] == "adam"]
+    assert tried == ["adam"] * len(adam)
+    assert len(cells) - len(tried) == len(tuning.candidates()["first_order"])
