@@ -92,7 +92,7 @@ def write_configuration() -> None:
     """``docs/generator/site.yml`` with the pages that its patterns stand for; every page must be in the navigation."""
     configuration = yaml.safe_load((ROOT / "docs/generator/site.yml").read_text())
     configuration["nav"] = expanded(configuration["nav"])
-    listed = set(re.findall(r"[\w/-]+\.md", json.dumps(configuration["nav"])))
+    listed = set(re.findall(r"[\w/.-]+\.md", json.dumps(configuration["nav"])))
     pages = {path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")}
     if left_out := sorted(page for page in pages - listed if not page.startswith("source/")):
         sys.exit(f"not in the navigation of docs/generator/site.yml: {', '.join(left_out)}")

@@ -18,6 +18,10 @@ from typing import Any
 import httpx
 import pytest
 
+from ferret_api.connections.listener import Listener
+from ferret_api.connections.register import Connections
+from ferret_api.server import listen
+
 pytestmark = pytest.mark.timeout(120)
 
 PATIENCE = 30.0
@@ -124,6 +128,17 @@ def test_no_part_of_an_answer_waits_until_the_client_has_acknowledged_the_one_be
         accepted = [protocol.transport.get_extra_info("socket") for protocol in quick.server.server_state.connections]
         assert accepted
         assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted)
+
+
+def test_a_connection_that_came_before_the_server_was_ready_has_the_same_options(quick: Any) -> None:
+    listening = listen("127.0.0.1", 0)
+    connections = Connections(quick.server.connections.limits)
+    with Peer(listening.getsockname()[1]), Listener(listening, connections) as listener:
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 500
 
 
 def test_a_connection_without_another_request_is_closed(quick: Any) -> None:

@@ -29,10 +29,6 @@ class Listener(socket.socket):
         self._connections = connections
         self._said = -SAY_SECONDS
         self._out_of_descriptors = False
-        _close_when_dead(self, connections.limits.body_seconds)
-        # Accepted sockets inherit it. Asyncio sets it only on sockets whose protocol number was given. Without it the
-        # second part of an answer waits 40 ms for the client to acknowledge the first.
-        self.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def accept(self) -> tuple[socket.socket, Any]:
         """The next connection that is admitted; BlockingIOError when the event loop must first turn.
@@ -54,6 +50,7 @@ class Listener(socket.socket):
                     raise
                 raise BlockingIOError(errno.EAGAIN, "a connection is being closed for this one") from error
             if self._connections.admit(address[0]):
+                _set_options(accepted, self._connections.limits.body_seconds)
                 return self.admitted(accepted, address), address
             self.refuse(accepted)
 
@@ -78,9 +75,15 @@ class Listener(socket.socket):
             )
 
 
-def _close_when_dead(listener: socket.socket, seconds: float) -> None:
-    """Accepted sockets inherit it: the kernel ends connections whose other side is gone, or takes nothing any more."""
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+def _set_options(accepted: socket.socket, seconds: float) -> None:
+    """The kernel sends each part at once, and ends connections whose other side is gone or takes nothing any more.
+
+    Set on each connection: those that were made before the server had the listening socket would inherit nothing.
+    """
+    # Asyncio sets it only on sockets whose protocol number was given. Without it the second part of an answer waits
+    # 40 ms for the client to acknowledge the first.
+    accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in {
         "TCP_KEEPIDLE": QUIET_SECONDS,
         "TCP_KEEPINTVL": QUIET_SECONDS // PROBES,
@@ -88,4 +91,4 @@ def _close_when_dead(listener: socket.socket, seconds: float) -> None:
         "TCP_USER_TIMEOUT": int(1000 * seconds),  # also of a window that stays closed (tcp(7))
     }.items():
         if option := getattr(socket, name, None):
-            listener.setsockopt(socket.IPPROTO_TCP, option, value)
+            accepted.setsockopt(socket.IPPROTO_TCP, option, value)
