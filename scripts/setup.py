@@ -17,7 +17,7 @@ from scripts import lock, torch_build
 from scripts.environment import Environment
 from scripts.refusal import Refusal
 
-SIZES = {"cpu": (0.7, 3.0), "cuda": (3.0, 6.3)}
+SIZES = {"cpu": (0.8, 3.4), "cuda": (3.1, 6.7)}
 """GB fetched and GB installed by each build: Linux x86_64, Python 3.11, an empty cache, 2026-11-25."""
 BUILDERS = {"setuptools"}
 CUDA = ("torch", "nvidia-", "cuda-")

@@ -30,6 +30,7 @@ class Gauges(NamedTuple):
     unsent: dict[TaskName, int]
     dead: dict[TaskName, int]
     workers: dict[Queue, int]
+    busy: dict[Queue, int]
     rejected: dict[str, int]
     round_seconds: dict[str, float]
 
@@ -46,19 +47,25 @@ def read(s: Session) -> Gauges:
         unsent=dict.fromkeys(TaskName, 0) | _unsent(s),
         dead=dict.fromkeys(TaskName, 0) | _dead(s),
         workers=workers.counts(s),
+        busy=workers.busy(s),
         rejected=_rejected(s),
         round_seconds=_round_seconds(s),
     )
 
 
 def _in_hand(s: Session) -> Sequence[int]:
-    """Assignments that somebody holds, whose lease has run out, and that no worker has taken yet."""
+    """Assignments that somebody holds, whose lease has run out, and that no worker has taken yet. Those of a paused
+    experiment wait for nobody."""
     leased = Assignment.state == AssignmentState.LEASED
     alive = Assignment.lease_until > clock.utcnow()
-    waiting = and_(Assignment.state == AssignmentState.PENDING, Assignment.kind == ParticipantKind.SIMULATED)
+    due = and_(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
+    waiting = and_(Assignment.state == AssignmentState.PENDING, Assignment.kind == ParticipantKind.SIMULATED, due)
     counts = [func.count().filter(condition) for condition in (and_(leased, alive), and_(leased, ~alive), waiting)]
+    query = select(*counts).select_from(Assignment).join(Round, Round.id == Assignment.round_id)
     return s.execute(
-        select(*counts).where(Assignment.state.in_([AssignmentState.PENDING, AssignmentState.LEASED]))
+        query.join(Experiment, Experiment.id == Round.experiment_id).where(
+            Assignment.state.in_([AssignmentState.PENDING, AssignmentState.LEASED])
+        )
     ).one()
 
 

@@ -97,6 +97,12 @@ def known(s: Session) -> list[tuple[Worker, str | None]]:
     return [(worker, experiment_id) for worker, experiment_id in found]
 
 
+def busy(s: Session, seconds: float = GONE_SECONDS) -> dict[Queue, int]:
+    """How many of them have a task in hand, every queue named."""
+    query = select(Worker.queue, func.count()).where(_within(s, seconds), Worker.task.is_not(None))
+    return dict.fromkeys(Queue, 0) | dict(s.execute(query.group_by(Worker.queue)).all())
+
+
 def last_seen(s: Session, queue: Queue) -> datetime | None:
     """When the last sign of life came from ``queue``; None if all that ever was is forgotten."""
     return s.scalars(select(func.max(Worker.seen_at)).where(Worker.queue == queue)).one()

@@ -152,6 +152,7 @@ def test_prometheus_reads_how_much_of_everything_there_is(either_site: Any) -> N
         assignments.refuse(s, held, FerretError("round.closed", "too late"))
         assignments.refuse(s, held, FerretError("round.closed", "too late"))
         workers.seen(s, workers.Identity("train-host-1", Queue.TRAIN, "host", 1, "cpu"))
+        workers.seen(s, workers.Identity("train-host-2", Queue.TRAIN, "host", 2, "cpu"), TaskName.TRAIN, held)
     site.expire(Assignment, "lease_until", lost)
     site.expire(Experiment, "created_at", experiment_id, 3600)
     second = site.running()
@@ -172,12 +173,26 @@ def test_prometheus_reads_how_much_of_everything_there_is(either_site: Any) -> N
     assert grown["ferret_outbox_unsent", ("queue", "aggregate"), ("task", "ferret.coordinate")] >= 1
     assert found["ferret_tasks_dead", *train] == 0
     assert grown["ferret_contributions_rejected", ("code", "round.closed")] == 2
-    assert found["ferret_workers", ("queue", "train")] == 1
+    assert found["ferret_workers", ("queue", "train")] == 2
+    assert found["ferret_workers_busy", ("queue", "train")] == 1
+    assert found["ferret_workers_busy", ("queue", "aggregate")] == 0
     assert found["ferret_workers", ("queue", "aggregate")] == 0
     assert 0 <= found["ferret_round_seconds", ("experiment", second)] < 600
     assert ("ferret_round_seconds", ("experiment", experiment_id)) not in found
     assert grown["ferret_experiments_stalled", ("code", "aggregation_worker.missing")] == 1
     assert participant.get("/metrics").status_code == 403
+
+    assert site.admin.post(f"/api/v1/experiments/{second}:pause").status_code == 200
+    paused = samples(site.admin.get("/metrics").text)
+    assert paused["ferret_queue_depth", *train] == found["ferret_queue_depth", *train] - 1, "it waits for nobody"
+
+
+def test_a_token_that_only_reads_is_enough_for_prometheus(site: Any) -> None:
+    """KEDA has such a token, of the installation's administrator: docs/kubernetes.md."""
+    admin = site.admin.get("/api/v1/me").json()["id"]
+    made = site.admin.post(f"/api/v1/users/{admin}/tokens", json={"name": "keda", "scopes": ["read"]}).json()
+    scraper = TestClient(site.app, headers={"Authorization": f"Bearer {made['token']}"})
+    assert ("ferret_queue_depth", ("queue", "train"), ("task", "ferret.train")) in samples(scraper.get("/metrics").text)
 
 
 def test_every_figure_for_prometheus_is_documented(site: Any) -> None:

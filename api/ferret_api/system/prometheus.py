@@ -89,6 +89,7 @@ class _States(Collector):
         yield _by_task("outbox_unsent", "Task messages not yet handed to the broker", found.unsent)
         yield _by_task("tasks_dead", "Tasks given up after too many attempts", found.dead)
         yield _gauge("workers", "Workers alive by queue", "queue", found.workers)
+        yield _gauge("workers_busy", "Workers alive with a task in hand, by queue", "queue", found.busy)
 
 
 def _of_all(figures: RequestFigures) -> CollectorRegistry:
