@@ -24,6 +24,7 @@ from ferret_db.engine import lifecycle, progress
 from ferret_db.repositories import experiments
 from ferret_db.tables import Experiment, Worker
 from ferret_worker.settings import WorkerSettings
+from tests.hosts import Host
 
 PATIENCE_SECONDS = 400.0
 """Longer than anything takes that ends at all; the tests wait for what happens, never for time to pass."""
@@ -52,12 +53,16 @@ class Fleet:
         self.broker.child.start()
 
     def start(
-        self, queue: Queue, program: str = "from ferret_worker.__main__ import main", **environment: str
+        self,
+        queue: Queue,
+        program: str = "from ferret_worker.__main__ import main",
+        host: Host | None = None,
+        **environment: str,
     ) -> Child:
-        """A worker on ``queue``; ``program`` is Python that defines its ``main``."""
+        """A worker on ``queue``, on a ``host`` or on this machine; ``program`` is Python that defines its ``main``."""
         name = f"{queue}-{len(self.children)}"
         command = [sys.executable, "-P", "-c", f"import sys\n{program}\nsys.exit(main([{str(queue)!r}]))"]
-        return self.run(name, command, **environment)
+        return self.run(name, host.command(command) if host else command, **environment)
 
     def run(self, name: str, command: list[str], **environment: str) -> Child:
         """Any process of the service."""
