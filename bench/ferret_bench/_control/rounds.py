@@ -19,6 +19,7 @@ from ferret_bench._control.stack import Stack, serving
 from ferret_bench._control.workload import Workload
 from ferret_bench.measure.spread import spread
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.database import Database
 from ferret_db.repositories import experiments
 from ferret_db.tables import Base, Event, Metric
@@ -38,22 +39,28 @@ class Sample(NamedTuple):
 
 
 def measure(name: str, folder: Path, clients: int, rounds: int, max_seconds: float, say: Say) -> dict[str, Any]:
-    """One experiment of ``rounds`` rounds in ``ferret serve`` on the database ``name``; raises its error."""
-    workload = Workload(folder / "workload", clients)
+    """One experiment of ``rounds`` rounds by all ``clients`` in ``ferret serve`` on the database ``name``; raises its
+    error."""
+    spec = Workload(folder / "workload", clients).spec(rounds)
+    return {"clients": clients, **of_experiment(spec, name, folder, max_seconds, say)}
+
+
+def of_experiment(spec: ExperimentSpec, name: str, folder: Path, max_seconds: float, say: Say) -> dict[str, Any]:
+    """The same of a given experiment, with the digest of its last model."""
     with databases.empty(name, folder) as url, serving(folder / "home", url) as stack:
         database = Database(url)
-        run = stack.service.submit(workload.spec(rounds))
+        run = stack.service.submit(spec)
         samples = _follow(run, database, stack, max_seconds, say)
         with database.read() as s:
-            times = _times(s, run.id)
+            times, digest = _times(s, run.id), experiments.get(s, run.id).digest
         database.dispose()
     counted = times[WARM_UP:] or times
     return {
-        "clients": clients,
-        "rounds": rounds,
+        "rounds": spec.rounds,
         "counted": len(counted),
         **{f"{part}_ms": spread([1000 * parts[part] for parts in counted]) for part in counted[0]},
-        "growth": _growth(samples, rounds),
+        "growth": _growth(samples, spec.rounds),
+        "digest": digest,
     }
 
 
