@@ -84,6 +84,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
             omitted += error.omitted
     if not wrong:
         wrong += _rule_errors(spec) + _stopping_errors(spec) + _average_errors(spec) + _memory_errors(spec)
+        wrong += _precision_errors(spec)
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
     quorum = federation.quorum_share(spec)
@@ -137,6 +138,21 @@ def _memory_errors(spec: ExperimentSpec) -> list[FieldError]:
         return []
     message = f"needs participants that come back: of {spec.rounds} rounds each is in {turns:.2g} on average"
     return [FieldError(field="algorithm.error_feedback", value=True, message=f"{message}; raise participants.fraction")]
+
+
+def _precision_errors(spec: ExperimentSpec) -> list[FieldError]:
+    """What keeps participants from training in bf16 alone."""
+    config: Any = algorithm_config(spec.algorithm)
+    if not getattr(getattr(config, "local", None), "pure", False):
+        return []
+    field, value = "algorithm.local.precision", config.local.precision
+    if getattr(config, "adapts", False):
+        message = f"is for training the model's own weights, which {spec.algorithm.name} leaves alone: use 'bfloat16'"
+        return [FieldError(field=field, value=value, message=message)]
+    if spec.model.dtype != "bfloat16":
+        message = f"trains the model in its own type, which is {spec.model.dtype}: set model.dtype = 'bfloat16'"
+        return [FieldError(field=field, value=value, message=message)]
+    return []
 
 
 def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.robust import noise
 from ferret_core.robust.noise import Noise
 from ferret_core.training.config import LocalConfig
-from ferret_core.training.footprint import beside_weights
+from ferret_core.training.footprint import BF16, FP32, local_bytes
 
 ACTIVATIONS = 34
 """Bytes per layer, token and hidden unit in half precision, twice that in fp32: Korthikanti et al., 2022,
@@ -118,7 +118,8 @@ def _memory(local: LocalConfig, outline: Outline, tokens: float) -> int:
     d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
     width = (2 if local.precision == "float32" else 1) * ACTIVATIONS * outline.hidden
     kept = width * (1 + outline.layers / 17 if local.activation_checkpointing else outline.layers)
-    return round(4 * (2 * d + beside_weights(local, d, largest)) + kept * tokens * local.batch_size)
+    original = (BF16 if local.pure else FP32) * d
+    return round(original + local_bytes(local, d, d, largest) + kept * tokens * local.batch_size)
 
 
 def _seconds(local: LocalConfig, d: int, examples: int | None, tokens: float, flops: float) -> float | None:

@@ -4,8 +4,9 @@ The document holds ``machine``, ``threads`` (those of torch) and ``runs``, one p
 ``parameters``, ``tokens`` per step, and ``ways``. For each way of ``ferret_bench/_training/ways.py``:
 
     peak_bytes            of one local update, of all that the device which trains holds in that time
-    times_weights         over the bytes of the weights in fp32. A CPU holds the originals and the copy that is
-                          trained. Originals are not counted: with a GPU they are in the host's memory
+    times_weights         over the bytes of the global model's weights: fp32, and bf16 for pure bf16. A CPU holds the
+                          originals and the copy that is trained. Originals are not counted: with a GPU they are in
+                          the host's memory
     times_weights_as_is   the same, where the C library may keep what is freed for later; above it gives it back at once
     seconds_per_step      median over turns of 2 steps, one way after the other
     times_sgd             over the time of ordinary gradient descent: the median over the turns
@@ -116,14 +117,16 @@ def _copies(arguments: Arguments, peak: int | None, as_is: int | None) -> dict[s
 
 
 def _times(asked: Mapping[str, Arguments], turns: Turns) -> Ways:
-    """All train one model. Nothing is timed without ordinary gradient descent, which others are measured against."""
+    """All of a type train one model. Without ordinary gradient descent, to compare with, nothing is timed."""
     if "sgd" not in asked:
         return {}
     shape, _, tokens, device, _ = asked["sgd"]
-    model, batches = random_llama(shape, torch.device(device)), random_batches(shape, 1, tokens)
+    batches = random_batches(shape, 1, tokens)
+    types = {arguments.dtype for arguments in asked.values()}
+    models = {dtype: random_llama(shape, torch.device(device), dtype) for dtype in types}
 
     def steps(arguments: Arguments) -> Action:
-        return lambda: train(model, batches, arguments.config)
+        return lambda: train(models[arguments.dtype], batches, arguments.config)
 
     timings = in_turns({name: steps(arguments) for name, arguments in asked.items()}, torch.device(device), turns)
     return {

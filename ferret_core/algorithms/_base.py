@@ -18,13 +18,16 @@ participants, auditors) replays ``apply_update``. A complete toy::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import torch
 from torch import nn
 
 from ferret_core.datasets._shard import Shard
 from ferret_core.discretion import Discretion
+from ferret_core.models.parameters import working_copy
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask
@@ -72,6 +75,12 @@ class Client(NamedTuple):
         seed, examples = self.task.data_seed, len(self.shard)
         rate = config.rate(self.task.round, self.task.rounds)
         return train(model, batches, config, self.on_step, rate=rate, seed=seed, correct=correct, examples=examples)
+
+    def working_copy(self, model: nn.Module, config: LocalConfig) -> AbstractContextManager[dict[str, torch.Tensor]]:
+        """As :func:`ferret_core.models.parameters.working_copy`, for :meth:`train` with the same ``config``. A site's
+        own function knows fp32 weights alone."""
+        own = self.own is not None and self.own.site.trains is not None
+        return working_copy(model, pure=config.pure and not own)
 
     def descend(self, model: nn.Module, config: ZerothOrderConfig) -> LocalMetrics:
         """Moves ``model`` by zeroth-order steps along fresh directions, whose seeds follow from the task's."""

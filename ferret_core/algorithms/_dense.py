@@ -67,7 +67,7 @@ def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
     update = torch.empty(sum(end.numel() for end in after.values()))
     parts = update.split([end.numel() for end in after.values()])
     for part, (name, end) in zip(parts, after.items(), strict=True):
-        part.copy_((before[name].to(end.device) - end.detach()).reshape(-1))
+        part.copy_((before[name].to(end.device).float() - end.detach().float()).reshape(-1))
     return update.numpy()
 
 

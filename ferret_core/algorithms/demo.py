@@ -50,7 +50,7 @@ from ferret_core.algorithms.configs._chunks import (
 from ferret_core.algorithms.configs._indices import pack_indices, unpack_indices
 from ferret_core.algorithms.configs._norms import norm
 from ferret_core.algorithms.configs.demo import Config
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
@@ -70,7 +70,7 @@ class Algorithm(WholeModel):
         return matrices_state(shapes(model))
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = client.protected(dense_update(before, model))
         chunks = self.config.chunks(shapes(model))

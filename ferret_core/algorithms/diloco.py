@@ -36,7 +36,7 @@ from torch import nn
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import AveragedUpdates, average_of, dense_update, rounding_of
 from ferret_core.algorithms.configs.diloco import Config
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import quantize
 from ferret_core.protocol.wire import Array, Arrays, Contribution
@@ -53,7 +53,7 @@ class Algorithm(AveragedUpdates):
         return {"lengths": np.array(list(sizes(shapes(model)).values()), np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = torch.from_numpy(client.protected(dense_update(before, model)))
         parts = update.split(state["lengths"].tolist())

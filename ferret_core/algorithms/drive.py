@@ -36,7 +36,7 @@ from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, W
 from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
 from ferret_core.algorithms.configs.drive import CHUNK, Config
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.rotation import rotate, rotate_back
@@ -55,7 +55,7 @@ class Algorithm(WholeModel):
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         seed = client.task.seed
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = client.protected(with_error(dense_update(before, model), client.memory))
         rotated = rotate(torch.from_numpy(update), seed).numpy()

@@ -17,7 +17,6 @@ from torch import nn
 from ferret_core.algorithms._base import Client, LocalUpdate, State
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
 from ferret_core.algorithms.configs.fedavg import Config
-from ferret_core.models.parameters import working_copy
 
 
 class Algorithm(AveragedUpdates):
@@ -27,7 +26,7 @@ class Algorithm(AveragedUpdates):
         self.config = config
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = client.protected(dense_update(before, model))
         return LocalUpdate({"update": update}, trained.metrics)

@@ -23,7 +23,7 @@ from torch import nn
 from ferret_core.algorithms._base import Client, LocalUpdate, State
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
 from ferret_core.algorithms.configs.fedprox import Config
-from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.models.parameters import trainable
 
 
 class Algorithm(AveragedUpdates):
@@ -33,7 +33,7 @@ class Algorithm(AveragedUpdates):
         self.config = config
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local, correct=proximal(model, before, self.config.mu))
             update = client.protected(dense_update(before, model))
         return LocalUpdate({"update": update}, trained.metrics)

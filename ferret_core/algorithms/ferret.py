@@ -36,7 +36,7 @@ from torch import nn
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.algorithms._dense import rounding_of
 from ferret_core.algorithms.configs.ferret import DECAY, Config, whole
-from ferret_core.models.parameters import shapes, trainable, working_copy
+from ferret_core.models.parameters import shapes, trainable
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.allocation import FIXED
 from ferret_core.projection.bases import basis
@@ -62,7 +62,7 @@ class Algorithm(WholeModel):
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         config, task, blocks = self.config, client.task, self.config.cut(shapes(model))
-        with working_copy(model) as before:
+        with client.working_copy(model, config.local) as before:
             curvatures = _Curvatures(model, blocks) if config.watches_steps else None
             trained = client.train(model, config.local, curvatures and curvatures.see)
             begin, end = before, trainable(model)

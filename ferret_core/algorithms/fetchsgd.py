@@ -34,7 +34,7 @@ from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, W
 from ferret_core.algorithms._compressed import largest, scattered
 from ferret_core.algorithms._dense import apply_dense, average, dense_update
 from ferret_core.algorithms.configs.fetchsgd import Config
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import count
 from ferret_core.projection.kernels.cpu.count_sketch import estimates, sketch
 from ferret_core.protocol.digest import derive_seed
@@ -57,7 +57,7 @@ class Algorithm(WholeModel):
         return {"momentum": empty, "error": empty, "seed": hashes}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = client.protected(dense_update(before, model))
         rows, columns = state["error"].shape

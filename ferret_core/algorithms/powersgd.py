@@ -40,7 +40,7 @@ from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import AveragedUpdates, apply_dense, average, dense_update
 from ferret_core.algorithms._orthonormal import orthonormal
 from ferret_core.algorithms.configs.powersgd import OTHER, Config, Matrix, Side, matrices, sent_in
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Arrays, Contribution
@@ -59,7 +59,7 @@ class Algorithm(AveragedUpdates):
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         side = sent_in(client.task.round)
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = torch.from_numpy(client.protected(with_error(dense_update(before, model), client.memory)))
         shared = torch.from_numpy(state[OTHER[side]].copy())

@@ -33,7 +33,7 @@ from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, W
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
 from ferret_core.algorithms.configs._levels import pack_levels
 from ferret_core.algorithms.configs.qsgd import Config
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.quantize import dither
 from ferret_core.protocol.wire import Array, Arrays, Contribution
@@ -50,7 +50,7 @@ class Algorithm(WholeModel):
         return {"parameters": np.array([count(shapes(model))], np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = client.protected(dense_update(before, model))
         norms = self._norms(update)

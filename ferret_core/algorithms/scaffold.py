@@ -29,7 +29,7 @@ from torch import nn
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.algorithms._dense import apply_dense, average, dense_update, rounding_of
 from ferret_core.algorithms.configs.scaffold import SENT, Config
-from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.models.parameters import trainable
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
@@ -48,7 +48,7 @@ class Algorithm(WholeModel):
         rate = np.float32(self.config.local.rate(client.task.round, client.task.rounds))
         control = state["control"]
         own = client.memory.get("control", np.zeros_like(control))
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             corrected = _Corrected(model, rate * (control - own), client)
             trained = client._replace(on_step=corrected).train(model, self.config.local)
             update = client.protected(dense_update(before, model))

@@ -38,7 +38,7 @@ from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, W
 from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update, rounding_of
 from ferret_core.algorithms.configs.signsgd import Config
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.signs import sign_bits
 from ferret_core.protocol.wire import Array, Arrays, Contribution
@@ -55,7 +55,7 @@ class Algorithm(WholeModel):
         return {"lengths": np.array(list(sizes(shapes(model)).values()), np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = client.protected(with_error(dense_update(before, model), client.memory))
         lengths = _lengths(state)

@@ -48,7 +48,7 @@ from ferret_core.algorithms.configs._chunks import (
 )
 from ferret_core.algorithms.configs._indices import pack_indices, unpack_indices
 from ferret_core.algorithms.configs.sparseloco import BINS, Config, tensor_norms
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
@@ -68,7 +68,7 @@ class Algorithm(WholeModel):
         return matrices_state(shapes(model))
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = client.protected(with_error(dense_update(before, model), client.memory, self.config.decay))
         chunks = self.config.chunks(shapes(model))

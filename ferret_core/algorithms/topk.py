@@ -32,7 +32,7 @@ from ferret_core.algorithms._compressed import largest, scattered, with_error
 from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
 from ferret_core.algorithms.configs._indices import pack_indices, unpack_indices
 from ferret_core.algorithms.configs.topk import Config
-from ferret_core.models.parameters import shapes, working_copy
+from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import quantize
 from ferret_core.protocol.wire import Array, Arrays, Contribution
@@ -51,7 +51,7 @@ class Algorithm(WholeModel):
         return {"parameters": np.array([d], np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with working_copy(model) as before:
+        with client.working_copy(model, self.config.local) as before:
             trained = client.train(model, self.config.local)
             update = client.protected(with_error(dense_update(before, model), client.memory))
         d, K = len(update), self.config.entries(len(update))

@@ -36,31 +36,32 @@ def shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(parameter.shape) for name, parameter in trainable(model).items()}
 
 
-def working_copy(model: nn.Module) -> AbstractContextManager[dict[str, torch.Tensor]]:
+def working_copy(model: nn.Module, pure: bool = False) -> AbstractContextManager[dict[str, torch.Tensor]]:
     """``model`` on copies of its weights, to train for the length of a ``with`` block; yields the trainable originals.
 
-    The copies are fp32, whatever the type of the model: in half precision an optimizer's small steps would be
-    rounded away. Where the trainable weights are of a half type, frozen ones are converted too, for the types to
-    match, and else left where they are; buffers are copied. Afterwards the model has its own values back, bit for bit.
+    The copies are fp32, whatever the type of the model: in half precision an optimizer's small steps would be rounded
+    away. ``pure`` copies have the model's own types, for training that sees to that itself. Where the trainable weights
+    are of a half type, frozen ones are converted too, for the types to match, and else left where they are; buffers are
+    copied. Afterwards the model has its own values back, bit for bit.
 
     Of a model on a GPU the originals, the yielded ones too, lie in the host's memory meanwhile, unless the device has
     room for much more than training can need: the way there and back takes longer than a step.
     """
-    return _on_copies(model, originals_on_host=_crowded(model, next(model.parameters()).device))
+    return _on_copies(model, _crowded(model, next(model.parameters()).device, pure), pure)
 
 
-def _crowded(model: nn.Module, device: torch.device) -> bool:
-    """Whether a GPU has no room for ``ROOMY`` fp32 copies of the model beside it."""
+def _crowded(model: nn.Module, device: torch.device, pure: bool) -> bool:
+    """Whether a GPU has no room for ``ROOMY`` copies of the model beside it."""
     if device.type != "cuda":
         return device.type != "cpu"
-    elements = sum(parameter.numel() for parameter in model.parameters())
-    return free_device_bytes(device) < ROOMY * torch.float32.itemsize * elements
+    sizes = (weight.nbytes if pure else torch.float32.itemsize * weight.numel() for weight in model.parameters())
+    return free_device_bytes(device) < ROOMY * sum(sizes)
 
 
 @contextmanager
-def _on_copies(model: nn.Module, originals_on_host: bool) -> Generator[dict[str, torch.Tensor]]:
+def _on_copies(model: nn.Module, originals_on_host: bool, pure: bool = False) -> Generator[dict[str, torch.Tensor]]:
     tuned = trainable(model)
-    half = any(parameter.dtype in HALF for parameter in tuned.values())
+    half = not pure and any(parameter.dtype in HALF for parameter in tuned.values())
     own: dict[torch.Tensor, torch.Tensor] = {}
     try:
         for tensor in (*model.parameters(), *model.buffers()):

@@ -27,7 +27,6 @@ from ferret_core.protocol.words import Line
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
-Precision = Literal["float32", "bfloat16"]
 Worded = Literal["paper", "alpaca", "dolly"]
 """Templates with words of their own (``ferret_core/datasets/_prompt.py``)."""
 Template = Literal[Worded, "chat"]

@@ -10,12 +10,13 @@ from typing import Any, Literal, Self, cast
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from ferret_core.protocol.limits import MAX_EPOCHS, MAX_REAL, MAX_SEQUENCES, MAX_STEPS, Label
-from ferret_core.protocol.spec import Precision, Strict
+from ferret_core.protocol.spec import Strict
 from ferret_core.training import optimizer_options
 from ferret_core.training.optimizer_options import OptimizerName, Option
 
 FINAL = 0.1
 """The share of the local rate that a schedule leaves for the last round."""
+Precision = Literal["float32", "bfloat16", "pure_bfloat16"]
 LOCAL = "How a participant trains within a round"
 """What the options below are about, in the schema of every algorithm that has them."""
 
@@ -78,7 +79,9 @@ class LocalConfig(Strict):
         description="The optimizer's other arguments by their names in torch.optim: betas, eps, …",
     )
     precision: Precision = Field(
-        default="float32", description="bfloat16 computes in mixed precision, weights stay fp32"
+        default="float32",
+        description="bfloat16 computes in mixed precision, weights stay fp32; pure_bfloat16 has no fp32 weights, and "
+        "rounds each step at random: it needs in_backward and model.dtype = bfloat16",
     )
     activation_checkpointing: bool = Field(
         default=False, description="Keep only the inputs of layers and recompute the rest: less memory, more time"
@@ -122,7 +125,14 @@ class LocalConfig(Strict):
             raise ValueError(f"clip_norm = {self.clip_norm}: normalized takes no length from a gradient, leave it out")
         if self.in_backward and (wrong := self._needs_whole_gradients()):
             raise ValueError(f"in_backward = True holds no whole gradient: it needs {', '.join(wrong)}")
+        if self.pure and not self.in_backward:
+            raise ValueError(f"precision = {self.precision!r} holds no fp32 weights: it needs in_backward = true")
         return self
+
+    @property
+    def pure(self) -> bool:
+        """Whether what is trained is bf16 and nothing else."""
+        return self.precision == "pure_bfloat16"
 
     def steps_for(self, examples: int | None) -> int:
         """T for a shard of ``examples`` examples, at least 1; the last step of an epoch may begin the next pass.

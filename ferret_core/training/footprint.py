@@ -20,8 +20,17 @@ STATE = {
 }
 """Copies of the weights that an optimizer keeps at most."""
 FP32 = 4
+BF16 = 2
+STEP = 4
+"""fp32 copies of one parameter that a step of ``pure_bfloat16`` holds, its random bits among them."""
 PLAIN = 'optimizer = "normalized"'
-LEAST = f"{PLAIN} with in_backward = true"
+IN_BACKWARD = f"{PLAIN} with in_backward = true"
+PURE = f'{IN_BACKWARD} and precision = "pure_bfloat16" (with model.dtype = "bfloat16")'
+WAYS = {
+    PLAIN: LocalConfig(optimizer="normalized"),
+    IN_BACKWARD: LocalConfig(optimizer="normalized", accumulation=1, in_backward=True),
+    PURE: LocalConfig(optimizer="normalized", accumulation=1, in_backward=True, precision="pure_bfloat16"),
+}
 OTHERWISE = "use a smaller model, an algorithm that trains adapters, or a larger GPU"
 
 
@@ -31,16 +40,23 @@ def check_room(local: LocalConfig, elements: int, tuned: int, largest: int, room
     Of the model's ``elements``, ``tuned`` are trained, ``largest`` of them in one tensor. The error names the options
     that would fit.
     """
-    needed = FP32 * (elements + beside_weights(local, tuned, largest))
+    needed = local_bytes(local, elements, tuned, largest)
     if needed <= room:
         return
-    ways = {PLAIN: FP32 * (elements + tuned), LEAST: FP32 * (elements + largest)}
+    ways = {name: local_bytes(way, elements, tuned, largest) for name, way in WAYS.items()}
     fits = next((f"{way} needs {size(least)}" for way, least in ways.items() if least <= room), OTHERWISE)
     message = f"its local update takes at least {size(needed)} on a GPU that has {size(room)}: {fits}"
     raise FerretError.of_field("memory.exhausted", "algorithm.local.optimizer", local.optimizer, message)
 
 
-def beside_weights(local: LocalConfig, tuned: int, largest: int) -> int:
-    """How many numbers gradients and the optimizer's state are, at most; activations come on top."""
+def local_bytes(local: LocalConfig, elements: int, tuned: int, largest: int) -> int:
+    """What the copy that is trained, its gradients and the optimizer's state take at most; activations come on top."""
+    if local.pure:
+        return BF16 * (elements + largest) + STEP * FP32 * largest
+    return FP32 * (elements + _beside_weights(local, tuned, largest))
+
+
+def _beside_weights(local: LocalConfig, tuned: int, largest: int) -> int:
+    """How many numbers gradients and the optimizer's state are."""
     gradients = largest if local.in_backward else tuned
     return gradients + (STATE.get(local.optimizer, 0) + (local.momentum > 0)) * tuned

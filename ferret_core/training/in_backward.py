@@ -19,9 +19,11 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from ferret_core.training.pure_bfloat16 import Rounding
+
 
 @contextmanager
-def stepping(optimizers: Mapping[nn.Parameter, Optimizer]) -> Generator[list[torch.Tensor]]:
+def stepping(optimizers: Mapping[nn.Parameter, Optimizer | Rounding]) -> Generator[list[torch.Tensor]]:
     """In the ``with`` block every backward pass steps each parameter by its own optimizer and leaves no gradients.
 
     Yields a list that fills with the norms of the gradients, which the reader clears.
@@ -31,7 +33,7 @@ def stepping(optimizers: Mapping[nn.Parameter, Optimizer]) -> Generator[list[tor
     def step(parameter: torch.Tensor) -> None:
         assert isinstance(parameter, nn.Parameter)
         assert parameter.grad is not None
-        norms.append(torch.linalg.vector_norm(parameter.grad))
+        norms.append(torch.linalg.vector_norm(parameter.grad, dtype=torch.float32))
         optimizers[parameter].step()
         parameter.grad = None
 

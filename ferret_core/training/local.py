@@ -17,6 +17,7 @@ from torch import nn
 
 from ferret_core.datasets._shard import Batch
 from ferret_core.memory import memory_checked
+from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training import optimizers
 from ferret_core.training.checkpointing import checkpointing
@@ -25,6 +26,7 @@ from ferret_core.training.in_backward import stepping
 from ferret_core.training.loss import count_targets, device_of, loss_by_sequence, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
 from ferret_core.training.muon import embeddings
+from ferret_core.training.pure_bfloat16 import Rounding
 
 
 class LocalMetrics(NamedTuple):
@@ -54,12 +56,14 @@ def train(
     correct: Callable[[], None] | None = None,
     examples: int | None = None,
 ) -> LocalMetrics:
-    """Moves ``model``'s fp32 weights in place by the steps of ``config``; its mode stays, its gradients are freed.
+    """Moves ``model``'s weights in place by the steps of ``config``; its mode stays, its gradients are freed. They are
+    fp32, or bf16 for ``precision = "pure_bfloat16"``.
 
     ``rate`` is the round's own learning rate, the configuration's without one.
     ``on_step`` is called with the number of steps done after each; what it raises ends the training. ``seed`` (64
-    bits) is dropout's: torch's global generators are put back afterwards. ``correct`` may change each step's gradients
-    in place, before they are clipped. ``examples`` is how many the participant has, of which epochs are counted.
+    bits) is that of dropout and of rounding: torch's global generators are put back afterwards. ``correct`` may change
+    each step's gradients in place, before they are clipped. ``examples`` is how many the participant has, of which
+    epochs are counted.
 
     A step that runs out of memory is made again with half as many sequences at once, and so are those after it.
 
@@ -76,7 +80,7 @@ def train(
         training_mode(model),
         seeded(device_of(model), seed),
         checkpointed,
-        _moving(model, config, rate or config.learning_rate, correct) as move,
+        _moving(model, config, rate or config.learning_rate, correct, seed) as move,
     ):
         for step in range(1, steps + 1):
             group = list(islice(batches, config.accumulation))
@@ -104,7 +108,9 @@ class _Move(Protocol):
 
 
 @contextmanager
-def _moving(model: nn.Module, config: LocalConfig, rate: float, correct: Callable[[], None] | None) -> Generator[_Move]:
+def _moving(
+    model: nn.Module, config: LocalConfig, rate: float, correct: Callable[[], None] | None, seed: int
+) -> Generator[_Move]:
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not config.in_backward:
         fitting = MicroBatches(config.batch_size)
@@ -115,7 +121,9 @@ def _moving(model: nn.Module, config: LocalConfig, rate: float, correct: Callabl
         message = "this algorithm corrects whole gradients, which are never held: set it to false"
         raise FerretError.of_field("spec.invalid", "in_backward", True, message)
     d = sum(parameter.numel() for parameter in parameters)
-    each = {parameter: optimizers.build(config, [parameter], rate, elements=d) for parameter in parameters}
+    build = partial(optimizers.build, config, rate=rate, elements=d)
+    bits = torch.Generator(device_of(model)).manual_seed(derive_seed("rounding", seed))
+    each = {weight: Rounding(weight, build, bits) if config.pure else build([weight]) for weight in parameters}
     with stepping(each) as norms:
         yield partial(_move_in_backward, model, config, norms)
 

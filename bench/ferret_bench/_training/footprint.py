@@ -24,7 +24,6 @@ from ferret_core.training.local import train
 
 STEPS = 2
 """An optimizer makes its state in the first step, and has it beside the gradients in the second."""
-WEIGHT_BYTES = 4
 AS_IS: Mapping[str, str] = {}
 GIVEN_BACK = {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
 """Tells the GNU C library to return every larger block when it is freed: it begins so, but soon keeps some."""
@@ -44,8 +43,13 @@ class Arguments(NamedTuple):
         return LocalConfig.model_validate({"steps": STEPS, "accumulation": 1, **self.options})
 
     @property
+    def dtype(self) -> torch.dtype:
+        """Of the global model."""
+        return torch.bfloat16 if self.config.pure else torch.float32
+
+    @property
     def weight_bytes(self) -> int:
-        return WEIGHT_BYTES * self.shape.elements
+        return self.dtype.itemsize * self.shape.elements
 
 
 def in_a_fresh_process(arguments: Arguments, environment: Mapping[str, str]) -> int | None:
@@ -59,14 +63,14 @@ def peak_bytes(arguments: Arguments) -> int | None:
     """What the device that trains holds at most during one local update, its model counted; None if unknown."""
     device = torch.device(arguments.device)
     # The first step of a process imports and allocates what has nothing to do with the model.
-    _update(arguments, TOY, random_llama(TOY, device))
-    model = random_llama(arguments.shape, device)
+    _update(arguments, TOY, random_llama(TOY, device, arguments.dtype))
+    model = random_llama(arguments.shape, device, arguments.dtype)
     extra = extra_bytes(lambda: _update(arguments, arguments.shape, model), device)
     return None if extra is None else arguments.weight_bytes + extra
 
 
 def _update(arguments: Arguments, shape: Shape, model: nn.Module) -> None:
-    with working_copy(model):
+    with working_copy(model, arguments.config.pure):
         train(model, random_batches(shape, 1, arguments.tokens), arguments.config)
 
 

@@ -11,6 +11,7 @@ SGD = {"optimizer": "sgd", "learning_rate": 1e-6}
 NORMALIZED = {"optimizer": "normalized", "learning_rate": 1e-6}
 IN_BACKWARD = {"in_backward": True}
 CHECKPOINTED = {"activation_checkpointing": True}
+PURE = {"precision": "pure_bfloat16"}
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "adam": {"optimizer": "adam"},
@@ -23,6 +24,7 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "normalized": NORMALIZED,
     "normalized in backward": {**NORMALIZED, **IN_BACKWARD},
     "normalized in backward, checkpointed": {**NORMALIZED, **IN_BACKWARD, **CHECKPOINTED},
+    "normalized in backward, checkpointed, pure bf16": {**NORMALIZED, **IN_BACKWARD, **CHECKPOINTED, **PURE},
 }
 """Options of ``LocalConfig`` by name."""
 MOST_COPIES = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -33,6 +33,8 @@ class Cores(LocalConfig):
 
 class Config(Strict):
     """Fed-SB's options."""
+
+    adapts: ClassVar[bool] = True
 
     rank: int | None = Field(
         default=None,

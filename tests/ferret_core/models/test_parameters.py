@@ -99,7 +99,22 @@ def test_a_gpu_keeps_the_originals_where_it_has_room_for_five_copies(
 ) -> None:
     elements = sum(parameter.numel() for parameter in model.parameters())
     monkeypatch.setattr(parameters, "free_device_bytes", lambda _: copies * 4 * elements)
-    assert parameters._crowded(model, torch.device("cuda")) is crowded
+    assert parameters._crowded(model, torch.device("cuda"), pure=False) is crowded
+
+
+def test_pure_copies_have_the_models_own_types_and_need_room_for_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Mixed(torch.bfloat16)
+    before = model_digest(model)
+    with working_copy(model, pure=True) as originals:
+        for name, weight in trainable(model).items():
+            assert weight.dtype == torch.bfloat16
+            assert weight.data_ptr() != originals[name].data_ptr()
+            weight.data.add_(1)
+        assert model.frozen.dtype == torch.bfloat16
+    assert model_digest(model) == before
+    monkeypatch.setattr(parameters, "free_device_bytes", lambda _: 5 * sum(w.nbytes for w in model.parameters()))
+    assert not parameters._crowded(model, torch.device("cuda"), pure=True)
+    assert parameters._crowded(model, torch.device("cuda"), pure=False)
 
 
 def test_on_the_cpu_the_originals_stay_where_they_are(model: Mixed) -> None:

@@ -1,0 +1,55 @@
+"""Steps on weights that are bf16 and nothing else: taken in fp32, one parameter at a time, and rounded at random.
+
+    w₃₂ ← w;  w₃₂ ← w₃₂ − η · step of its gradient;  w ← one of w₃₂'s two neighbours in bf16, on average w₃₂
+
+bf16 has 8 significant bits: rounded to the nearest, a step below 1/512 of a weight would be lost. Rounded at random it
+counts on average: Zamirai et al., "Revisiting BFloat16 Training", 2020, https://arxiv.org/abs/2010.06192. The bits are
+those of torch's own generator: what a participant draws needs not be the same anywhere else, and it costs a sixth of
+what replicas round by (:mod:`ferret_core.projection.rounding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+LOW_BITS = 16
+"""Of an fp32 number, which bf16 does not have."""
+
+
+class Rounding:
+    """Steps of ``build``'s optimizer, which must keep no state, on one bf16 parameter.
+
+    While it steps there are three fp32 tensors of the parameter's size, and one of random bits.
+    """
+
+    def __init__(
+        self, parameter: nn.Parameter, build: Callable[[Sequence[nn.Parameter]], Optimizer], bits: torch.Generator
+    ) -> None:
+        self._parameter = parameter
+        self._build = build
+        self._bits = bits
+
+    @torch.no_grad()
+    def step(self) -> None:
+        parameter = self._parameter
+        assert parameter.grad is not None
+        whole = nn.Parameter(parameter.float())
+        whole.grad = parameter.grad.float()
+        self._build([whole]).step()
+        whole.grad = None
+        parameter.copy_(rounded(whole.detach(), self._bits))
+
+
+def rounded(values: Tensor, bits: torch.Generator) -> Tensor:
+    """fp32 ``values``, overwritten by numbers that bf16 has: the neighbour above with the probability that keeps the
+    mean. What is infinite or NaN stays so."""
+    odd = ~values.isfinite()
+    words = values.view(torch.int32)
+    chances = torch.randint(1 << LOW_BITS, words.shape, dtype=torch.int32, device=words.device, generator=bits)
+    words += chances.masked_fill_(odd, 0)
+    words &= -1 << LOW_BITS
+    return values
