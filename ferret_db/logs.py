@@ -27,9 +27,12 @@ TALKATIVE = {
     "alembic": "WARNING",
     "boto3": "WARNING",
     "botocore": "WARNING",
+    "opentelemetry.exporter": "CRITICAL",
+    "opentelemetry.sdk._shared_internal": "CRITICAL",
     "s3transfer": "WARNING",
 }
-"""Libraries that speak at every evaluation, look at the schema and request to a store, whose signatures they tell."""
+"""Libraries that speak at every evaluation, look at the schema and request to a store, whose signatures they tell; and
+at every span that a collector does not take, which ``ferret_db.tracing`` says once a minute."""
 
 bound = structlog.contextvars.bound_contextvars
 

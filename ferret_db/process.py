@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ferret_core.private import keep_private
 from ferret_core.protocol.errors import Exit, FerretError
-from ferret_db import descriptors, logs, migrate
+from ferret_db import descriptors, logs, migrate, tracing
 from ferret_db.settings import ServiceSettings
 
 
@@ -20,6 +20,8 @@ def run(serve: Callable[[], None]) -> int:
         return error.problem.exit
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    finally:
+        tracing.stop()
     return Exit.OK
 
 

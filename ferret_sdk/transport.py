@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import certificates, proxies
+from ferret_sdk import certificates, proxies, traceparent
 from ferret_sdk.pinned import pinned
 from ferret_sdk.problems import error_of
 from ferret_sdk.retry import ATTEMPTS, Retry, Transient, retry_after
@@ -208,7 +208,7 @@ class Transport:
 
     def headers_of(self, method: str, path: str, size: int, headers: Mapping[str, str]) -> dict[str, str]:
         """All headers of this request, with a body of ``size`` bytes, as it would be sent; sends nothing."""
-        headers = {**headers, "Content-Length": str(size)}
+        headers = {**headers, "Content-Length": str(size), **traceparent.headers()}
         return dict(self._client.build_request(method, f"{self.url}{PREFIX}{path}", headers=headers).headers)
 
     @contextmanager
@@ -217,6 +217,7 @@ class Transport:
     ) -> Generator[httpx.Response]:
         params = {name: value for name, value in (query or {}).items() if value is not None}
         url = f"{self.url}{PREFIX}{path}"
+        headers |= traceparent.headers()
         try:
             with self._answered(method, url, params=params, content=content, headers=headers) as answer:
                 self._refuse(answer)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 RUNTIME, DEVELOPMENT = "requirements.txt", "requirements-dev.txt"
 BUILD = ["hatchling", "editables", "setuptools"]  # of Ferret, and of rouge-score, which is published as source only
 SOURCES = {
-    RUNTIME: ["./participant[train,hub]", ".[s3]", *BUILD],
+    RUNTIME: ["./participant[train,hub]", ".[s3,tracing]", *BUILD],
     DEVELOPMENT: [
         "./participant[train,hub,mlflow,notebook,privacy,tensorboard,tune,wandb]",
         ".[dev]",

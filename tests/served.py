@@ -51,8 +51,9 @@ def served(need: Callable[[bool, str], None], tmp_path_factory: pytest.TempPathF
 class start:
     """``with start(home) as served``: stopped with Ctrl-C at the end, which must leave nothing behind."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, **settings: str) -> None:
         self.home = home
+        self.settings = settings
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -64,7 +65,8 @@ class start:
             command,
             env=environment
             | {"FERRET_THREADS": "1", "FERRET_POLL_SECONDS": "0.2", "FERRET_ROOTS": "/"}
-            | {"FERRET_ALERT_NETWORKS": "127.0.0.0/8"},
+            | {"FERRET_ALERT_NETWORKS": "127.0.0.0/8"}
+            | self.settings,
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,

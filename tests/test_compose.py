@@ -21,6 +21,7 @@ from scripts import lock, secrets
 
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+OBSERVE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.observe.yml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
@@ -56,14 +57,15 @@ def api_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[d
 
 
 @pytest.mark.heavy
-def test_it_follows_the_compose_specification() -> None:
+@pytest.mark.parametrize("file", ["docker-compose.yml", "docker-compose.s3.yml", "docker-compose.observe.yml"])
+def test_it_follows_the_compose_specification(file: str) -> None:
     command = [
         sys.executable,
         "-m",
         "check_jsonschema",
         "--builtin-schema",
         "vendor.compose-spec",
-        "docker-compose.yml",
+        file,
     ]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
@@ -253,3 +255,39 @@ def test_a_bucket_is_given_to_every_process_of_ours() -> None:
         assert variables <= SETTINGS
         assert service["secrets"] == list(added["secrets"])
     assert "boto3" in {pin.name for pin in lock.pins(lock.RUNTIME)}, "the image has the library"
+
+
+def test_traces_are_sent_by_every_process_of_ours_that_stays() -> None:
+    senders = {name: service for name, service in OBSERVE["services"].items() if name in COMPOSE["services"]}
+    assert senders.keys() == OURS.keys() - {"migrate"}
+    for service in senders.values():
+        assert service == {"environment": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://jaeger:4318"}}
+        assert "jaeger" in OBSERVE["services"]
+    assert "opentelemetry-exporter-otlp-proto-http" in {pin.name for pin in lock.pins(lock.RUNTIME)}
+
+
+@pytest.mark.parametrize("name", sorted({*OBSERVE["services"]} - {*COMPOSE["services"]}))
+def test_what_observes_is_confined_too_and_reached_from_this_machine_alone(name: str) -> None:
+    service = OBSERVE["services"][name]
+    assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert {"memory", "pids"} <= set(service["deploy"]["resources"]["limits"])
+    assert service["healthcheck"]["test"]
+    assert service["user"] not in {"root", "0"}
+    assert re.fullmatch(r"\$\{FERRET_\w+_IMAGE:-[\w/]+:v?\d+\.\d+\.\d+\}", service["image"])
+    assert [port for port in service.get("ports", ()) if not port.startswith("127.0.0.1:")] == []
+    assert set(re.findall(r"/run/secrets/(\w+)", str(service))) <= set(service.get("secrets", ()))
+    assert {mount.split(":")[0] for mount in service.get("volumes", ())} <= OBSERVE["volumes"].keys()
+    assert {config["source"] for config in service.get("configs", ())} <= OBSERVE["configs"].keys()
+
+
+def test_what_observes_is_given_files_that_are_there() -> None:
+    files = {config["file"] for config in OBSERVE["configs"].values()}
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    targets = {config["source"]: config["target"] for config in OBSERVE["services"]["grafana"]["configs"]}
+    (provider,) = yaml.safe_load((ROOT / "deploy/grafana/dashboards.yml").read_text())["providers"]
+    assert targets["grafana-ferret"].startswith(provider["options"]["path"])
+    sources = yaml.safe_load((ROOT / "deploy/grafana/datasources.yml").read_text())["datasources"]
+    assert {re.split("//|:", source["url"])[2] for source in sources} <= OBSERVE["services"].keys()
+    guide = (ROOT / "docs/monitoring.md").read_text()
+    assert all(f"secrets/{name}" in guide for name in OBSERVE["secrets"])

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ferret_api.settings import ApiSettings
-from ferret_db import process
+from ferret_db import process, tracing
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     def run() -> None:
         settings = ApiSettings.read(**given)
         process.prepare(settings)
+        tracing.start("ferret-api")
         from ferret_api.server import serve  # a refusal to start needs no web framework
 
         serve(settings)

@@ -41,6 +41,7 @@ from ferret_api.playground.endpoints import router as playground
 from ferret_api.projects.endpoints import router as projects
 from ferret_api.recent import Recent
 from ferret_api.rejections.endpoints import router as rejections
+from ferret_api.request_span import RequestSpan
 from ferret_api.rounds.endpoints import router as rounds
 from ferret_api.schemas import PREFIX
 from ferret_api.settings import ApiSettings
@@ -107,6 +108,7 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
         lifespan=_lifespan(settings, context),
         dependencies=[OnlyKnownParameters],
         middleware=[
+            Middleware(RequestSpan),
             Middleware(RequestScope, settings=settings),
             Middleware(RequestMeter, figures=figures),
             Middleware(KnownHosts, settings=settings),

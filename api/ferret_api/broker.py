@@ -14,6 +14,7 @@ from kombu.exceptions import ChannelError, OperationalError
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
+from ferret_db import tracing
 from ferret_db.tables import OutboxMessage
 
 _TIMEOUT_SECONDS = 2
@@ -45,13 +46,15 @@ class Broker:
     def send(self, messages: Sequence[OutboxMessage]) -> None:
         """Sends each task with its id; raises ``kombu.exceptions.OperationalError`` when the broker is down."""
         for message in messages:
-            name = TaskName(message.task)
-            self._celery.send_task(str(name), args=[message.argument], queue=str(QUEUE_OF[name]), retry=False)
+            self._send(TaskName(message.task), message.argument)
 
     def send_question(self, question_id: str) -> None:
         """Calls a worker of the playground; raises as :meth:`send`."""
-        name = TaskName.ANSWER
-        self._celery.send_task(str(name), args=[question_id], queue=str(QUEUE_OF[name]), retry=False)
+        self._send(TaskName.ANSWER, question_id)
+
+    def _send(self, task: TaskName, argument: str) -> None:
+        queue, headers = str(QUEUE_OF[task]), tracing.headers()
+        self._celery.send_task(str(task), args=[argument], queue=queue, headers=headers, retry=False)
 
     def check(self) -> None:
         """Raises ``server.not_ready`` unless the broker answers."""

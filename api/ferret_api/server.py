@@ -23,7 +23,7 @@ from ferret_api.context import Context
 from ferret_api.settings import ApiSettings
 from ferret_api.tls import Tls
 from ferret_core.protocol.errors import FerretError
-from ferret_db import descriptors
+from ferret_db import descriptors, tracing
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +81,7 @@ class Server(uvicorn.Server):
         # Uvicorn tells the application only after every request has ended, which a stream never does by itself.
         self.context.stopping.set()
         await super().shutdown(sockets)
+        tracing.stop()  # the signal that has ended it is raised again, and ends the process at once
 
 
 def serve(settings: ApiSettings) -> None:

@@ -17,7 +17,7 @@ from ferret_core.protocol.states import ExperimentState, RoundState, may_move
 from ferret_core.protocol.tasks import TaskName
 from ferret_core.stopping import Stop
 from ferret_db.clock import utcnow
-from ferret_db.engine import alerts, checkpoints
+from ferret_db.engine import alerts, checkpoints, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import alerts as alert_rows
 from ferret_db.repositories import assignments, events, experiments, outbox, rounds
@@ -184,8 +184,10 @@ def delete(s: Session, experiment_id: str) -> None:
 
 def abandon_round(s: Session, round_: Round, error: dict[str, Any] | None) -> None:
     """opening, open or frozen → abandoned; the caller has locked the experiment."""
-    if swap(s, round_, RoundState.ABANDONED, error=error) is None:
+    abandoned = swap(s, round_, RoundState.ABANDONED, error=error)
+    if abandoned is None:
         return
+    round_span.ended(s, abandoned)
     assignments.expire(s, round_.id)
     outbox.withdraw(s, round_.experiment_id, [TaskName.TRAIN])
     data = {} if error is None else {"code": error["code"], "detail": error["detail"]}

@@ -16,7 +16,7 @@ from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_core.protocol.tasks import TaskName
 from ferret_db import clock
-from ferret_db.engine import checkpoints, lifecycle
+from ferret_db.engine import checkpoints, lifecycle, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments, contributions, events, experiments, ledger, outbox, service, updates
 from ferret_db.repositories import metrics as metric_rows
@@ -172,8 +172,10 @@ def commit_round(
     round_ = round_rows.get(s, round_id)
     if round_.state != RoundState.FROZEN:
         return False
-    if swap(s, round_, RoundState.COMMITTED, digest=digest, committed_at=clock.utcnow()) is None:
+    committed = swap(s, round_, RoundState.COMMITTED, digest=digest, committed_at=clock.utcnow())
+    if committed is None:
         return False
+    round_span.ended(s, committed)
     number, clipped = round_.number, dict(record.get("clipped", ()))
     contributions.note_factors(s, round_.id, clipped)
     _refuse(s, round_, {participant: why for participant, _, why in record.get("refused", ())})

@@ -7,7 +7,7 @@ import sys
 
 from ferret_core.heartbeat import Heartbeat
 from ferret_core.protocol.tasks import Queue
-from ferret_db import process
+from ferret_db import process, tracing
 from ferret_worker.settings import WorkerSettings
 
 
@@ -20,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     def run() -> None:
         settings = WorkerSettings.read()
         process.prepare(settings)
+        tracing.start(f"ferret-{queue}")
         if settings.heartbeat:
             Heartbeat(settings.heartbeat).start()
         if queue == Queue.PLAYGROUND:

@@ -19,7 +19,7 @@ from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
 from ferret_core.storage import FileKind, Storage, blob_location
-from ferret_db import tables
+from ferret_db import tables, tracing
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.tasks import REFUSED, TRANSIENT
@@ -86,7 +86,9 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
     experiment_id = round_.experiment_id
     kept = context.model_at(experiment_id, round_.number - 1, averaged=True)
     replica = kept.replica
-    entry, cost, inside = _fold(context, kept, round_, frozen)
+    with tracing.span("fold", algorithm=replica.spec.algorithm.name, contributions=len(frozen)) as note:
+        entry, cost, inside = _fold(context, kept, round_, frozen)
+        note(bytes=len(entry.update))
     record = entry.record
     folded = {participant for participant, _ in record.contributions}
     reported = {row.participant: row.metrics for row in frozen if row.participant in folded}

@@ -11,11 +11,12 @@ from celery.exceptions import Reject, WorkerShutdown
 
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
+from ferret_db import tracing
 from ferret_db.database import Database, Dispatch
 from ferret_db.engine import installation
 from ferret_db.tables import OutboxMessage
 from ferret_worker import lifetime, memory
-from ferret_worker.celery import Request, create_celery
+from ferret_worker.celery import Request, create_celery, message_headers
 from ferret_worker.context import Context
 from ferret_worker.perform import TASKS, perform
 from ferret_worker.presence import Presence, identity
@@ -81,7 +82,8 @@ def _bound(context: Context, presence: Presence, watchdog: Watchdog, name: TaskN
     def task(subject: str) -> None:
         if context.stopping:
             raise Reject("this worker is stopping", requeue=True)
-        perform(context, presence, name, subject, watchdog)
+        with tracing.received(message_headers()):
+            perform(context, presence, name, subject, watchdog)
         if context.device_lost:
             # Every other task would fail here too, and be blamed for it; a supervisor starts a new process.
             raise WorkerShutdown
@@ -94,6 +96,7 @@ def dispatcher(celery: Celery) -> Dispatch:
 
     def send(messages: list[OutboxMessage]) -> None:
         for message in messages:
-            celery.send_task(str(message.task), args=[message.argument], queue=str(QUEUE_OF[message.task]))
+            queue = str(QUEUE_OF[message.task])
+            celery.send_task(str(message.task), args=[message.argument], queue=queue, headers=tracing.headers())
 
     return send

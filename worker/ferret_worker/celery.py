@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from celery import Celery
+from celery import Celery, current_task
 from celery.worker import request
 
 from ferret_core.protocol.tasks import QUEUE_OF
@@ -42,6 +42,12 @@ def create_celery(settings: WorkerSettings) -> Celery:
         },
     )
     return app
+
+
+def message_headers() -> dict[str, str]:
+    """What the sender of the running task's message said beside what Celery needs."""
+    running: Any = current_task
+    return running.request.headers or {}
 
 
 class Request(request.Request):

@@ -13,6 +13,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
 from ferret_core.storage import FileKind, Storage
+from ferret_db import tracing
 from ferret_db.engine.checkpoints import ArtifactFile
 
 
@@ -33,7 +34,8 @@ def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tu
 
 def store(storage: Storage, replica: Replica, experiment_id: str) -> list[ArtifactFile]:
     """The files of the checkpoint at the replica's round, durable when this returns, the manifest last."""
-    with storage.scratch(_size(replica.model)) as folder:
+    size = _size(replica.model)
+    with tracing.span("checkpoint", bytes=size), storage.scratch(size) as folder:
         checkpoint.write(replica, experiment_id, folder)
         return _put(storage, folder)
 

@@ -14,13 +14,16 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
 from ferret_core.robust.noise import check_base
+from ferret_db import tracing
 from ferret_db.database import Database
 from ferret_db.engine import early, lifecycle
 from ferret_db.engine import rounds as round_engine
+from ferret_db.engine.round_span import trace_of
 from ferret_db.engine.tasks import TRANSIENT
 from ferret_db.engine.waiting import required
 from ferret_db.repositories import assignments, experiments, ledger, metrics, participants, rounds
-from ferret_db.tables import Experiment
+from ferret_db.tables import Experiment, Round
+from ferret_db.tracing import RoundTrace
 from ferret_worker import checkpoints
 from ferret_worker.context import Context
 
@@ -59,6 +62,14 @@ def open_announced(database: Database, experiment_id: str) -> None:
     population = {name: joined[name] for name in round_.population or []}
     spec = experiments.spec_of(experiment)
     tasks = _tasks(spec, experiment, round_.number, round_.attempt, population, sitting_out)
+    with tracing.span("fill", trace_of(round_), asked=len(tasks)):
+        _fill(database, spec, round_, tasks, there)
+
+
+def _fill(
+    database: Database, spec: ExperimentSpec, round_: Round, tasks: list[round_engine.Task], there: Collection[str]
+) -> None:
+    """Adds the assignments of those who are not ``there`` yet, and has the round begin."""
     rows = round_engine.assignment_rows(round_, tasks)
     missing = [row for row in rows if row["participant"] not in there]
     for begin in range(0, len(missing), OPENED_AT_ONCE):
@@ -67,7 +78,8 @@ def open_announced(database: Database, experiment_id: str) -> None:
                 return
         failpoint("coordinate.filled")
     with database.begin() as s:
-        seconds = _deadline(s, spec, round_.attempt, round_.needed or len(tasks), len(tasks), experiment_id)
+        needed = round_.needed or len(tasks)
+        seconds = _deadline(s, spec, round_.attempt, needed, len(tasks), round_.experiment_id)
         round_engine.open_announced(s, round_.id, len(tasks), seconds)
     failpoint("coordinate.opened")
 
@@ -127,13 +139,14 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
     needed, asked = federation.sample_size(spec, population), federation.asked_size(spec, population)
     attempt = rounds.next_attempt(s, experiment.id, number)
-    seconds = _deadline(s, spec, attempt, needed, asked, experiment.id)
-    if population > OPENED_AT_ONCE:
-        round_engine.announce_round(s, experiment.id, number, list(joined), seconds, bytes_down * asked, needed)
-        return
-    sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
-    tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out)
-    round_engine.open_round(s, experiment.id, number, tasks, seconds, bytes_down, needed)
+    with tracing.span("open", RoundTrace(experiment.id, number, attempt), asked=asked):
+        seconds = _deadline(s, spec, attempt, needed, asked, experiment.id)
+        if population > OPENED_AT_ONCE:
+            round_engine.announce_round(s, experiment.id, number, list(joined), seconds, bytes_down * asked, needed)
+            return
+        sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
+        tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out)
+        round_engine.open_round(s, experiment.id, number, tasks, seconds, bytes_down, needed)
 
 
 def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked: int, experiment_id: str) -> float:

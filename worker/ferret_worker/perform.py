@@ -15,6 +15,7 @@ from ferret_core.protocol.tasks import TaskName
 from ferret_db import logs
 from ferret_db.engine import tasks
 from ferret_db.repositories.workers import Identity
+from ferret_worker import task_span
 from ferret_worker.aggregate import aggregate
 from ferret_worker.context import Context
 from ferret_worker.coordinate import coordinate
@@ -52,14 +53,16 @@ def perform(
         ids = {name: value for name, value in subject._asdict().items() if value is not None}
         with logs.bound(**ids):
             with watchdog.over(task, argument, subject.experiment) if watchdog else nullcontext():
-                end = _run(context, task, argument)
+                end = _run(context, task, argument, subject)
             database.transact(lambda s: end(s, task, argument, who), flush=False)
 
 
-def _run(context: Context, task: TaskName, argument: str) -> Callable[[Session, TaskName, str, Identity], None]:
+def _run(
+    context: Context, task: TaskName, argument: str, subject: tasks.Subject
+) -> Callable[[Session, TaskName, str, Identity], None]:
     """Does the work; returns how its end is to be noted."""
     try:
-        with files.within(context.settings.roots):
+        with files.within(context.settings.roots), task_span.over(context.database, task, argument, subject):
             TASKS[task](context, argument)
     except FerretError as error:
         if error.code in tasks.REFUSED:

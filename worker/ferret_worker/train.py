@@ -10,6 +10,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import encode
 from ferret_core.storage import FileKind
+from ferret_db import tracing
 from ferret_db.engine import acceptance, assignments
 from ferret_db.engine.acceptance import Offer
 from ferret_db.engine.tasks import REFUSED, TRANSIENT
@@ -63,7 +64,8 @@ def _contribute(context: Context, assignment: Assignment, keeper: LeaseKeeper) -
         context.require_wanted()
         keeper.check(step)
 
-    return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))
+    with tracing.span("local_update", algorithm=kept.replica.spec.algorithm.name):
+        return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))
 
 
 def _report(context: Context, assignment: Assignment, part: Part) -> None:

@@ -22,7 +22,7 @@ from ferret_api.auth import (
 )
 from ferret_api.context import WholeContext
 from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.participants import body, parts, schemas, service, upload
+from ferret_api.participants import body, parts, schemas, service, upload, upload_span
 from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.boards import BoardsDep
 from ferret_api.participants.poll import Poll, Question
@@ -313,7 +313,8 @@ async def upload_contribution(
     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
     """
-    taken = await batches.take(upload.Delivery(expected, whole, fence, seconds, idempotency_key, signature))
+    with upload_span.over(expected, whole):
+        taken = await batches.take(upload.Delivery(expected, whole, fence, seconds, idempotency_key, signature))
     response.status_code = 200 if taken.repeated else 201
     return taken.answer
 
@@ -375,7 +376,8 @@ async def upload_part(
             raise
         async with body.received(request, context.storage, most, "this part") as sent:
             delivery = upload.Delivery(expected, sent, fence, seconds, idempotency_key, signature, digest)
-            done = await run_in_threadpool(parts.receive, context, part, delivery)
+            with upload_span.over(expected, sent):
+                done = await run_in_threadpool(parts.receive, context, part, delivery)
     if isinstance(done, int):
         return Response(status_code=204, headers={"Upload-Offset": str(done)})
     response.status_code = 200 if done.repeated else 201

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import redis
 
 from ferret_core.protocol.tasks import Queue, TaskName
-from ferret_db import logs
+from ferret_db import logs, tracing
 from ferret_db.database import Database
 from ferret_worker import lifetime
 from ferret_worker.broker import client
-from ferret_worker.celery import Request, create_celery
+from ferret_worker.celery import Request, create_celery, message_headers
 from ferret_worker.playground.asker import Asker, Gone
 from ferret_worker.presence import Presence, identity
 from ferret_worker.settings import WorkerSettings
@@ -71,7 +71,11 @@ class Playground:
     def answer(self, question_id: str) -> None:
         """Answers the question of whoever waits under ``question_id``; nothing where nobody does (any more)."""
         asker = Asker(self._redis, question_id, lambda: self._stopping)
-        with logs.bound(worker=self._presence.who.id, task=str(TaskName.ANSWER)):
+        with (
+            tracing.received(message_headers()),
+            tracing.span("answer", None, "consumer"),
+            logs.bound(worker=self._presence.who.id, task=str(TaskName.ANSWER)),
+        ):
             try:
                 question = asker.question()
                 with self._presence.at(TaskName.ANSWER, question.experiment), asker.kept_company():

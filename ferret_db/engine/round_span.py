@@ -1,0 +1,38 @@
+"""A round's own span, above those of all that belongs to the round."""
+
+from __future__ import annotations
+
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+
+from ferret_db import clock, tracing
+from ferret_db.repositories import experiments
+from ferret_db.tables import Round
+from ferret_db.tracing import RoundTrace
+
+
+def trace_of(round_: Round) -> RoundTrace:
+    return RoundTrace(round_.experiment_id, round_.number, round_.attempt)
+
+
+def ended(s: Session, round_: Round) -> None:
+    """Has the span recorded once this transaction, which ends the round, is committed: by nobody else, and once."""
+    if not tracing.on():
+        return
+    begin, end = round_.opened_at, clock.now(s)
+    algorithm = experiments.get(s, round_.experiment_id).spec["algorithm"]["name"]
+    code = (round_.error or {}).get("code")
+
+    def record(_: Session) -> None:
+        tracing.round_ended(
+            trace_of(round_),
+            begin,
+            end,
+            code,
+            algorithm=algorithm,
+            state=str(round_.state),
+            bytes_up=round_.bytes_up,
+            bytes_down=round_.bytes_down,
+        )
+
+    event.listen(s, "after_commit", record, once=True)

@@ -1,0 +1,164 @@
+"""Spans of OpenTelemetry: made here, sent in batches by a thread of their own."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from opentelemetry import context, trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from ferret_core import __version__
+from ferret_core.protocol.errors import FerretError
+from ferret_db.tracing._exporter import QuietExporter
+
+if TYPE_CHECKING:
+    from ferret_db.tracing import Kind, Note, RoundTrace, Value
+
+ROUND = "round"
+ERROR = "error.type"
+"""Names what has failed, and marks the span so."""
+W3C = TraceContextTextMapPropagator()
+"""Without baggage: what a client's program keeps there is not for us."""
+
+
+class _Ids(IdGenerator):
+    """Random ids, and for a round's own span those that it must have.
+
+    Not from Python's ``random``: processes that seed it alike would give different spans the same id.
+    """
+
+    def __init__(self) -> None:
+        self.fixed: ContextVar[RoundTrace | None] = ContextVar("fixed", default=None)
+
+    def generate_trace_id(self) -> int:
+        fixed = self.fixed.get()
+        return int(fixed.trace_id, 16) if fixed else secrets.randbits(128) or 1
+
+    def generate_span_id(self) -> int:
+        fixed = self.fixed.get()
+        return int(fixed.root_id, 16) if fixed else secrets.randbits(64) or 1
+
+
+class Recorder:
+    """One process's spans."""
+
+    def __init__(self, service: str, exporter: OTLPSpanExporter) -> None:
+        self._ids = _Ids()
+        self._provider = TracerProvider(id_generator=self._ids, resource=_resource(service), shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(QuietExporter(exporter)))
+        self._tracer = self._provider.get_tracer("ferret", __version__)
+
+    @classmethod
+    def opened(cls, service: str) -> Recorder:
+        """One that sends where the environment says; ``settings.invalid`` for a variable that cannot be read."""
+        try:
+            return cls(service, OTLPSpanExporter())
+        except (OSError, ValueError) as error:
+            detail = f"OpenTelemetry cannot use its variables (OTEL_…): {error}"
+            raise FerretError("settings.invalid", detail) from error
+
+    @contextmanager
+    def span(
+        self, name: str, of: RoundTrace | None, kind: Kind, attributes: Mapping[str, Value]
+    ) -> Generator[tuple[Note, dict[str, str]]]:
+        """What notes attributes, and the span's ids as logs have them."""
+        with self._tracer.start_as_current_span(
+            name,
+            self._inside(of) if of else None,
+            kind=SpanKind[kind.upper()],
+            attributes=_attributes(attributes),
+            links=_links() if of else None,
+            record_exception=False,  # its message may quote anything
+            set_status_on_exception=False,
+        ) as made:
+            try:
+                yield partial(_note, made), _ids_of(made.get_span_context())
+            except Exception as error:
+                _note(made, **{ERROR: error.code if isinstance(error, FerretError) else type(error).__name__})
+                raise
+
+    def root(
+        self, of: RoundTrace, begin: datetime, end: datetime, error: str | None, attributes: Mapping[str, Value]
+    ) -> None:
+        """The span that all of a round's have above them, recorded when it has ended."""
+        token = self._ids.fixed.set(of)
+        try:
+            made = self._tracer.start_span(
+                ROUND, Context(), attributes=_attributes(attributes), start_time=_nanoseconds(begin)
+            )
+        finally:
+            self._ids.fixed.reset(token)
+        if error:
+            _note(made, **{ERROR: error})
+        made.end(_nanoseconds(end))
+
+    @contextmanager
+    def received(self, headers: Mapping[str, str]) -> Generator[None]:
+        token = context.attach(W3C.extract(headers, Context()))
+        try:
+            yield
+        finally:
+            context.detach(token)
+
+    def headers(self) -> dict[str, str]:
+        carried: dict[str, str] = {}
+        W3C.inject(carried)
+        return carried
+
+    def close(self, seconds: float) -> None:
+        """Sends what is left within ``seconds``; a collector that hangs gets no more."""
+        closing = threading.Thread(target=self._provider.shutdown, name="traces-close", daemon=True)
+        closing.start()
+        closing.join(seconds)
+
+    def _inside(self, of: RoundTrace) -> Context:
+        """Under the round's own span, sampled if that will be, which only its id decides."""
+        trace_id = int(of.trace_id, 16)
+        decision = self._provider.sampler.should_sample(Context(), trace_id, ROUND).decision
+        flags = TraceFlags(TraceFlags.SAMPLED if decision.is_sampled() else TraceFlags.DEFAULT)
+        root = SpanContext(trace_id, int(of.root_id, 16), is_remote=True, trace_flags=flags)
+        return trace.set_span_in_context(NonRecordingSpan(root), Context())
+
+
+def _resource(service: str) -> Resource:
+    """Who sends, as far as the environment does not say otherwise (``OTEL_SERVICE_NAME``)."""
+    own = Resource.create({"service.name": service, "service.namespace": "ferret", "service.version": __version__})
+    return own.merge(OTELResourceDetector().detect())
+
+
+def _links() -> list[Link]:
+    """To what called for the span, which is in another trace."""
+    current = trace.get_current_span().get_span_context()
+    return [Link(current)] if current.is_valid else []
+
+
+def _note(made: Span, **attributes: Value) -> None:
+    made.set_attributes(_attributes(attributes))
+    if ERROR in attributes:
+        made.set_status(Status(StatusCode.ERROR))
+
+
+def _attributes(given: Mapping[str, Value]) -> dict[str, str | int | float]:
+    return {name if "." in name else f"ferret.{name}": value for name, value in given.items() if value is not None}
+
+
+def _ids_of(made: SpanContext) -> dict[str, str]:
+    return {"trace_id": trace.format_trace_id(made.trace_id), "span_id": trace.format_span_id(made.span_id)}
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000) * 1000

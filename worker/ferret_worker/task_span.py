@@ -1,0 +1,26 @@
+"""The span of a task: under its round, or where it is of none, under what called for it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from ferret_core.protocol.tasks import TaskName
+from ferret_db import tracing
+from ferret_db.database import Database
+from ferret_db.engine.round_span import trace_of
+from ferret_db.engine.tasks import Subject
+from ferret_db.repositories import assignments, rounds
+from ferret_db.tracing import Note, RoundTrace
+
+
+def over(database: Database, task: TaskName, argument: str, subject: Subject) -> AbstractContextManager[Note]:
+    """A span over the work on the task, which ``argument`` and ``subject`` stand for."""
+    of = _round(database, task, argument) if tracing.on() else None
+    return tracing.span(task.removeprefix("ferret."), of, "consumer", **subject._asdict())
+
+
+def _round(database: Database, task: TaskName, argument: str) -> RoundTrace | None:
+    with database.read() as s:
+        if task == TaskName.TRAIN:
+            argument = assignments.get(s, argument).round_id
+        return trace_of(rounds.get(s, argument)) if argument.startswith("rnd_") else None
