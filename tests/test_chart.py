@@ -73,13 +73,14 @@ BUCKET_SETTINGS = {
     "FERRET_S3_REGION": "eu-central-1",
     "FERRET_S3_PATH_STYLE": True,
 }
+COLLECTOR = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel-collector.monitoring:4318"}
 EVERYTHING: dict[str, Any] = {
     "image": {"repository": "registry.example.org:5000/ai/ferret", "tag": "1.2", "pullSecrets": ["registry"]},
     "allowedHosts": ["ferret.internal"],
     "secret": {"name": "passwords", "also": ["s3_credentials", "oidc_client_secret", "smtp_password"]},
     "persistence": {"enabled": True, "existingClaim": "home"},
     "data": {"existingClaim": "datasets"},
-    "settings": {**BUCKET_SETTINGS, "FERRET_LEASE_SECONDS": 0.5, "FERRET_S3_CACHE_BYTES": 68719476736},
+    "settings": {**BUCKET_SETTINGS, "FERRET_LEASE_SECONDS": 0.5, "FERRET_S3_CACHE_BYTES": 68719476736, **COLLECTOR},
     "api": {"replicas": 3, "settings": PASSED_ON, "nodeSelector": {"disk": "ssd"}},
     "train": {
         "settings": {"FERRET_THREADS": 8},
@@ -150,6 +151,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "slip-within": (MINIMAL | {"train": {"replica": 1}}, "replica"),
     "no-setting": (MINIMAL | {"settings": {"FERRET_LEASE": 30}}, "FERRET_LEASE"),
     "setting-of-others": (MINIMAL | {"train": {"settings": {"FERRET_SMTP_HOST": "mail"}}}, "FERRET_SMTP_HOST"),
+    "key": (MINIMAL | {"settings": {"OTEL_EXPORTER_OTLP_HEADERS": "key=…"}}, "OTEL_EXPORTER_OTLP_HEADERS"),
     "password": (MINIMAL | {"settings": {"FERRET_DATABASE_URL": "postgresql://…"}}, "FERRET_DATABASE_URL"),
     "what-the-chart-sets": (MINIMAL | {"api": {"settings": {"FERRET_PORT": 80}}}, "FERRET_PORT"),
     "structured-setting": (MINIMAL | {"api": {"settings": {"FERRET_OIDC_ROLES": {}}}}, "FERRET_OIDC_ROLES"),
@@ -273,7 +275,7 @@ class TestRendered:
             return
         secret = {f"FERRET_{field.upper()}" for field in FIELDS if FROM_FILE in FIELDS[field].metadata}
         known = {f"FERRET_{field.upper()}" for field in FIELDS} - secret | {f"{variable}_FILE" for variable in secret}
-        assert chart.environment(case, name).keys() - {"AWS_SHARED_CREDENTIALS_FILE"} <= known
+        assert chart.environment(case, name).keys() - {"AWS_SHARED_CREDENTIALS_FILE", *COLLECTOR} <= known
 
     def test_values_cannot_give_what_the_chart_sets(self, chart: Chart) -> None:
         """The ConfigMap would have it twice."""
@@ -522,7 +524,10 @@ def test_the_schema_names_every_setting_that_values_may_give() -> None:
     not_given = by_the_chart | of_other_ways_to_serve | secret
     readers = {"settings": ServiceSettings, "apiSettings": ApiSettings, "workerSettings": WorkerSettings}
     wanted = {name: names(set(reader.model_fields) - not_given) for name, reader in readers.items()}
-    assert {name: SCHEMA["definitions"][name]["propertyNames"]["enum"] for name in readers} == wanted
+    allowed = {name: SCHEMA["definitions"][name]["propertyNames"] for name in readers}
+    ours, opentelemetry = allowed["settings"]["anyOf"]
+    assert {**allowed, "settings": ours} == {name: {"enum": found} for name, found in wanted.items()}
+    assert opentelemetry == {"pattern": "^OTEL_[A-Z_]+$", "not": {"pattern": "HEADERS"}}, "a key is a password"
 
 
 def test_every_value_that_may_be_given_has_a_default() -> None:
