@@ -25,15 +25,18 @@ UNSAID = 1
 
 
 class Discretion(NamedTuple):
-    """``metrics``: the only ones that are reported, None for all; ``examples``: whether their number is; ``protect``:
-    what becomes of the vector that a contribution is made of."""
+    """``metrics``: the only ones that are reported, and whether the rises of its loss are among them, None for all;
+    ``examples``: whether their number is; ``protect``: what becomes of the vector that a contribution is made of."""
 
     metrics: frozenset[str] | None = None
     examples: bool = True
     protect: Callable[[Array], Array] | None = None
 
+    def reports(self, name: str) -> bool:
+        return self.metrics is None or name in self.metrics
+
     def reported(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        return {name: value for name, value in metrics.items() if self.metrics is None or name in self.metrics}
+        return {name: value for name, value in metrics.items() if self.reports(name)}
 
     def timed(self, seconds: float) -> float:
         """The seconds of training that are reported; none where the number of examples is withheld."""

@@ -6,6 +6,7 @@ the rest moves the model; it counts if the weights are finite and the guard's lo
 else, with the model back at its base: who is to blame is found by leaving one out at a time, refused,
 and the round folded without it; where nobody can be found, or too few are left, nothing has happened
 where the step is guarded, it is halved until the loss has not risen too far                      (robust/step.py)
+or what was too much of it is taken back in the next round, ahead of that one's step        (robust/taken_back.py)
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ferret_core.failpoints import failpoint
 from ferret_core.inside.observer import Observer
 from ferret_core.inside.statistics import UpdateStatistics
 from ferret_core.ledger import (
+    HALVED_VERSION,
     LEDGER_VERSION,
     MOST_HALVINGS,
     TREE_VERSION,
@@ -39,6 +41,7 @@ from ferret_core.robust.agreement import agreement, outsiders
 from ferret_core.robust.bounds import MEDIAN_OF, judge
 from ferret_core.robust.guard import Guard, most
 from ferret_core.robust.noise import Noise
+from ferret_core.robust.taken_back import to_take_back
 from ferret_core.sealed import Sealed
 
 TRIALS = 16
@@ -80,12 +83,14 @@ class _Seen(NamedTuple):
     digest: str
     examples: int
     norms: Norms
+    rises: str | None
 
 
 class _Trial(NamedTuple):
     """What a set of contributions makes of the model; ``broken`` says why it must not count.
 
-    ``half`` is the loss at half of the step, where that is guarded, and ``halvings`` is how often the step was halved.
+    ``half`` is the loss at half of the step, where that is guarded, ``halvings`` how often the step was halved, and
+    ``taken_back`` how often that of the round before, whose rest was taken back first.
     """
 
     update: bytes
@@ -93,6 +98,7 @@ class _Trial(NamedTuple):
     broken: str | None
     half: float = math.nan
     halvings: int = 0
+    taken_back: int = 0
 
 
 class _Without:
@@ -116,7 +122,8 @@ class _Fold:
         self._signatures = tuple(sorted(signatures))
         self._contributions = contributions
         self._guard = guard
-        self._stepping, self._rise = replica.spec.server.step == "guard", replica.spec.server.rise
+        server = replica.spec.server
+        self._halves, self._takes_back, self._rise = server.halves, server.takes_back, server.rise
         self._guarded: dict[str, float] = {}
         config = catalog.algorithm_config(replica.spec.algorithm)
         self._observer = Observer(replica)
@@ -140,7 +147,7 @@ class _Fold:
     def _see(self, sealed: Sealed, config: FederatedConfig) -> _Seen:
         self._observer.see(sealed.contribution)
         norms = config.norms(sealed.contribution, self._replica.shapes)
-        return _Seen(sealed.meta.participant, sealed.digest, sealed.meta.examples, norms)
+        return _Seen(sealed.meta.participant, sealed.digest, sealed.meta.examples, norms, sealed.meta.rises)
 
     def _noise(self) -> Noise | None:
         """Of those that are kept, as they count."""
@@ -163,7 +170,7 @@ class _Fold:
         if self._guard is not None:
             self._guard.remember(replica.digest, moved.loss)
         record = LedgerRecord(
-            version=LEDGER_VERSION if self._stepping else TREE_VERSION,
+            version=HALVED_VERSION if self._halves else LEDGER_VERSION if self._takes_back else TREE_VERSION,
             experiment=experiment,
             spec=digest_json(replica.spec.model_dump(mode="json")),
             round=replica.round,
@@ -179,7 +186,8 @@ class _Fold:
                 if each.participant in self.refused
             ),
             signatures=self._signatures,
-            halvings=moved.halvings if self._stepping else None,
+            halvings=moved.halvings if self._halves else None,
+            taken_back=moved.taken_back if self._takes_back else None,
         )
         replica.head = record.hash
         return LedgerEntry(record, replica.head, moved.update)
@@ -205,20 +213,22 @@ class _Fold:
         if self._guard is not None:
             self._before = self._guard.loss_of(self._replica.digest, self._replica.model)
             self._limit = most(self._before, self._replica.spec.robust.explosion)
-        trial = self._try(set(), half=self._stepping)
+        trial = self._try(set(), half=self._halves)
         if trial.broken is not None:
             self._replica.restore(self._base)
             for name in self._to_blame():
                 self.refused[name] = f"the round breaks the model with it, and not without it: {trial.broken}"
             self._check_majority()
-            trial = self._try(set(), half=self._stepping)
-        if self._stepping:
+            trial = self._try(set(), half=self._halves)
+        if self._halves:
             trial = self._stepped(trial)
         if trial.broken is not None:
             self._replica.restore(self._base)
             raise self._exploded(trial.broken)
         if self._replica.spec.server.develops:
             self._guarded["development_loss"] = trial.loss
+        if self._rises(set()):
+            self._guarded["step_before"] = 100 * 0.5**trial.taken_back
         return trial
 
     def _stepped(self, trial: _Trial) -> _Trial:
@@ -241,7 +251,8 @@ class _Fold:
             with np.errstate(over="ignore", invalid="ignore"):
                 update = self._replica.aggregate(kept, self.factors)
                 loss = self._loss_of_half(update) if half else math.nan
-                return self._at(update)._replace(half=loss)
+                back = to_take_back(self._rises(more), self._rise)
+                return self._at(update, taken_back=back)._replace(half=loss)
         except FerretError as error:
             if error.code != "contribution.non_finite":
                 raise
@@ -253,14 +264,21 @@ class _Fold:
         self._replica.restore(self._base)
         return loss
 
-    def _at(self, update: bytes, halvings: int = 0) -> _Trial:
-        """Moves the replica by 2^-``halvings`` of the update's step."""
-        self._replica.move(update, halvings)
+    def _at(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> _Trial:
+        """Moves the replica by 2^-``halvings`` of the update's step, once 1 - 2^-``taken_back`` of the step before is
+        taken back."""
+        self._replica.move(update, halvings, taken_back)
+        moved = _Trial(update, math.inf, "the weights are not finite", halvings=halvings, taken_back=taken_back)
         if not finite(self._replica.model):
-            return _Trial(update, math.inf, "the weights are not finite", halvings=halvings)
+            return moved
         loss = self._guard.loss(self._replica.model) if self._guard is not None else 0.0
         broken = None if loss <= self._limit else f"the held-out loss rises to {loss:.3g}, beyond {self._limit:.3g}"
-        return _Trial(update, loss, broken, halvings=halvings)
+        return moved._replace(loss=loss, broken=broken)
+
+    def _rises(self, more: set[str]) -> list[str]:
+        """Those that were sent by all that are not refused, without ``more``."""
+        left_out = {*self.refused, *more}
+        return [each.rises for each in self._seen if each.rises is not None and each.participant not in left_out]
 
     def _to_blame(self) -> list[str]:
         """Without whom the round is sound: those whose absence lowers the loss most, the longest updates first."""

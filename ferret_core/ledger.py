@@ -19,6 +19,7 @@ from ferret_core.protocol.digest import canonical_json, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import AssignmentId, Digest, ExperimentId, ParticipantName, PublicKey, SignatureText
 from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.rises import SHARES
 from ferret_core.protocol.spec import Strict
 
 REASON_LENGTH = 1000
@@ -26,12 +27,21 @@ Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
 TREE_VERSION = 4
 """From here on the hash is one of the header. Before, it was one of the whole record, and a version was the lowest that
 could say what there was: 3 with ``signatures``, 2 with ``clipped`` or ``refused``, else 1."""
-LEDGER_VERSION = 5
-"""With ``halvings``; without them version 4 is written."""
+HALVED_VERSION = 5
+"""With ``halvings``. Without them and without ``taken_back`` version 4 is written."""
+LEDGER_VERSION = 6
+"""With ``taken_back``."""
 MOST_HALVINGS = 10
 """Of a round's step: its least is 2⁻¹⁰ of the full one."""
 Halvings = Annotated[int, Field(ge=0, le=MOST_HALVINGS)]
-HALVINGS = "How often the step guard halved the step, from version 5 on: the round moved the model by 2^-halvings of it"
+HALVINGS = "How often the step guard halved the step, in version 5: the round moved the model by 2^-halvings of it"
+MOST_TAKEN_BACK = len(SHARES) - 1
+"""Of the step of the round before, as of ``halvings``."""
+TakenBack = Annotated[int, Field(ge=0, le=MOST_TAKEN_BACK)]
+TAKEN_BACK = (
+    "How often the participants' measurements halved the step of the round before, in version 6: the round first moved "
+    "the model back by 1 - 2^-taken_back of that step, and then by its own"
+)
 
 
 class Signature(NamedTuple):
@@ -73,6 +83,7 @@ class Header(Strict):
     size: int = Field(ge=0, description="How many contributions there are, with those that were refused")
     root: Digest
     halvings: Halvings | None = Field(default=None, description=HALVINGS)
+    taken_back: TakenBack | None = Field(default=None, description=TAKEN_BACK)
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, whole: SerializerFunctionWrapHandler):  # annotated, the schema would lose its members
@@ -112,11 +123,14 @@ class LedgerRecord(Strict):
         default=(), description="(participant, public key, assignment, signature) of those who signed, in order"
     )
     halvings: Halvings | None = Field(default=None, description=HALVINGS)
+    taken_back: TakenBack | None = Field(default=None, description=TAKEN_BACK)
 
     @model_validator(mode="after")
     def _version_says_what_there_is(self) -> Self:
-        if (self.version >= LEDGER_VERSION) != (self.halvings is not None):
-            raise ValueError(f"version = {self.version}: halvings = {self.halvings} belongs to another")
+        for version, name in ((HALVED_VERSION, "halvings"), (LEDGER_VERSION, "taken_back")):
+            if (self.version == version) != (getattr(self, name) is not None):
+                value = getattr(self, name)
+                raise ValueError(f"version = {self.version}: {name} = {value}, which version {version} alone has")
         if self.version >= TREE_VERSION:
             self._require_leaves_say_all()
         elif self.version != (expected := 3 if self.signatures else 2 if self.clipped or self.refused else 1):
@@ -141,7 +155,7 @@ class LedgerRecord(Strict):
     @model_serializer(mode="wrap")
     def _without_nobody(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         empty = {name for name in ("clipped", "refused", "signatures") if not getattr(self, name)}
-        empty |= {"halvings"} if self.halvings is None else set()
+        empty |= {name for name in ("halvings", "taken_back") if getattr(self, name) is None}
         return {name: value for name, value in whole(self).items() if name not in empty}
 
     @property

@@ -28,7 +28,7 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
 from ferret_core.robust.centre import centre
 from ferret_core.sealed import Sealed
-from ferret_core.server_optimizer import Moments, ServerOptimizer, Tensors, displacement
+from ferret_core.server_optimizer import Moments, ServerOptimizer, Step, Tensors, displacement
 
 Contributions = Iterable[Sealed]
 """A round's, in participant order. They are gone through more than once: a list, or what reads them anew each time."""
@@ -40,6 +40,7 @@ class Standing(NamedTuple):
     weights: dict[str, torch.Tensor]
     state: State
     moments: Moments
+    last: Step | None
     round: int
     numbers: int
     digest: str
@@ -49,7 +50,8 @@ class Replica:
     """The global model at ``round``, with its digest and the state of the algorithm and of the server's optimizer.
 
     ``head`` is the hash of that round's record in the ledger, empty for the base model; ``numbers`` is how many numbers
-    the update held that led there, 0 for the base model.
+    the update held that led there, 0 for the base model. ``last`` is the step that led there, where the specification
+    lets it be taken back: no second copy of the weights is kept for that.
     A method that raises may leave the weights half moved: drop the replica and load it again.
     """
 
@@ -65,6 +67,7 @@ class Replica:
         self.round = 0
         self.head = ""
         self.numbers = 0
+        self.last: Step | None = None
         self._frozen = frozen_weights_digest(self.model)
         self.digest = model_digest(self.model, self._frozen)
         self.shapes = shapes(self.model)
@@ -83,7 +86,8 @@ class Replica:
         if digest_bytes(update) != record.update:
             raise broken(record, "the update's bytes are not those it names")
         try:
-            self._apply(update, record.halvings or 0)
+            self.move(update, record.halvings or 0, record.taken_back or 0)
+            self.settle()
         except torch.OutOfMemoryError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
@@ -135,7 +139,8 @@ class Replica:
     def standing(self) -> Standing:
         """A copy of all that a round moves, for :meth:`restore`; the weights' lies in the host's memory."""
         weights = {name: weight.detach().to("cpu", copy=True) for name, weight in trainable(self.model).items()}
-        return Standing(weights, self.state, self.optimizer.moments(), self.round, self.numbers, self.digest)
+        moments = self.optimizer.moments()
+        return Standing(weights, self.state, moments, self.last, self.round, self.numbers, self.digest)
 
     @torch.no_grad()
     def restore(self, standing: Standing) -> None:
@@ -143,22 +148,28 @@ class Replica:
         for name, weight in trainable(self.model).items():
             weight.copy_(standing.weights[name])
         self.optimizer.restore(standing.moments)
-        self.state, self.round, self.numbers = standing.state, standing.round, standing.numbers
-        self.digest = standing.digest
+        self.state, self.last, self.round = standing.state, standing.last, standing.round
+        self.numbers, self.digest = standing.numbers, standing.digest
 
-    def move(self, update: bytes, halvings: int = 0) -> None:
-        """Applies an update, by 2^-``halvings`` of its step; the digest is then that of the model before, until
-        :meth:`settle`."""
-        result = decode(update)[0]
+    def move(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> None:
+        """Takes back 1 - 2^-``taken_back`` of the last step, and applies an update, by 2^-``halvings`` of its step; the
+        digest is then that of the model before, until :meth:`settle`."""
+        if taken_back:
+            self.take_back(1 - 0.5**taken_back)
+        result, before = decode(update)[0], self.state
         self.round += 1
         self.numbers = numbers_in(result)
         part = 0.5**halvings
         self.state = self.optimizer.step(self.algorithm, self.model, self.state, result, self.round, part)
+        self.last = Step(update, before, self.round) if self.spec.server.takes_back else None
+
+    def take_back(self, part: float) -> None:
+        """Moves the model back by ``part`` of the last step, deterministically, and nothing else; ``ValueError`` where
+        there is none. The digest stays as it was until :meth:`settle`."""
+        if self.last is None:
+            raise ValueError(f"there is no step before round {self.round + 1} that can be taken back")
+        self.optimizer.take_back(self.algorithm, self.model, self.last, part)
 
     def settle(self) -> None:
         """The model has come to rest: takes its digest."""
         self.digest = model_digest(self.model, self._frozen)
-
-    def _apply(self, update: bytes, halvings: int) -> None:
-        self.move(update, halvings)
-        self.settle()

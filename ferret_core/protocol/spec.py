@@ -169,6 +169,11 @@ class ServerSpec(Strict):
         description="fixed: every round is applied in full; guard: its step is halved as long as it would raise the "
         "loss on development sequences by more than rise",
     )
+    development_by: Literal["server", "participants"] = Field(
+        default="server",
+        description="Whose sequences guard measures on. server: examples that are set aside there, before the round "
+        "counts; participants: a few that each trains on, in the next round, which takes back what was too much",
+    )
     rise: float = Field(
         default=0.05,
         ge=0,
@@ -196,9 +201,19 @@ class ServerSpec(Strict):
     )
 
     @property
+    def halves(self) -> bool:
+        """Whether the server measures every round before it counts, and may halve its step."""
+        return self.step == "guard" and self.development_by == "server"
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether the participants measure every round's step in the next one, which may take back a part of it."""
+        return self.step == "guard" and self.development_by == "participants"
+
+    @property
     def develops(self) -> bool:
         """Whether development sequences are set aside."""
-        return self.step == "guard" or self.average == "tail"
+        return self.halves or self.average == "tail"
 
     @model_validator(mode="after")
     def _momentum_is_for_sgd(self) -> Self:

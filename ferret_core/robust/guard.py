@@ -6,7 +6,8 @@ They are development sequences where the server has set some aside, and else a f
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from torch import nn
 
@@ -14,18 +15,18 @@ from ferret_core.datasets._encoding import shard_of
 from ferret_core.datasets._shard import Shard
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.rises import LEAST_LOSS
 
 if TYPE_CHECKING:
     from ferret_core.federated_data import FederatedData
     from ferret_core.replica import Replica
 
+T = TypeVar("T")
 SEQUENCES = 8
-LEAST_LOSS = 1.0
-"""Nats per token: below it, a few sequences rise and fall by large factors that mean nothing."""
 
 
 class Guard:
-    """The mean loss on ``shard``, sequences that no participant trains on."""
+    """The mean loss on ``shard``, sequences that no participant trains on, or a few of a participant's own."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -34,9 +35,13 @@ class Guard:
     @classmethod
     def of(cls, replica: Replica, data: FederatedData) -> Self:
         """Over the development examples, or else at most ``SEQUENCES`` of the held-out ones, at even distances."""
-        held_out, count = data.held_out, min(SEQUENCES, len(data.held_out))
-        chosen = data.development or [held_out[index * len(held_out) // count] for index in range(count)]
+        chosen = data.development or _few(data.held_out)
         return cls(shard_of(chosen, replica.tokenizer, replica.context, replica.spec.prompt.template))
+
+    @classmethod
+    def own(cls, shard: Shard) -> Self:
+        """Over at most ``SEQUENCES`` of a participant's own sequences, at even distances."""
+        return cls(Shard(_few(shard.examples), shard.pad_id))
 
     def loss(self, model: nn.Module) -> float:
         """Nats per token; infinite for a model that gives no numbers."""
@@ -56,6 +61,11 @@ class Guard:
     def remember(self, digest: str, loss: float) -> None:
         """A round's last loss is the one that the next round begins with."""
         self._digest, self._loss = digest, loss
+
+
+def _few(items: Sequence[T]) -> list[T]:
+    count = min(SEQUENCES, len(items))
+    return [items[index * len(items) // count] for index in range(count)]
 
 
 def most(before: float, explosion: float) -> float:

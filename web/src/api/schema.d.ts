@@ -2902,6 +2902,7 @@ export interface components {
              *       "beta1": 0.9,
              *       "beta2": 0.99,
              *       "development": 16,
+             *       "development_by": "server",
              *       "learning_rate": 1,
              *       "momentum": 0,
              *       "nesterov": false,
@@ -3070,7 +3071,7 @@ export interface components {
             experiment: string;
             /**
              * Halvings
-             * @description How often the step guard halved the step, from version 5 on: the round moved the model by 2^-halvings of it
+             * @description How often the step guard halved the step, in version 5: the round moved the model by 2^-halvings of it
              */
             halvings?: number | null;
             /**
@@ -3095,6 +3096,11 @@ export interface components {
              * @description Digest of the resolved specification
              */
             spec: string;
+            /**
+             * Taken Back
+             * @description How often the participants' measurements halved the step of the round before, in version 6: the round first moved the model back by 1 - 2^-taken_back of that step, and then by its own
+             */
+            taken_back?: number | null;
             /**
              * Update
              * @description BLAKE3-256, 64 lower-case hexadecimal digits
@@ -4790,6 +4796,13 @@ export interface components {
              */
             development: number;
             /**
+             * Development By
+             * @description Whose sequences guard measures on. server: examples that are set aside there, before the round counts; participants: a few that each trains on, in the next round, which takes back what was too much
+             * @default server
+             * @enum {string}
+             */
+            development_by: "server" | "participants";
+            /**
              * Learning Rate
              * @description Server learning rate a; 1 is the unbiased mean update
              * @default 1
@@ -5621,7 +5634,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "step_before" | "-step_before" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
@@ -5861,7 +5874,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "step_before" | "-step_before" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
