@@ -15,12 +15,15 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ferret_core import demo
-from ferret_core.protocol.errors import FerretError, FieldError, field_errors
+from ferret_core.protocol.errors import FerretError, FieldError, described
 from ferret_core.storage import ObjectStore, Storage, open_storage
+from ferret_db.broker import address
 from ferret_db.logs import LogFormat, LogLevel
 
 PREFIX = "FERRET_"
 FROM_FILE = "from_file"
+_FOLLOWS = "default_factory_not_called"
+"""Of what has a default that depends on a setting that is wrong."""
 
 
 def _absolute(path: Path) -> Path:
@@ -68,8 +71,16 @@ class ServiceSettings(BaseSettings):
         repr=False,
         description="SQLAlchemy URL: sqlite:////absolute/path.db or postgresql://user:password@host/name",
     )
-    broker_url: Annotated[str, FROM_FILE] = Field(
-        default="redis://127.0.0.1:6379/0", repr=False, description="URL of the Redis that carries task messages"
+    broker_url: Annotated[str, AfterValidator(address.broker_url), FROM_FILE] = Field(
+        default="redis://127.0.0.1:6379/0",
+        repr=False,
+        description="URL of what carries task messages: redis://user:password@host:port/number, or RabbitMQ's "
+        "amqp://user:password@host:port/vhost",
+    )
+    redis_url: Annotated[str | None, AfterValidator(address.redis_url), FROM_FILE] = Field(
+        default_factory=lambda data: address.redis_of(data["broker_url"]),
+        repr=False,
+        description="URL of the Redis that API processes count requests in and the playground talks through",
     )
     storage_url: str = Field(
         default_factory=lambda data: f"file://{data['home']}/storage",
@@ -128,6 +139,13 @@ class ServiceSettings(BaseSettings):
         default=3, ge=1, description="Older logs of each process that are kept under home as .1, .2, …"
     )
 
+    def require_redis(self) -> str:
+        """The Redis that the playground talks through; ``redis.unset`` where RabbitMQ is all there is."""
+        if self.redis_url is None:
+            step = f"RabbitMQ carries task messages alone: set it to {address.REDIS_FORM}, in every process"
+            raise FerretError.of_field("redis.unset", "FERRET_REDIS_URL", None, step)
+        return self.redis_url
+
     def open_storage(self) -> Storage:
         """The storage at ``storage_url``."""
         store = ObjectStore(
@@ -148,8 +166,9 @@ class ServiceSettings(BaseSettings):
         try:
             return cls(**given)
         except ValidationError as error:
-            errors = [_variable(cls, field) for field in field_errors(error).told]
-            detail = "; ".join(f"{wrong.field}: {wrong.message}" for wrong in errors)
+            wrong = [detail for detail in error.errors(include_url=False) if detail["type"] != _FOLLOWS]
+            errors = [_variable(cls, field) for field in described(wrong).told]
+            detail = "; ".join(f"{field.field}: {field.message}" for field in errors)
             raise FerretError("settings.invalid", detail, errors) from error
 
     @classmethod

@@ -15,7 +15,7 @@ import pytest
 
 HERE = Path(__file__).parent
 LEFT_OUT = {"fast": {"slow", "heavy"}, "usual": {"slow"}, "all": set[str]()}
-HEAVY = {"heavy", "postgresql", "redis", "browser"}
+HEAVY = {"heavy", "postgresql", "redis", "rabbitmq", "browser"}
 """Marks."""
 TOGETHER = {"bench", "chaos", "contract", "e2e", "scripts", "worker"}
 """Folders."""

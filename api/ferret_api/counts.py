@@ -6,16 +6,16 @@ import logging
 import threading
 import time
 from collections import Counter
-from urllib.parse import parse_qs, urlsplit
 
 import redis
 from limits.storage import Storage
+
+from ferret_db.broker import redis_client
 
 logger = logging.getLogger(__name__)
 
 SHARE_SECONDS = 1.0
 """Between two exchanges with Redis."""
-TIMEOUT_SECONDS = 2.0
 
 
 class Counts(Storage):
@@ -87,9 +87,7 @@ class SharedCounts(Counts):
 
     def __init__(self, url: str, prefix: str) -> None:
         super().__init__()
-        self._redis = redis.Redis.from_url(
-            redis_url(url), protocol=2, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS
-        )
+        self._redis = redis_client.connect(url)
         self._prefix = prefix
         self._new = Counter[str]()
         self._seconds: dict[str, int] = {}
@@ -156,13 +154,3 @@ class SharedCounts(Counts):
                 if not self._silent:
                     logger.warning("requests are counted in this process alone, Redis does not answer: %s", error)
                 self._silent = True
-
-
-def redis_url(url: str) -> str:
-    """A broker's URL as Redis' own client reads it: for sockets Celery has a form of its own."""
-    parts = urlsplit(url)
-    if parts.scheme != "redis+socket":
-        return url
-    number = parse_qs(parts.query).get("virtual_host", ["0"])[0]
-    login = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
-    return f"unix://{login}{parts.path}?db={number}"

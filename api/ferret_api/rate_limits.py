@@ -1,5 +1,5 @@
 """How often somebody may call, counted by the library ``limits`` in windows of a minute, over all processes of the API
-where a broker is configured.
+where a Redis is configured.
 
 Whoever shows no credential, or one not known to be good, is counted by address; a participant by its id, and who
 administers or researches by token or session. An address may
@@ -87,11 +87,11 @@ class RateLimits:
 
 
 def _counts(settings: ApiSettings) -> Counts:
-    if "broker_url" not in settings.model_fields_set:
+    if settings.redis_url is None or not settings.model_fields_set & {"broker_url", "redis_url"}:
         return Counts()
     # One Redis may serve several services; without the password, which is in front of the last @.
     service = digest_bytes(settings.database_url.rpartition("@")[2].encode())[:16]
-    return SharedCounts(settings.broker_url, f"ferret:{service}:")
+    return SharedCounts(settings.redis_url, f"ferret:{service}:")
 
 
 def _key(credential: str) -> str:

@@ -18,7 +18,15 @@ from ferret_core.protocol.spec import ExperimentSpec
 
 DEFAULT_HOME = Path(".ferret/demo")
 # What would lead the demo out of its own folder, into an installation that is in use.
-ELSEWHERE = ("DATABASE_URL", "DATABASE_URL_FILE", "BROKER_URL", "BROKER_URL_FILE", "STORAGE_URL")
+ELSEWHERE = (
+    "DATABASE_URL",
+    "DATABASE_URL_FILE",
+    "BROKER_URL",
+    "BROKER_URL_FILE",
+    "REDIS_URL",
+    "REDIS_URL_FILE",
+    "STORAGE_URL",
+)
 
 
 def plan(home: Path | None, port: int | None) -> Plan:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ferret_cli.stack import broker, parts, ports
@@ -24,6 +25,9 @@ from ferret_core.certificate import CERT, KEY, Certificate
 from ferret_core.private import keep_private
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.transport import Transport
+
+if TYPE_CHECKING:
+    from ferret_db.settings import ServiceSettings
 
 WATCH_SECONDS = 0.2
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
@@ -121,7 +125,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
         migrate.upgrade(settings.database_url)
         supervisor = Supervisor(say, silent=silent_after(settings.lease_seconds))
         try:
-            for child in _children(plan, listener):
+            for child in _children(plan, listener, settings):
                 supervisor.start(child)
             certificate = plan.certificate and plan.certificate.cert_file
             wait_until_ready(plan.reachable_host, plan.port, supervisor.require_running, certificate)
@@ -132,8 +136,9 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
             supervisor.stop()
 
 
-def _children(plan: Plan, listener: socket.socket) -> list[Child]:
-    """Broker (unless one is configured), API, workers for training, aggregation and the playground, as they start."""
+def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) -> list[Child]:
+    """Broker (unless one is configured), API, workers for training, aggregation and, where there is a Redis to talk
+    through, the playground, as they start."""
     environment = {
         "FERRET_HOME": str(plan.home),
         "FERRET_HOST": plan.host,
@@ -153,7 +158,8 @@ def _children(plan: Plan, listener: socket.socket) -> list[Child]:
     children += [parts.api(plan.home, serving, listener, name) for name in _numbered("api", plan.api_processes)]
     for name in _numbered("train", plan.workers):
         children.append(parts.worker(plan.home, name, "train", environment))
-    children += [parts.worker(plan.home, queue, queue, environment) for queue in ("aggregate", "playground")]
+    others = ["aggregate", "playground"] if settings.redis_url else ["aggregate"]
+    children += [parts.worker(plan.home, queue, queue, environment) for queue in others]
     return children
 
 

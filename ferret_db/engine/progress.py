@@ -54,7 +54,10 @@ def _no_broker(s: Session) -> Stall | None:
     since = service.broker_silent_since(s)
     if since is None or (clock.now(s) - since).total_seconds() < BROKER_SECONDS:
         return None
-    detail = PROBLEMS["broker.missing"].title + ": start Redis again, or end it if it hangs; see FERRET_BROKER_URL"
+    detail = (
+        PROBLEMS["broker.missing"].title
+        + ": start it again, or end it if it hangs; see FERRET_BROKER_URL and ferret doctor"
+    )
     return Stall("broker.missing", detail, since)
 
 

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from ferret_api import counts
-from ferret_api.counts import SharedCounts, redis_url
+from ferret_api.counts import SharedCounts
 from ferret_api.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
 from ferret_api.too_many import TooMany
@@ -134,15 +134,3 @@ def test_an_administrator_is_counted_by_token(make_settings: Any) -> None:
 
 def test_without_a_broker_of_its_own_a_process_counts_in_memory() -> None:
     assert not isinstance(RateLimits(ApiSettings())._counts, SharedCounts)
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("redis://:secret@host:1/2", "redis://:secret@host:1/2"),
-        ("redis+socket:///run/redis.sock?virtual_host=3", "unix:///run/redis.sock?db=3"),
-        ("redis+socket://:secret@/run/redis.sock", "unix://:secret@/run/redis.sock?db=0"),
-    ],
-)
-def test_the_url_of_a_broker_is_one_of_redis(url: str, expected: str) -> None:
-    assert redis_url(url) == expected

@@ -10,8 +10,9 @@ from celery import Celery
 from celery.exceptions import Reject, WorkerShutdown
 
 from ferret_core.protocol.errors import Exit
-from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
+from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db import tracing
+from ferret_db.broker.sender import Sender
 from ferret_db.database import Database, Dispatch
 from ferret_db.engine import installation
 from ferret_db.tables import OutboxMessage
@@ -93,10 +94,10 @@ def _bound(context: Context, presence: Presence, watchdog: Watchdog, name: TaskN
 
 def dispatcher(celery: Celery) -> Dispatch:
     """Sends outbox messages by task name; called by the database strictly after a commit."""
+    sender = Sender(celery)
 
     def send(messages: list[OutboxMessage]) -> None:
         for message in messages:
-            queue = str(QUEUE_OF[message.task])
-            celery.send_task(str(message.task), args=[message.argument], queue=queue, headers=tracing.headers())
+            sender.send(message.task, message.argument)
 
     return send

@@ -19,11 +19,11 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 from ferret_api.context import Context
-from ferret_api.counts import redis_url
 from ferret_api.damage import repairing
 from ferret_core.protocol.errors import FerretError, FieldError
 from ferret_core.protocol.playground import Question, Word, to_asker, to_worker
 from ferret_core.protocol.tasks import Queue
+from ferret_db.broker import address
 from ferret_db.repositories import workers
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Conversation:
             try:
                 message: Any = await self._channel.get_message(timeout=LOOK_SECONDS)
             except redis.RedisError as error:
-                raise _interrupted(f"the broker does not answer ({type(error).__name__})") from error
+                raise _interrupted(f"Redis does not answer ({type(error).__name__})") from error
             if message is None:
                 await self._require_hope(expected, heard)
                 yield None
@@ -86,17 +86,19 @@ class Conversation:
                     yield word
 
     async def send(self) -> None:
-        """Calls a worker; raises ``playground.unavailable``, ``playground.busy`` and ``broker.missing``."""
+        """Calls a worker; raises ``playground.unavailable``, ``playground.busy``, ``broker.missing`` and
+        ``redis.missing``."""
         await run_in_threadpool(self._require_worker)
+        await run_in_threadpool(self._require_place)
         try:
-            waiting = int(await self._client.llen(str(Queue.PLAYGROUND)))  # pyright: ignore[reportGeneralTypeIssues]
-            if waiting >= self._context.settings.playground_waiting:
-                raise FerretError("playground.busy", f"{waiting} questions wait already: try again in a minute")
             await self._channel.subscribe(to_asker(self._id))
             await self._channel.get_message(timeout=TIMEOUT_SECONDS)  # that it is subscribed
+        except (redis.RedisError, OSError) as error:
+            raise self._no_redis() from error
+        try:
             await run_in_threadpool(self._context.broker.send_question, self._id)
-        except (redis.RedisError, OperationalError, OSError) as error:
-            raise FerretError("broker.missing", "start Redis, which FERRET_BROKER_URL names; see /readyz") from error
+        except OperationalError as error:
+            raise self._no_broker() from error
 
     async def _hand_over(self) -> None:
         if not await self._client.publish(to_worker(self._id), self._question.model_dump_json()):
@@ -120,6 +122,23 @@ class Conversation:
             reason = "no worker of the playground is alive: start one with: ferret worker playground"
             raise FerretError("playground.unavailable", reason)
 
+    def _require_place(self) -> None:
+        lengths = self._context.broker.lengths()
+        if lengths is None:
+            raise self._no_broker()
+        if (waiting := lengths[Queue.PLAYGROUND]) >= self._context.settings.playground_waiting:
+            raise FerretError("playground.busy", f"{waiting} questions wait already: try again in a minute")
+
+    def _no_redis(self) -> FerretError:
+        settings = self._context.settings
+        if settings.redis_url == settings.broker_url:
+            return self._no_broker()
+        return FerretError("redis.missing", "start Redis, which FERRET_REDIS_URL names")
+
+    def _no_broker(self) -> FerretError:
+        program = "RabbitMQ" if address.is_amqp(self._context.settings.broker_url) else "Redis"
+        return FerretError("broker.missing", f"start {program}, which FERRET_BROKER_URL names; see /readyz")
+
     def _raise(self, told: dict[str, Any]) -> None:
         errors = [FieldError.model_validate(error) for error in told["errors"]]
         with repairing(self._context, self._question.experiment):
@@ -128,9 +147,12 @@ class Conversation:
 
 @asynccontextmanager
 async def conversation(context: Context, question: Question) -> AsyncGenerator[Conversation]:
-    """A conversation about ``question``, sent to a worker, which is told of its end by nobody listening any more."""
+    """A conversation about ``question``, sent to a worker, which is told of its end by nobody listening any more.
+
+    Raises ``redis.unset``, and as :meth:`Conversation.send`.
+    """
     client = Redis.from_url(
-        redis_url(context.settings.broker_url),
+        address.for_redis_client(context.settings.require_redis()),
         protocol=2,
         socket_connect_timeout=TIMEOUT_SECONDS,
         socket_timeout=TIMEOUT_SECONDS,

@@ -23,7 +23,14 @@ from ferret_db.repositories import artifacts, experiments
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/playground", tags=["playground"])
 
-_REFUSALS = ("experiment.not_found", "playground.busy", "playground.unavailable", "broker.missing")
+_REFUSALS = (
+    "experiment.not_found",
+    "playground.busy",
+    "playground.unavailable",
+    "broker.missing",
+    "redis.missing",
+    "redis.unset",
+)
 
 
 def _question(experiment_id: ExperimentId, ask: Ask, caller: Asker, context: WholeContext) -> Question:

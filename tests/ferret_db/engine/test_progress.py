@@ -149,7 +149,7 @@ def test_a_silent_broker(database: Database, lab: Any) -> None:
     found = stalled(database, queued)
     assert found is not None
     assert found.code == "broker.missing"
-    assert "start Redis again" in found.detail
+    assert "start it again" in found.detail
     with database.begin() as s:
         service.broker_answers(s, yes=False)  # it still is: since then
         service.broker_answers(s, yes=True)

@@ -11,9 +11,9 @@ import redis
 
 from ferret_core.protocol.tasks import Queue, TaskName
 from ferret_db import logs, tracing
+from ferret_db.broker import redis_client
 from ferret_db.database import Database
 from ferret_worker import lifetime
-from ferret_worker.broker import client
 from ferret_worker.celery import Request, create_celery, message_headers
 from ferret_worker.playground.asker import Asker, Gone
 from ferret_worker.presence import Presence, identity
@@ -29,7 +29,7 @@ NICE = 10
 
 
 def serve(settings: WorkerSettings) -> None:
-    """Answers questions until a signal."""
+    """Answers questions until a signal; raises ``redis.unset``."""
     os.nice(NICE)
     celery = create_celery(settings)
     playground = Playground(settings)
@@ -47,7 +47,7 @@ class Playground:
         self._database = Database(settings.database_url)
         who = identity(Queue.PLAYGROUND, settings.device)
         self._presence = Presence(self._database, who, settings.gone_seconds / 3)
-        self._redis = client(settings.broker_url)
+        self._redis = redis_client.connect(settings.require_redis())
         self._stopping = False
 
     @cached_property
@@ -84,5 +84,5 @@ class Playground:
             except Gone as gone:
                 logger.info("nobody waits for the answer any more: %s", gone)
             except redis.RedisError as error:
-                logger.warning("the answer breaks off, the broker does not answer: %s", error)
+                logger.warning("the answer breaks off, Redis does not answer: %s", error)
         self._presence.say()

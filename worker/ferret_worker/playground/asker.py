@@ -93,4 +93,4 @@ class Asker:
                     os._exit(Exit.FAILURE)
                 return
             except redis.RedisError as error:
-                logger.info("no sign of life, the broker does not answer: %s", error)
+                logger.info("no sign of life, Redis does not answer: %s", error)
