@@ -27,6 +27,7 @@ export const SPEC_DEFAULTS = {
     step: 'fixed',
     rise: 0.05,
     development: 16,
+    development_by: 'server',
     average: 'none',
     average_from: null,
   },
