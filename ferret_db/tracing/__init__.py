@@ -115,7 +115,7 @@ def received(headers: Mapping[str, str]) -> Generator[None]:
 
 
 def headers() -> dict[str, str]:
-    """The current span, for whoever is sent a message."""
+    """The current span, as headers for a message."""
     recorder = _recorder
     return {} if recorder is None else recorder.headers()
 

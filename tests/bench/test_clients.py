@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from ferret_bench._control import databases
 from ferret_bench.clients import FRACTION, FULL, QUICK, Benchmark
-from ferret_cli.stack import broker
 from ferret_worker.coordinate import OPENED_AT_ONCE
 
 pytestmark = pytest.mark.xdist_group("clients")  # what is measured is measured once
@@ -20,11 +18,8 @@ def silent(line: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def document(need, postgresql) -> Iterator[dict]:
-    need(broker.find_program() is not None, "a broker: apt-get install redis-server")
-    with postgresql() as url, pytest.MonkeyPatch.context() as patch:
-        patch.setenv(databases.SETTING, url)
-        yield Benchmark().run(silent, quick=True)
+def document(both_databases) -> dict:
+    return Benchmark().run(silent, quick=True)
 
 
 def test_small_sizes_open_a_round_in_the_same_way_as_full_ones() -> None:

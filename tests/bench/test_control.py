@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
@@ -12,7 +11,6 @@ from ferret_bench._control import databases, rounds
 from ferret_bench._control.rounds import Sample
 from ferret_bench.control import BOUNDS, QUICK, Benchmark
 from ferret_bench.measure.spread import spread
-from ferret_cli.stack import broker
 from ferret_core.protocol.errors import FerretError
 
 pytestmark = pytest.mark.xdist_group("control")  # what is measured is measured once
@@ -24,11 +22,8 @@ def silent(line: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def document(need, postgresql) -> Iterator[dict]:
-    need(broker.find_program() is not None, "a broker: apt-get install redis-server")
-    with postgresql() as url, pytest.MonkeyPatch.context() as patch:
-        patch.setenv(databases.SETTING, url)
-        yield Benchmark().run(silent, quick=True)
+def document(both_databases) -> dict:
+    return Benchmark().run(silent, quick=True)
 
 
 @pytest.mark.slow

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Collection
 
 from ferret_core.protocol.tasks import Queue
+from ferret_db.broker.lengths import lengths
 from ferret_db.engine import reconcile as engine
 from ferret_db.engine.collect import EVERY_SECONDS, collect
 from ferret_db.engine.timekeeper import Timekeeper
 from ferret_db.repositories import service
-from ferret_worker.broker import Broker
 from ferret_worker.context import Context
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Reconciler(threading.Thread):
         super().__init__(name="reconciler", daemon=True)
         settings = context.settings
         self._context = context
-        self._broker = Broker(settings.broker_url)
+        self._lengths = lengths(settings.broker_url)
         patience = PATIENCE * settings.reconcile_seconds
         self._timekeeper = Timekeeper(context.database, who, patience, settings.lease_seconds)
         self._stopped = threading.Event()
@@ -51,7 +51,7 @@ class Reconciler(threading.Thread):
                     act()
                 except Exception:
                     logger.exception("%s failed; will retry", act.__name__.removeprefix("_"))
-        self._broker.close()
+        self._lengths.close()
 
     def stop(self) -> None:
         self._stopped.set()
@@ -74,8 +74,9 @@ class Reconciler(threading.Thread):
         collect_daily(self._context)
 
     def _drained(self) -> frozenset[Queue] | None:
+        """The queues without a message, one that a worker works on left out; None where the broker does not answer."""
         try:
-            return self._broker.drained()
+            return frozenset(queue for queue, length in self._lengths.read().items() if not length)
         except ConnectionError as error:
             logger.warning("%s", error)
             return None

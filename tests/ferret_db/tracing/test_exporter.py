@@ -1,4 +1,4 @@
-"""A collector that hangs or is not there costs spans, and no time of whoever works."""
+"""A collector that hangs or is not there costs spans, and no time."""
 
 from __future__ import annotations
 
