@@ -51,6 +51,13 @@ class Block(NamedTuple):
     whole: bool = False
 
 
+class Held(NamedTuple):
+    """Elements begin … end − 1 of a parameter: those that a process holds."""
+
+    begin: int
+    end: int
+
+
 class _Range(NamedTuple):
     """Elements begin … end − 1 of a parameter."""
 
@@ -85,6 +92,22 @@ def cut(sizes: Mapping[str, int], rule: BlockRule = "tensor", whole_up_to: int =
             count = rule
     _check_count(count, sum(sizes.values()))
     return [_block(position, part, sizes, whole_up_to) for position, part in enumerate(parts)]
+
+
+def within(block: Block, held: Mapping[str, Held]) -> Block:
+    """What of ``block`` lies in the elements that are held, its pieces counted from where those of a parameter begin.
+
+    ``size`` stays that of the whole block. Nothing is held of a parameter that ``held`` does not name.
+    """
+    return block._replace(pieces=tuple(_inside(block.pieces, held)))
+
+
+def _inside(pieces: Iterable[Piece], held: Mapping[str, Held]) -> Iterator[Piece]:
+    for piece in pieces:
+        begin, end = held.get(piece.parameter, (0, 0))
+        first, last = max(piece.begin, begin), min(piece.begin + piece.length, end)
+        if first < last:
+            yield Piece(piece.parameter, first - begin, piece.start + first - piece.begin, last - first)
 
 
 def _grouped(sizes: Mapping[str, int]) -> list[list[_Range]]:

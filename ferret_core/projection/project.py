@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ferret_core.projection.bases import basis as family
 from ferret_core.projection.bases._base import Basis
-from ferret_core.projection.blocks import Block, Piece
+from ferret_core.projection.blocks import Block, Held, Piece, within
 from ferret_core.projection.kernels import kernel, squared_norm
 from ferret_core.projection.kernels._base import Kernel, Term
 from ferret_core.projection.rounding import stochastic
@@ -51,6 +51,7 @@ def project(
     _check_below("seed", seed, 64)
     _check_below("share", share, 32)
     _check_counts(K, blocks)
+    _check_complete(blocks)
     gammas = [_project(before, after, block, basis, count, seed, share) for block, count in zip(blocks, K, strict=True)]
     _check_finite(gammas, blocks)
     return Projected(seed, gammas, share)
@@ -58,6 +59,7 @@ def project(
 
 def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> list[float]:
     """‖before_l − after_l‖ of every block: differences in fp32, squares and sums in fp64. Raises as ``project``."""
+    _check_complete(blocks)
     found = [
         math.sqrt(math.fsum(squared_norm(begin, end) for begin, end, _ in _pairs(before, after, block)))
         for block in blocks
@@ -81,16 +83,21 @@ def root_mean_squares(parameters: Parameters, blocks: Sequence[Block]) -> list[f
 
 
 def apply_(
-    parameters: Parameters, blocks: Sequence[Block], basis: Basis, terms: Sequence[Projected], rounding: int = 0
+    parameters: Parameters,
+    blocks: Sequence[Block],
+    basis: Basis,
+    terms: Sequence[Projected],
+    rounding: int = 0,
+    held: Mapping[str, Held] | None = None,
 ) -> None:
     """w_l ← w_l − V_l·c_l in place for each term in turn, in one pass over the weights (Algorithm 1, line 6).
 
     Coefficients are coordinates already multiplied by server learning rate and participant's weight: at a rate of 1
     and weights that sum to 1 the step is the unbiased estimate of the mean update. Weights in half precision are
-    rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's: applying the
-    others elsewhere, even to the same mapped file at the same time, gives the same weights. Coordinates are asked for
-    block by block, of so many terms at a time as have together no more of them than the block has weights. Raises as
-    ``project``, and then has moved nothing.
+    rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's, and ``held`` says
+    which elements ``parameters`` hold if not all: applying the others elsewhere, even to the same mapped file at the
+    same time, gives the same weights. Coordinates are asked for block by block, of so many terms at a time as have
+    together no more of them than the block has weights. Raises as ``project``, and then has moved nothing.
     """
     _check_below("rounding", rounding, 64)
     for term in terms:
@@ -98,6 +105,9 @@ def apply_(
         _check_below("share", term.share, 32)
         _check_counts([len(c) for c in term.coordinates], blocks)
         _check_finite(term.coordinates, blocks)
+    _check_complete(blocks)
+    if held is not None:
+        blocks = [within(block, held) for block in blocks]
     _check_blocks(parameters, blocks)
     for position, block in enumerate(blocks):
         turns = _turns([len(term.coordinates[position]) for term in terms], block.size)
@@ -163,14 +173,12 @@ def _pairs(before: Parameters, after: Parameters, block: Block) -> Iterator[tupl
 
 def _lengths(parameters: Parameters, block: Block) -> list[float]:
     """The L2 norm of each of the block's pieces, in fp64."""
+    _check_complete([block])
     return [float(torch.linalg.vector_norm(piece, dtype=torch.float64)) for piece, _ in _pieces(parameters, block)]
 
 
 def _pieces(parameters: Parameters, block: Block) -> Iterator[tuple[Tensor, int]]:
     """The block's pieces as vectors that share the parameters' memory, with their first element's place in it."""
-    held = sum(piece.length for piece in block.pieces)
-    if held != block.size:
-        raise _mismatch(block.name, held, f"its pieces must hold its {block.size} elements")
     for piece in block.pieces:
         yield _vector(parameters, block, piece), piece.start
 
@@ -188,6 +196,13 @@ def _vector(parameters: Parameters, block: Block, piece: Piece) -> Tensor:
     if end > tensor.numel():
         raise _mismatch(name, tensor.numel(), f"block {block.name} needs {end} elements of it")
     return tensor.view(-1)[piece.begin : end]
+
+
+def _check_complete(blocks: Sequence[Block]) -> None:
+    for block in blocks:
+        held = sum(piece.length for piece in block.pieces)
+        if held != block.size:
+            raise _mismatch(block.name, held, f"its pieces must hold its {block.size} elements")
 
 
 def _check_blocks(parameters: Parameters, blocks: Sequence[Block]) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ferret_core.projection import project as module
 from ferret_core.projection.bases import basis
-from ferret_core.projection.blocks import Block, Piece, blocks_of
+from ferret_core.projection.blocks import Block, Held, Piece, blocks_of
 from ferret_core.projection.coordinates import PRECISIONS
 from ferret_core.projection.project import FLOATS, Projected, apply_, norms, project
 from ferret_core.projection.quantize import dequantize, quantize
@@ -147,6 +147,25 @@ def test_workers_that_share_out_the_blocks_get_the_same_weights(letter: str, dty
         mine = [term._replace(coordinates=term.coordinates[part]) for term in terms]
         apply_(shared, BLOCKS[part], basis(letter), mine, rounding=8)
     assert as_bytes(list(shared.values())) == as_bytes(list(alone.values()))
+
+
+@every_letter
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("rule", ["tensor", "grouped", 3])
+def test_workers_that_share_out_the_elements_get_the_same_weights(letter: str, dtype: torch.dtype, rule: Any) -> None:
+    alone, blocks = parameters(1, dtype), blocks_of(parameters(1), rule)
+    K = [min(9, block.size) for block in blocks]
+    terms = [project(alone, parameters(n), blocks, basis(letter), K, seed=n) for n in (2, 3)]
+    parts = []
+    for place in range(3):
+        cuts = {name: (place * w.numel() // 3, (place + 1) * w.numel() // 3) for name, w in alone.items()}
+        mine = {name: alone[name].reshape(-1)[begin:end].clone() for name, (begin, end) in cuts.items() if end > begin}
+        apply_(mine, blocks, basis(letter), terms, rounding=8, held={name: Held(*cuts[name]) for name in mine})
+        parts.append(mine)
+    apply_(alone, blocks, basis(letter), terms, rounding=8)
+    for name, weights in alone.items():
+        joined = torch.cat([part[name] for part in parts if name in part])
+        assert as_bytes([joined]) == as_bytes([weights])
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
