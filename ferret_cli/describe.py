@@ -72,6 +72,8 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
         yield "error", f"{experiment.error.get('title')}: {experiment.error.get('detail')}"
     if experiment.stopped:
         yield "ended", experiment.stopped.detail
+    if experiment.priority > 1:
+        yield "priority", experiment.priority
     yield "round", f"{experiment.round} of {experiment.rounds}"
     if best := experiment.best:
         yield "best round", f"{best.round}: {METRICS[best.metric].label} {quantity(best.metric, best.value)}"

@@ -129,6 +129,15 @@ Project = Annotated[
     str | None,
     typer.Option("--project", help="Project that the experiment belongs to; not needed by who sees only one."),
 ]
+Priority = Annotated[
+    int | None,
+    typer.Option(
+        "--priority",
+        min=1,
+        max=8,
+        help="How many trainings it gets for each one of an experiment of priority 1, which is the default.",
+    ),
+]
 Key = Annotated[
     str | None,
     typer.Option(

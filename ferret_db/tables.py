@@ -14,6 +14,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_co
 from sqlalchemy.types import TypeEngine
 
 from ferret_core.protocol.alerts import AlertKind
+from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, ParticipantState, RoundState
 from ferret_core.protocol.tasks import Queue, TaskName
@@ -162,6 +163,7 @@ class Experiment(Base, kw_only=True):
     project: Mapped[ProjectName] = mapped_column(default=FIRST_PROJECT)
     name: Mapped[str]
     notes: Mapped[str] = mapped_column(default="")
+    priority: Mapped[int] = mapped_column(default=LEAST_PRIORITY)
     state: Mapped[ExperimentState] = mapped_column(default=ExperimentState.QUEUED)
     version: Mapped[int] = mapped_column(default=1)
     spec: Mapped[dict[str, Any]]

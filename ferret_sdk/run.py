@@ -237,13 +237,21 @@ class Run:
         return Run(self._transport, Experiment.read(answer.json()))
 
     def edit(
-        self, *, name: str | None = None, notes: str | None = None, tag: Sequence[str] = (), untag: Sequence[str] = ()
+        self,
+        *,
+        name: str | None = None,
+        notes: str | None = None,
+        priority: int | None = None,
+        tag: Sequence[str] = (),
+        untag: Sequence[str] = (),
     ) -> Run:
-        """Another name or other notes (Markdown; "" takes them away), more tags or fewer. What is not given stays.
+        """Another name, other notes (Markdown; "" takes them away) or another priority (1 to 8), more tags or fewer.
+        What is not given stays.
 
         Several may change tags at once, and all of it counts; raises ``experiment.changed`` if they never let up.
         """
-        changes = {key: value for key, value in {"name": name, "notes": notes}.items() if value is not None}
+        given = {"name": name, "notes": notes, "priority": priority}
+        changes = {key: value for key, value in given.items() if value is not None}
         if not (tag or untag):
             return self._edit(changes, {})
         for left in reversed(range(EDITS)):

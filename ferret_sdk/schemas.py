@@ -30,6 +30,7 @@ from ferret_core.protocol.ids import (
 )
 from ferret_core.protocol.limits import MAX_PART_BYTES, MAX_ROUNDS
 from ferret_core.protocol.names import DisplayName
+from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.roles import Role, Scope
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
 from ferret_core.protocol.states import (
@@ -129,6 +130,7 @@ class Experiment(Document):
     name: Line
     tags: list[Line] = []
     notes: Words = ""
+    priority: int = LEAST_PRIORITY
     state: ExperimentState
     stalled: Stall | None = None
     algorithm: Line

@@ -72,17 +72,24 @@ class Service:
         return System.read(self.transport.get("/system"))
 
     def submit(
-        self, spec: ExperimentSpec | dict[str, Any], key: str | None = None, *, project: str | None = None
+        self,
+        spec: ExperimentSpec | dict[str, Any],
+        key: str | None = None,
+        *,
+        project: str | None = None,
+        priority: int | None = None,
     ) -> Run:
         """Queues an experiment of ``project``, or of the only one that the caller sees. ``spec`` is what a TOML file
-        says (:meth:`ExperimentSpec.from_toml`), or the same as a dict, whose paths are the server's own.
+        says (:meth:`ExperimentSpec.from_toml`), or the same as a dict, whose paths are the server's own. ``priority``
+        is how many trainings it gets for each one of an experiment of priority 1, up to 8.
 
         Repeating the call with the same ``key`` creates no second experiment; without a key, a fresh one protects
         against a request that the network repeats.
         """
         body = spec.model_dump(mode="json") if isinstance(spec, ExperimentSpec) else spec
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
-        answer = self.transport.post("/experiments", body, headers=headers, query={"project": project})
+        query = {"project": project, "priority": priority}
+        answer = self.transport.post("/experiments", body, headers=headers, query=query)
         return Run(self.transport, Experiment.read(answer.json()))
 
     def sign_in_link(self) -> SignInLink:

@@ -15,6 +15,7 @@ def submit(
     unset: options.Unset = None,
     preset: options.Preset = None,
     project: options.Project = None,
+    priority: options.Priority = None,
     key: options.Key = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the rounds until the experiment ends.")] = False,
     url: options.Url = None,
@@ -37,7 +38,7 @@ def submit(
     spec = specfile.load(file, assignments or (), unset or (), preset, absolute_paths=is_loopback(service.url))
     for fact in summary(spec):
         say(fact)
-    run = service.submit(spec, key, project=project)
+    run = service.submit(spec, key, project=project, priority=priority)
     say(f"{run.id} is {run.state.value}")
     if watch:
         watch_to_the_end(run)

@@ -12,6 +12,7 @@ from ferret_core.protocol.alerts import AlertEvent
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState, may_move
 from ferret_core.protocol.tasks import TaskName
@@ -40,6 +41,7 @@ def submit(
     spec: ExperimentSpec,
     *,
     project: str = FIRST_PROJECT,
+    priority: int = LEAST_PRIORITY,
     idempotency_key: str | None = None,
     cloned_from: str | None = None,
 ) -> tuple[Experiment, bool]:
@@ -49,7 +51,7 @@ def submit(
     ``idempotency.conflict``.
     ``cloned_from`` is the id of the experiment that the specification comes from.
     """
-    about = {"project": project, "cloned_from": cloned_from}
+    about = {"project": project, "priority": priority, "cloned_from": cloned_from}
     if idempotency_key is None:
         return _queue(s, spec, **about), True
     digest = digest_json(spec.model_dump(mode="json"))

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.tables import FIRST_PROJECT, Assignment, Base, Experiment
@@ -29,6 +30,7 @@ def add(
     spec: ExperimentSpec,
     *,
     project: str = FIRST_PROJECT,
+    priority: int = LEAST_PRIORITY,
     cloned_from: str | None = None,
     idempotency_key: str | None = None,
     idempotency_digest: str | None = None,
@@ -37,6 +39,7 @@ def add(
     document = spec.model_dump(mode="json")
     experiment = Experiment(
         project=project,
+        priority=priority,
         name=spec.name,
         spec=document,
         seed_group=seed_group(project, document),

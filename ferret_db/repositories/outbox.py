@@ -1,19 +1,21 @@
 """Tasks that are called for: rows that commit with the change that calls for them, handed to the broker in turn.
 
 A task and its argument have one row at most. It waits, is at the broker, and is taken by a worker. Of each experiment
-at most one row per queue is at the broker: the queues stay short however much there is to do, and experiments take
-turns. Trainings have no row while they wait: a pending assignment is its own call.
+at most one row per queue is at the broker, and of trainings as many as its priority: the queues stay short however much
+there is to do, and experiments take turns. Trainings have no row while they wait: a pending assignment is its own call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Any, cast
+from itertools import starmap
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import (
     ColumnElement,
     Integer,
+    ScalarSelect,
     SQLColumnExpression,
     and_,
     bindparam,
@@ -115,10 +117,10 @@ def due(s: Session, experiments: Collection[str], places: int) -> bool:
 def claim(s: Session, experiments: Collection[str], places: int) -> list[OutboxMessage]:
     """What is to be handed to the broker now, noted as sent: the next message of each queue of these experiments, and
     those that start the next experiments. At most ``places`` simulated experiments run at once, in the order of their
-    submission; one with real participants takes up no place.
+    priorities and of their submission; one with real participants takes up no place.
     """
     sent = _send(s, _calls(s, experiments))
-    return sent + _send_trainings(s, _trainings(s, experiments)) + _send(s, _admitted(s, places))
+    return sent + _send_trainings(s, experiments) + _send(s, _admitted(s, places))
 
 
 def unclaim(s: Session, messages: Sequence[OutboxMessage]) -> None:
@@ -204,10 +206,18 @@ def _calls(s: Session, experiments: Collection[str]) -> list[int]:
     return list(first.values())
 
 
-def _trainings(s: Session, experiments: Collection[str]) -> list[tuple[str, str]]:
-    """By experiment, the next assignment for our own workers where no call for one is at the broker."""
-    found = s.execute(_TRAININGS, {"experiments": list(experiments)})
-    return [(experiment_id, assignment_id) for experiment_id, assignment_id in found if assignment_id]
+class _Training(NamedTuple):
+    """An assignment for our own workers, and how many of its experiment may now go to the broker, itself among them."""
+
+    experiment_id: str
+    assignment_id: str
+    places: int
+
+
+def _trainings(s: Session, experiments: Collection[str]) -> list[_Training]:
+    """By experiment, the next one where there is a place for it."""
+    found = starmap(_Training, s.execute(_TRAININGS, {"experiments": list(experiments)}))
+    return [training for training in found if training.assignment_id]
 
 
 def _admitted(s: Session, places: int) -> list[int]:
@@ -232,9 +242,18 @@ def _send(s: Session, ids: Sequence[int]) -> list[OutboxMessage]:
     return sorted(s.scalars(sent, execution_options=options), key=lambda message: message.id)
 
 
-def _send_trainings(s: Session, trainings: Sequence[tuple[str, str]]) -> list[OutboxMessage]:
+def _send_trainings(s: Session, experiments: Collection[str]) -> list[OutboxMessage]:
+    """The next one of each, until all places are taken or nothing is left."""
     sent = list[OutboxMessage]()
-    for experiment_id, argument in trainings:
+    while experiments and (trainings := _trainings(s, experiments)):
+        sent += _sent(s, trainings)
+        experiments = [training.experiment_id for training in trainings if training.places > 1]
+    return sent
+
+
+def _sent(s: Session, trainings: Sequence[_Training]) -> list[OutboxMessage]:
+    sent = list[OutboxMessage]()
+    for experiment_id, argument, _ in trainings:
         row = insert(s, OutboxMessage).values(
             task=TaskName.TRAIN,
             argument=argument,
@@ -265,9 +284,20 @@ def _occupied(
     experiment_id: SQLColumnExpression[str], queue: Queue | SQLColumnExpression[Queue]
 ) -> ColumnElement[bool]:
     """Whether a message of the experiment is at the broker in this queue."""
+    return exists().where(*_ahead(experiment_id, queue))
+
+
+def _at_broker(experiment_id: SQLColumnExpression[str], queue: Queue) -> ScalarSelect[int]:
+    """How many messages of the experiment are at the broker in this queue."""
+    return select(func.count()).where(*_ahead(experiment_id, queue)).scalar_subquery()
+
+
+def _ahead(
+    experiment_id: SQLColumnExpression[str], queue: Queue | SQLColumnExpression[Queue]
+) -> tuple[ColumnElement[bool], ...]:
     ahead = aliased(OutboxMessage)
     at_broker = ahead.sent_at.is_not(None), ahead.taken_at.is_(None)
-    return exists().where(ahead.experiment_id == experiment_id, ahead.queue == queue, *at_broker)
+    return ahead.experiment_id == experiment_id, ahead.queue == queue, *at_broker
 
 
 # They are asked at every change that calls for a task. To put them together takes longer than to run them.
@@ -280,11 +310,12 @@ _CALLS = (
     .order_by(OutboxMessage.created_at, OutboxMessage.id)
 )
 _FOLLOWING = select(Assignment.id).where(Assignment.round_id == Round.id, *uncalled()).order_by(Assignment.id).limit(1)
+_PLACES = Experiment.priority - _at_broker(Round.experiment_id, Queue.TRAIN)
 _TRAININGS = (
-    select(Round.experiment_id, _FOLLOWING.correlate(Round).scalar_subquery())
+    select(Round.experiment_id, _FOLLOWING.correlate(Round).scalar_subquery(), _PLACES)
     .join(Experiment, Experiment.id == Round.experiment_id)
     .where(Round.experiment_id.in_(_EXPERIMENTS), Round.state == RoundState.OPEN)
-    .where(Experiment.state == ExperimentState.RUNNING, ~_occupied(Round.experiment_id, Queue.TRAIN))
+    .where(Experiment.state == ExperimentState.RUNNING, _PLACES > 0)
 )
 _SIMULATED = Experiment.real_participants == 0
 _STARTING = (
@@ -297,6 +328,6 @@ _UNDER_WAY = select(func.count()).select_from(
 )
 _RUNNING = select(func.count(Experiment.id)).where(Experiment.state == ExperimentState.RUNNING, _SIMULATED)
 # Of the same moment, in SQLite a millisecond, the one that was called for first.
-_NEXT = _STARTING.where(_WAITING).order_by(Experiment.created_at, OutboxMessage.id)
+_NEXT = _STARTING.where(_WAITING).order_by(Experiment.priority.desc(), Experiment.created_at, OutboxMessage.id)
 _NEXT_SIMULATED = _NEXT.where(_SIMULATED).limit(bindparam("free", type_=Integer))
 _NEXT_REAL = _NEXT.where(Experiment.real_participants > 0).limit(BATCH)

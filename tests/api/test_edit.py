@@ -1,4 +1,4 @@
-"""Editing an experiment's name, tags and notes."""
+"""Editing an experiment's name, tags, notes and priority."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ def test_what_is_given_changes_and_the_rest_stays(site: Any) -> None:
     assert found["spec"]["name"] == "first", "the ledger holds the digest of the specification"
     cleared = edit(site, experiment_id, {"tags": None, "notes": None}).json()
     assert (cleared["tags"], cleared["notes"]) == ([], "")
+
+
+def test_a_priority_is_given_at_submission_and_changed_later(site: Any) -> None:
+    spec = site.admin.get(f"{URL}/{site.submit()}").json()["spec"]
+    submitted = site.admin.post(URL, json=spec, params={"priority": 4}).json()
+    assert submitted["priority"] == 4
+    assert edit(site, submitted["id"], {"priority": 2}).json()["priority"] == 2
+    assert told(site, submitted["id"]) == [{"name": spec["name"], "priority": 2}]
+    clone = site.admin.post(f"{URL}/{submitted['id']}:clone", json={}).json()
+    assert clone["priority"] == 1, "what hurries may be done with"
 
 
 def test_a_merge_patch_by_its_own_media_type(site: Any) -> None:
@@ -95,6 +105,9 @@ def test_a_clone_has_the_new_name_and_the_tags_and_no_notes(site: Any) -> None:
         ({"tags": ["x" * 41]}, "tags.0"),
         ({"tags": [str(number) for number in range(21)]}, "tags"),
         ({"notes": "x" * 20_001}, "notes"),
+        ({"priority": 0}, "priority"),
+        ({"priority": 9}, "priority"),
+        ({"priority": None}, "priority"),
         ({"state": "completed"}, "state"),
     ],
 )

@@ -126,18 +126,21 @@ def test_a_name_tags_and_notes_are_edited_where_they_are_read(
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="named", exact=True)).to_be_visible()
 
-    dialog = page.get_by_role("dialog", name="Tags and notes of")
+    dialog = page.get_by_role("dialog", name="Tags, notes and priority of")
     page.get_by_role("button", name="Tags, notes").click()
     dialog.get_by_label("Tags").fill("hearts, K search")
     dialog.get_by_label("Notes").fill("Twice the coordinates.\nSecond line.")
+    dialog.get_by_label("Priority").fill("3")
     dialog.get_by_role("button", name="Save").click()
     remarks = page.get_by_test_id("remarks")
     expect(remarks).to_contain_text("Twice the coordinates.")
+    expect(remarks).to_contain_text("priority 3")
     told = run.refresh().experiment
-    assert (told.name, told.tags, told.notes) == (
+    assert (told.name, told.tags, told.notes, told.priority) == (
         "named",
         ["hearts", "K search"],
         "Twice the coordinates.\nSecond line.",
+        3,
     )
 
     page.get_by_role("button", name="Tags, notes").click()

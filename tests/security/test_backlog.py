@@ -19,7 +19,7 @@ from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, tasks
 from ferret_db.engine.reconcile import reconcile
-from ferret_db.repositories import events, outbox, rounds
+from ferret_db.repositories import events, experiments, outbox, rounds
 from ferret_db.repositories.outbox import BATCH
 from ferret_db.repositories.workers import Identity
 from ferret_db.tables import Experiment, OutboxMessage
@@ -81,6 +81,18 @@ def start(database: Database, experiment_id: str) -> None:
         lifecycle.start(s, experiment_id, "ba" * 32, {"a": [4]}, [])
 
 
+def train(database: Database, broker: Broker, number: int) -> list[str]:
+    """Lets a worker take so many trainings, in the order of the queue; whose they were."""
+    who, taken = Identity("train-1", Queue.TRAIN, "host", 1, "cpu"), list[str]()
+    broker.messages = [message for message in broker.messages if message[0] == TaskName.TRAIN]
+    while len(taken) < number:
+        task, argument, experiment_id = broker.messages.pop(0)
+        with database.begin() as s:
+            assert tasks.begin(s, task, argument, who, strikes=3) is not None
+        taken.append(experiment_id)
+    return taken
+
+
 def age(database: Database, column: str = "sent_at") -> None:
     """What was sent, or taken, was so an hour ago."""
     with database.begin() as s:
@@ -127,6 +139,45 @@ def test_they_start_in_the_order_of_their_submission_as_places_become_free(datab
             lifecycle.cancel(s, over)
         assert [argument for *_, argument in broker.messages] == [following]
         start(database, following)
+
+
+def test_a_higher_priority_starts_first(database: Database, broker: Broker) -> None:
+    ids = submit(database, PLACES + 2)
+    with database.begin() as s:
+        experiments.change(s, ids[-1], priority=2)
+    for experiment_id in ids[:PLACES]:
+        start(database, experiment_id)
+    broker.messages.clear()
+    with database.begin() as s:
+        lifecycle.cancel(s, ids[0])
+    assert broker.messages == [(TaskName.COORDINATE, ids[-1], ids[-1])]
+
+
+def test_trainings_are_shared_by_priority(database: Database, broker: Broker) -> None:
+    large, small = [*submit(database, 1, participants={"simulated": 200}), *submit(database, 1)]
+    with database.begin() as s:
+        experiments.change(s, small, priority=3)
+    for experiment_id in (large, small):
+        start(database, experiment_id)
+        with database.begin() as s:
+            coordinate.advance(s, experiment_id)
+    trainings = [message for message in broker.messages if message[0] == TaskName.TRAIN]
+    assert Counter(experiment for *_, experiment in trainings) == {large: 1, small: 3}
+    done = train(database, broker, 8)
+    assert done == [large, small, small, small, large, large, large, large], "turns by priority, then what is left"
+
+
+def test_a_priority_that_is_raised_counts_at_once(database: Database, broker: Broker) -> None:
+    (experiment_id,) = submit(database, 1, participants={"simulated": 20})
+    start(database, experiment_id)
+    with database.begin() as s:
+        coordinate.advance(s, experiment_id)
+    train(database, broker, 2)
+    assert broker.per_experiment() == 1
+    with database.begin() as s:
+        experiments.change(s, experiment_id, priority=4)
+        outbox.touch(s, experiment_id)
+    assert broker.per_experiment() == 4
 
 
 def test_a_paused_experiment_leaves_its_place_to_the_next(database: Database, broker: Broker) -> None:

@@ -1,4 +1,4 @@
-"""Editing what people call an experiment and write about it.
+"""Editing what people call an experiment and write about it, and its priority.
 
 Its entity tag names just that, and not how far the experiment has come: an edit made on what was read is not refused
 because a round was committed in the meantime.
@@ -14,14 +14,14 @@ from ferret_api.experiments.schemas import Experiment, ExperimentChange
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
-from ferret_db.repositories import audit, experiments, tags
+from ferret_db.repositories import audit, experiments, outbox, tags
 
 _LENGTH = 32
 
 
 def entity_tag(experiment: Experiment) -> str:
     """With its quotes, as in ``ETag`` and ``If-Match``."""
-    return f'"{digest_json([experiment.name, experiment.tags, experiment.notes])[:_LENGTH]}"'
+    return f'"{digest_json([experiment.name, experiment.tags, experiment.notes, experiment.priority])[:_LENGTH]}"'
 
 
 def edit(
@@ -40,6 +40,8 @@ def edit(
         if "tags" in changes:
             tags.replace(s, experiment_id, changes["tags"])
         row = experiments.change(s, experiment_id, **{name: changes[name] for name in changes.keys() - {"tags"}})
+        if "priority" in changes:
+            outbox.touch(s, experiment_id)
         audit.record(s, actor, "experiment.edited", experiment_id, **_told(before, changes))
         return service.shown(s, row)
 
@@ -62,4 +64,6 @@ def _told(before: Experiment, changes: dict[str, Any]) -> dict[str, Any]:
         told["tags"] = ", ".join(changes["tags"])
     if "notes" in changes:
         told["notes_characters"] = len(changes["notes"])
+    if "priority" in changes:
+        told["priority"] = changes["priority"]
     return told

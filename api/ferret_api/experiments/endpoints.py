@@ -16,6 +16,7 @@ from ferret_api.experiments.schemas import Experiment, ExperimentChange, Experim
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
+from ferret_core.protocol.priority import LEAST_PRIORITY, Priority
 from ferret_core.protocol.remarks import MOST_TAGS, Tag
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
@@ -49,7 +50,7 @@ Change = Annotated[
         examples=[{"tags": ["hearts", "K search"], "notes": "Twice the coordinates of *hearts 3*."}],
     ),
 ]
-ETAG = {"ETag": {"description": "Of name, tags and notes, which can be edited", "schema": {"type": "string"}}}
+ETAG = {"ETag": {"description": "Of name, tags, notes and priority, which can be edited", "schema": {"type": "string"}}}
 QUEUED = {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}}
 
 
@@ -92,11 +93,18 @@ def submit_experiment(
     caller: Researcher,
     context: ContextDep,
     project: InProject = None,
+    priority: Annotated[Priority, Query()] = LEAST_PRIORITY,
     idempotency_key: IdempotencyKey = None,
 ) -> Experiment:
     """Stores a queued experiment and answers at once; a worker takes it from there."""
     experiment = service.submit(
-        caller.database, spec, context.settings.roots, caller.id, project=project, idempotency_key=idempotency_key
+        caller.database,
+        spec,
+        context.settings.roots,
+        caller.id,
+        project=project,
+        priority=priority,
+        idempotency_key=idempotency_key,
     )
     response.headers["Location"] = experiment.links.self
     return experiment
@@ -150,7 +158,7 @@ def get_experiment(experiment_id: ExperimentId, response: Response, database: Re
 def edit_experiment(
     experiment_id: ExperimentId, change: Change, response: Response, caller: Researcher, if_match: IfMatch = None
 ) -> Experiment:
-    """Another name, other tags or notes, whatever state the experiment is in; nothing of what is trained changes."""
+    """Another name, tags, notes or priority, whatever state the experiment is in; what is trained does not change."""
     return _tagged(response, edit.edit(caller.database, experiment_id, change, if_match, caller.id))
 
 

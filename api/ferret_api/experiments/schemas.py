@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from ferret_api.schemas import PREFIX, Command, Failure, Page, Resource
+from ferret_core.protocol.priority import Priority
 from ferret_core.protocol.remarks import Notes, Tags
 from ferret_core.protocol.spec import ExperimentName, ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
@@ -82,6 +83,7 @@ class Experiment(Resource):
     name: str = Field(description="What it is called now; `spec.name` is what it was submitted as")
     tags: list[str]
     notes: str = Field(description="Markdown")
+    priority: Priority
     state: ExperimentState
     stalled: Stall | None = Field(description="Set while a queued or running experiment cannot make progress")
     algorithm: str
@@ -200,3 +202,4 @@ class ExperimentChange(Command):
     name: ExperimentName = Field(default_factory=str, description="It always has one: null is refused")
     tags: Tags | None = None
     notes: Notes | None = None
+    priority: Priority = Field(default_factory=int, description="It always has one: null is refused")

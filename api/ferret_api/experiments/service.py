@@ -11,6 +11,7 @@ from ferret_api.experiments.roots import require_roots
 from ferret_api.experiments.schemas import Experiment, ExperimentLinks
 from ferret_core import catalog, stopping
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.registry import AllowedModel, require_allowed
 from ferret_db import tables
@@ -30,12 +31,13 @@ def submit(
     *,
     project: str | None,
     idempotency_key: str | None,
+    priority: int = LEAST_PRIORITY,
     original: tables.Experiment | None = None,
 ) -> Experiment:
     """The experiment of a valid specification, new or the one stored under the same key.
 
     It belongs to ``project``, or to the only one that ``database`` shows. A clone has the tags of its ``original``,
-    since both belong to one search, but not the notes, which tell of that run.
+    since both belong to one search, but not the notes, which tell of that run, nor the priority.
     """
     resolved = catalog.resolve(spec)
     require_roots(resolved, roots)
@@ -44,6 +46,7 @@ def submit(
             s,
             resolved,
             project=chosen_project(s, project, resolved),
+            priority=priority,
             idempotency_key=idempotency_key,
             cloned_from=original.id if original else None,
         )

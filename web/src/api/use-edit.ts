@@ -8,7 +8,7 @@ import { ApiProblem, toProblem } from './problem'
 import { experimentKey, experimentQuery } from './queries'
 import type { Experiment, ExperimentChange } from './types'
 
-type Editable = Pick<Experiment, 'name' | 'tags' | 'notes'>
+type Editable = Pick<Experiment, 'name' | 'tags' | 'notes' | 'priority'>
 
 /**
  * Edits an experiment that was `read` when the editing began, and that the reader had seen as `seen`. What fails is
@@ -40,7 +40,7 @@ export function useEdit(id: string) {
 
 /** Throws what the server says of an edit that is late, where the reader had seen what is past. */
 export function requireSame(now: Editable, seen: Partial<Editable>): void {
-  const parts = ['name', 'tags', 'notes'] as const
+  const parts = ['name', 'tags', 'notes', 'priority'] as const
   if (parts.every((part) => seen[part] === undefined || String(seen[part]) === String(now[part]))) return
   const title = 'The experiment was edited by somebody else in the meantime'
   throw new ApiProblem({ code: 'experiment.changed', title }, 412)
