@@ -16,13 +16,16 @@ those in the first; and ``digests_differ``: in how many databases the model is a
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
+import torch
+
 from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench._control import databases, rounds
+from ferret_bench._control import databases, rounds, stack
 from ferret_bench._control.workload import Workload
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
@@ -57,7 +60,8 @@ class Benchmark:
             folder = Path(scratch)
             spec = _spec(folder, size)
             say(f"the simulation: {size.rounds} rounds of {FRACTION:.0%} of {size.clients} clients")
-            expected = simulate(spec).digest
+            with _threads(stack.THREADS):
+                expected = simulate(spec).digest
             found = {
                 name: _database(name, folder / name, spec, expected, max_seconds / len(names), say) for name in names
             }
@@ -74,6 +78,17 @@ class Benchmark:
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         return [_rounds(document["databases"]), _memory(document["databases"]), bound.table(document)]
+
+
+@contextmanager
+def _threads(number: int) -> Generator[None]:
+    """So many for torch within the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _spec(folder: Path, size: Size) -> ExperimentSpec:

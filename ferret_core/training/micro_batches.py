@@ -1,24 +1,28 @@
-"""Running out of memory: a batch is passed through in halves, until the device has room for one.
+"""A step's sequences pass through the model in parts: those of a part are of nearly one length, and fit the device.
 
-The gradient of a mean over tokens is a sum over sequences, and so is the loss: passing a batch through in parts and
-adding up is the same mathematics, in less memory and more time. (Dropout alone draws its masks in another order.)
+The gradient of a mean over tokens is a sum over sequences, and so is the loss: whatever the parts, adding up is the
+same mathematics. (Dropout alone draws its masks in another order.) Running out of memory halves the parts, until the
+device has room for one.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
-from ferret_core.datasets._shard import Batch
+from ferret_core.datasets._shard import IGNORED, Batch
 from ferret_core.memory import REMEDY, exhausted, is_out_of_memory
 from ferret_core.protocol.errors import FerretError
 
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
+_FILL = (0, 0, IGNORED)
 
 
 class MicroBatches:
@@ -53,19 +57,30 @@ class MicroBatches:
 
 
 def micro_batches(group: Sequence[Batch], size: int) -> Iterator[Batch]:
-    """The sequences of ``group`` in order, at most ``size`` at once and none across two batches.
+    """The sequences of ``group``, ``size`` at once, the longest first; a single batch that fits is left as it is.
 
-    A part of a batch leaves out the columns that are padding for all of it.
+    What is padding costs as much as what is text, and there is little of it among sequences of nearly one length.
     """
-    for batch in group:
-        count = len(batch.input_ids)
-        if count <= size:
-            yield batch
-            continue
-        for start in range(0, count, size):
-            rows = slice(start, start + size)
-            width = int(batch.attention_mask[rows].sum(dim=1).max())
-            yield Batch(*(tensor[rows, :width] for tensor in batch))
+    if len(group) == 1 and len(group[0].input_ids) <= size:
+        yield group[0]
+        return
+    sequences = list(chain.from_iterable(map(_sequences, group)))
+    if size > 1:
+        sequences.sort(key=lambda sequence: -len(sequence.input_ids))
+    for start in range(0, len(sequences), size):
+        yield _padded(sequences[start : start + size])
+
+
+def _sequences(batch: Batch) -> Iterator[Batch]:
+    """Each without its padding: tensors of shape (tokens,)."""
+    for row, length in enumerate(batch.attention_mask.sum(dim=1).tolist()):
+        yield Batch(*(tensor[row, :length] for tensor in batch))
+
+
+def _padded(sequences: Sequence[Batch]) -> Batch:
+    """One batch of them. Which token they are filled up with makes no difference: it comes last, and is masked."""
+    fields = zip(zip(*sequences, strict=True), _FILL, strict=True)
+    return Batch(*(pad_sequence(list(field), batch_first=True, padding_value=by) for field, by in fields))
 
 
 def randomness(device: torch.device) -> Callable[[], None]:

@@ -17,6 +17,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_sdk.service import Service
 
 STOP_SECONDS = 30
+THREADS = 1
+"""Of each worker: what is trained has the same bits elsewhere with the same number of threads."""
 
 
 class Stack(NamedTuple):
@@ -52,7 +54,7 @@ def serving(
             env={
                 **kept,
                 "FERRET_DATABASE_URL": database_url,
-                "FERRET_THREADS": "1",
+                "FERRET_THREADS": str(THREADS),
                 "HF_HUB_OFFLINE": "1",
                 "FERRET_ROOTS": "/",
                 **settings,

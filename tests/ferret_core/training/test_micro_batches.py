@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._shard import Batch, Shard
+from ferret_core.datasets._shard import IGNORED, Batch, Shard
 from ferret_core.memory import is_out_of_memory, memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
@@ -135,14 +135,26 @@ def test_one_sequence_that_does_not_fit_forward_is_said(tiny_model: LlamaForCaus
     assert caught.value.code == "memory.exhausted"
 
 
-def test_parts_keep_the_order_and_leave_out_their_padding(shard: Shard) -> None:
+def test_parts_have_the_longest_first_and_no_padding_that_all_of_them_share(shard: Shard) -> None:
     group = list(islice(shard.batches(5, 5), 2))
     parts = list(micro_batches(group, 2))
-    assert [len(part.input_ids) for part in parts] == [2, 2, 1, 2, 2, 1]
-    rows = [row for batch in group for row in _unpadded(batch)]
+    assert [len(part.input_ids) for part in parts] == [2] * 5
+    rows = sorted((row for batch in group for row in _unpadded(batch)), key=lambda row: -len(row[0]))
     assert [row for part in parts for row in _unpadded(part)] == rows
     assert all(bool(part.attention_mask[:, -1].any()) for part in parts)
-    assert list(micro_batches(group, 5)) == group
+    assert all(bool((part.labels[part.attention_mask == 0] == IGNORED).all()) for part in parts)
+
+
+def test_a_single_batch_that_fits_is_left_as_it_is(shard: Shard) -> None:
+    (batch,) = group = list(islice(shard.batches(5, 5), 1))
+    (part,) = micro_batches(group, 5)
+    assert part is batch
+
+
+def test_accumulated_batches_are_the_same_step_as_one_batch(tiny_model: LlamaForCausalLM, trained: Trained) -> None:
+    settings = {"learning_rate": 0.01, "optimizer": "adam", "options": {"eps": 1e-3}}
+    whole = trained(tiny_model, batch_size=12, accumulation=1, **settings)
+    torch.testing.assert_close(trained(tiny_model, batch_size=3, accumulation=4, **settings), whole, rtol=0, atol=2e-6)
 
 
 def _unpadded(batch: Batch) -> list[tuple[list[int], list[int]]]:
