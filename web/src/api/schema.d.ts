@@ -157,7 +157,7 @@ export interface paths {
         head?: never;
         /**
          * Edit Experiment
-         * @description Another name, other tags or notes, whatever state the experiment is in; nothing of what is trained changes.
+         * @description Another name, tags, notes or priority, whatever state the experiment is in; what is trained does not change.
          */
         patch: operations["edit_experiment"];
         trace?: never;
@@ -2672,6 +2672,11 @@ export interface components {
             /** Participants */
             participants: number;
             /**
+             * Priority
+             * @description How many trainings it gets for each one of an experiment of priority 1; of queued experiments those of a higher priority start first
+             */
+            priority: number;
+            /**
              * Project
              * @description Name of the project that it belongs to
              */
@@ -2717,6 +2722,11 @@ export interface components {
             name?: string;
             /** Notes */
             notes?: string | null;
+            /**
+             * Priority
+             * @description It always has one: null is refused
+             */
+            priority?: number;
             /** Tags */
             tags?: string[] | null;
         };
@@ -5749,6 +5759,8 @@ export interface operations {
             query?: {
                 /** @description Project that it is to belong to; may be left out by who sees only one */
                 project?: string | null;
+                /** @description How many trainings it gets for each one of an experiment of priority 1; of queued experiments those of a higher priority start first */
+                priority?: number;
             };
             header?: {
                 /** @description Repeating a request with the same key and body gets the first answer again */
@@ -5999,7 +6011,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description Of name, tags and notes, which can be edited */
+                    /** @description Of name, tags, notes and priority, which can be edited */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -6217,7 +6229,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description Of name, tags and notes, which can be edited */
+                    /** @description Of name, tags, notes and priority, which can be edited */
                     ETag?: string;
                     [name: string]: unknown;
                 };
