@@ -57,9 +57,10 @@ def document(done: subprocess.CompletedProcess[str]):
 
 
 def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file, tmp_path):
-    watched = ferret("submit", toy_file, "--watch", "--json")
+    watched = ferret("submit", toy_file, "--priority", "3", "--watch", "--json")
     experiment = document(watched)
     id = experiment["id"]
+    assert experiment["priority"] == 3
     assert experiment["state"] == "completed"
     assert experiment["rounds"] == 2
     for number in ("0/2", "1/2", "2/2"):
@@ -70,6 +71,8 @@ def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file,
     edited = document(cli("experiment", "edit", id, "--tag", "Hearts", "--tag", "toys", "--note", "*well*", "--json"))
     assert (edited["tags"], edited["notes"]) == (["Hearts", "toys"], "*well*")
     assert "Hearts, toys" in cli("experiment", "list", "--tag", "hearts", "--sort=-eval_loss").stdout
+    assert document(cli("experiment", "edit", id, "--priority", "2", "--json"))["priority"] == 2
+    assert cli("experiment", "edit", id, "--priority", "9").returncode == 2
     assert cli("experiment", "edit", id).returncode == 2
     assert "did you mean eval_loss" in cli("experiment", "list", "--sort", "eval_los").stderr
     group = document(cli("experiment", "list", "--group", "--json"))["items"][0]

@@ -90,7 +90,8 @@ def test_an_experiment_is_renamed_tagged_and_found(service, toy_spec):
     run = service.submit(toy_spec())
     other = service.experiment(run.id)
     run.edit(name="renamed", notes="as *before*", tag=["Hearts"])
-    other.edit(tag=["K search"])
+    other.edit(tag=["K search"], priority=5)
+    assert (run.refresh().experiment.priority, run.edit(priority=1).experiment.priority) == (5, 1)
     assert other.experiment.tags == ["Hearts", "K search"]
     assert (other.experiment.name, other.experiment.notes) == ("renamed", "as *before*")
     (found,) = service.experiments(tags=["hearts"], sort="-eval_loss")
