@@ -20,6 +20,7 @@ import torch
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
+from ferret_core.team.shards import local
 
 
 class TailMean:
@@ -42,7 +43,7 @@ class TailMean:
             return
         self.count += 1
         for name, weight in trainable(replica.model).items():
-            now = weight.detach().to("cpu", torch.float32)
+            now = local(weight).to("cpu", torch.float32)
             mean = self._mean.setdefault(name, torch.zeros_like(now))
             mean.add_((now - mean).div_(self.count))
 
@@ -60,7 +61,7 @@ class TailMean:
     def put(self, replica: Replica) -> None:
         """Makes the mean the replica's model, rounded to the type of its weights."""
         for name, weight in trainable(replica.model).items():
-            weight.copy_(self._mean[name])
+            local(weight).copy_(self._mean[name])
 
 
 def begin(spec: ExperimentSpec) -> int:

@@ -10,6 +10,7 @@ from torch import nn
 from ferret_core.memory import free_device_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.quantities import size
+from ferret_core.team.shards import is_sharded
 
 SETTING = "FERRET_DEVICE"
 DEVICES = ("auto", "cpu", "cuda")
@@ -30,7 +31,10 @@ def chosen_device(wanted: str | None = None) -> torch.device:
 
 
 def place(model: nn.Module, device: torch.device) -> None:
-    """Moves the model to ``device``; ``memory.exhausted`` where a GPU has too little room for it."""
+    """Moves the model to ``device``; ``memory.exhausted`` where a GPU has too little room for it. Shards are where they
+    belong."""
+    if is_sharded(model):
+        return
     if device.type == "cuda":
         require_room(sum(parameter.nbytes for parameter in model.parameters()), free_device_bytes(device))
     model.to(device)

@@ -29,6 +29,10 @@ from ferret_core.protocol.wire import decode, encode
 from ferret_core.robust.centre import centre
 from ferret_core.sealed import Sealed
 from ferret_core.server_optimizer import Moments, ServerOptimizer, Step, Tensors, displacement
+from ferret_core.sharded.fit import require_fit
+from ferret_core.sharded.load import load_sharded
+from ferret_core.team.group import current
+from ferret_core.team.shards import copied, is_shard, local
 
 Contributions = Iterable[Sealed]
 """A round's, in participant order. They are gone through more than once: a list, or what reads them anew each time."""
@@ -74,10 +78,16 @@ class Replica:
 
     @classmethod
     def load(cls, spec: ExperimentSpec, folder: Path | None = None) -> Replica:
-        """The base model of ``spec``, read from ``folder`` where another copy of it lies; ``model.invalid`` if none."""
-        if folder is None:
-            return cls(spec, load(spec.model))
-        return cls(spec, load(ModelSpec(source=str(folder), dtype=spec.model.dtype), anywhere=True))
+        """The base model of ``spec``, read from ``folder`` where another copy of it lies; ``model.invalid`` if none.
+
+        In shards where this process is in a team: each method of the replica is then for all of it to call. Raises
+        ``request.invalid`` for what a team cannot train.
+        """
+        source = spec.model if folder is None else ModelSpec(source=str(folder), dtype=spec.model.dtype)
+        if (team := current()) is None:
+            return cls(spec, load(source, anywhere=folder is not None))
+        require_fit(spec)
+        return cls(spec, load_sharded(source, team, anywhere=folder is not None))
 
     def advance(self, record: LedgerRecord, update: bytes) -> None:
         """Applies one committed round; ``ledger.broken`` when the result is not the recorded model."""
@@ -137,8 +147,9 @@ class Replica:
         return [weight / sum(weights) for weight in weights]
 
     def standing(self) -> Standing:
-        """A copy of all that a round moves, for :meth:`restore`; the weights' lies in the host's memory."""
-        weights = {name: weight.detach().to("cpu", copy=True) for name, weight in trainable(self.model).items()}
+        """A copy of all that a round moves, for :meth:`restore`; the weights' lies in the host's memory, that of shards
+        beside them."""
+        weights = {name: _set_aside(weight) for name, weight in trainable(self.model).items()}
         moments = self.optimizer.moments()
         return Standing(weights, self.state, moments, self.last, self.round, self.numbers, self.digest)
 
@@ -146,7 +157,7 @@ class Replica:
     def restore(self, standing: Standing) -> None:
         """Back to where the copy was taken, bit for bit."""
         for name, weight in trainable(self.model).items():
-            weight.copy_(standing.weights[name])
+            local(weight).copy_(local(standing.weights[name]))
         self.optimizer.restore(standing.moments)
         self.state, self.last, self.round = standing.state, standing.last, standing.round
         self.numbers, self.digest = standing.numbers, standing.digest
@@ -173,3 +184,7 @@ class Replica:
     def settle(self) -> None:
         """The model has come to rest: takes its digest."""
         self.digest = model_digest(self.model, self._frozen)
+
+
+def _set_aside(weight: torch.Tensor) -> torch.Tensor:
+    return copied(weight) if is_shard(weight) else weight.detach().to("cpu", copy=True)

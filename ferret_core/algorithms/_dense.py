@@ -23,6 +23,7 @@ from ferret_core.projection.project import Projected, apply_
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.pieces import places
 from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.team.shards import everywhere, is_shard, like, local
 
 
 class AveragedUpdates(WholeModel):
@@ -67,7 +68,8 @@ def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
     update = torch.empty(sum(end.numel() for end in after.values()))
     parts = update.split([end.numel() for end in after.values()])
     for part, (name, end) in zip(parts, after.items(), strict=True):
-        part.copy_((before[name].to(end.device).float() - end.detach().float()).reshape(-1))
+        moved = local(before[name]).to(end.device).float() - local(end).float()
+        part.copy_(everywhere(like(end, moved)) if is_shard(end) else moved.reshape(-1))
     return update.numpy()
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 from blake3 import blake3
 from torch import nn
 
 from ferret_core.protocol.digest import canonical_json
+from ferret_core.team.group import current
+from ferret_core.team.shards import gathered, is_shard
 
 MANIFEST_VERSION = 1
 _CHUNK_ELEMENTS = 1 << 22
@@ -57,9 +59,29 @@ def _digest(tensors: Mapping[str, torch.Tensor], more: Mapping[str, str]) -> str
     header = canonical_json({"version": MANIFEST_VERSION, "tensors": _manifest(tensors), **more})
     hasher = blake3(header, max_threads=blake3.AUTO)
     for tensor in tensors.values():
-        for chunk in tensor.detach().reshape(-1).split(_CHUNK_ELEMENTS):
+        for chunk in _chunks(tensor):
             hasher.update(chunk.cpu().contiguous().view(torch.uint8).numpy().data)
+    if any(map(is_shard, tensors.values())):
+        return _of_first(hasher.hexdigest())
     return hasher.hexdigest()
+
+
+def _chunks(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensor's elements in order, a stretch at a time. Those of a shard come to the team's first process alone."""
+    if not is_shard(tensor):
+        yield from tensor.detach().reshape(-1).split(_CHUNK_ELEMENTS)
+        return
+    for first in range(0, tensor.numel(), _CHUNK_ELEMENTS):
+        chunk = gathered(tensor, 0, first, min(first + _CHUNK_ELEMENTS, tensor.numel()))
+        if chunk is not None:
+            yield chunk
+
+
+def _of_first(digest: str) -> str:
+    """What the team's first process has found: it alone has seen every element."""
+    team = current()
+    assert team is not None
+    return team.texts(digest)[0]
 
 
 def _manifest(tensors: Mapping[str, torch.Tensor]) -> list[tuple[str, str, tuple[int, ...]]]:

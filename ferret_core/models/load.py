@@ -76,6 +76,51 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | str) ->
     return LoadedModel(model.eval(), tokenizer)
 
 
+def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
+    """The model of ``spec`` without numbers, its parameters on the meta device and its buffers on the CPU, and its
+    tokenizer; None for a name on the hub. Looks through the folder and raises as :func:`load`."""
+    own = files.within(None) if anywhere else nullcontext()
+    with own, _typed(spec), memory_checked(REMEDY):
+        weights = _look(spec)
+        if weights is None:
+            return None
+        loaded = _skeleton(spec, weights)
+        _check_ids(loaded)
+        return loaded
+
+
+def _skeleton(spec: ModelSpec, weights: Weights) -> LoadedModel:
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    _check_size(spec, weights, options)
+    tokenizer = AutoTokenizer.from_pretrained(spec.source, **options)
+    config = AutoConfig.from_pretrained(spec.source, **options)
+    with torch.random.fork_rng([]), _parameters_on_meta():
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, spec.dtype))
+    if (Path(spec.source).expanduser() / "generation_config.json").exists():
+        model.generation_config = GenerationConfig.from_pretrained(spec.source, local_files_only=True)
+    return LoadedModel(model.eval(), tokenizer)
+
+
+@contextmanager
+def _parameters_on_meta() -> Generator[None]:
+    """Every parameter that a module registers in the block takes no memory. What is there already, tied, stays the same
+    object."""
+    register = nn.Module.register_parameter
+
+    def on_meta(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        if parameter is not None and parameter.device.type != "meta":
+            parameter = nn.Parameter(parameter.to("meta"), requires_grad=parameter.requires_grad)
+        register(module, name, parameter)
+
+    nn.Module.register_parameter = on_meta
+    try:
+        yield
+    finally:
+        nn.Module.register_parameter = register
+
+
 def _check_size(spec: ModelSpec, weights: Weights, options: Mapping[str, Any]) -> None:
     """Raises where the configuration describes a model far larger than its weights, whose rest would be made up.
 

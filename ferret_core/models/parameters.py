@@ -11,6 +11,8 @@ from torch import nn
 
 from ferret_core.memory import free_device_bytes
 from ferret_core.protocol.errors import FerretError
+from ferret_core.team.group import require
+from ferret_core.team.shards import copied, is_sharded, local
 
 HALF = (torch.bfloat16, torch.float16)
 ROOMY = 5
@@ -45,8 +47,11 @@ def working_copy(model: nn.Module, pure: bool = False) -> AbstractContextManager
     copied. Afterwards the model has its own values back, bit for bit.
 
     Of a model on a GPU the originals, the yielded ones too, lie in the host's memory meanwhile, unless the device has
-    room for much more than training can need: the way there and back takes longer than a step.
+    room for much more than training can need: the way there and back takes longer than a step. Shards are copied where
+    they are.
     """
+    if is_sharded(model):
+        return _on_own_shards(model)
     return _on_copies(model, _crowded(model, next(model.parameters()).device, pure), pure)
 
 
@@ -74,6 +79,20 @@ def _on_copies(model: nn.Module, originals_on_host: bool, pure: bool = False) ->
             tensor.data = data.to(tensor.device)
 
 
+@contextmanager
+def _on_own_shards(model: nn.Module) -> Generator[dict[str, torch.Tensor]]:
+    """The same of a model in shards, which is fp32: each process keeps a copy of its own."""
+    own = {name: copied(parameter) for name, parameter in trainable(model).items()}
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    try:
+        yield own
+    finally:
+        for name, parameter in trainable(model).items():
+            local(parameter).copy_(local(own[name]))
+        for buffer, before in buffers:
+            buffer.copy_(before)
+
+
 def _stays(tensor: torch.Tensor, half: bool) -> bool:
     frozen = isinstance(tensor, nn.Parameter) and not tensor.requires_grad
     return frozen and not (half and tensor.dtype in HALF)
@@ -87,12 +106,15 @@ def _to_train(tensor: torch.Tensor, half: bool, in_place: bool) -> torch.Tensor:
 
 @torch.no_grad()
 def weights_norm(model: nn.Module) -> float:
-    """The L2 norm of all trainable weights, in fp64."""
-    norms = [float(torch.linalg.vector_norm(weight, dtype=torch.float64)) for weight in trainable(model).values()]
-    return math.hypot(*norms)
+    """The L2 norm of all trainable weights, in fp64; of shards the sum has another order."""
+    weights = trainable(model).values()
+    norms = [float(torch.linalg.vector_norm(local(weight), dtype=torch.float64)) for weight in weights]
+    whole = math.hypot(*norms)
+    return math.hypot(*require().numbers(whole)) if is_sharded(model) else whole
 
 
 @torch.no_grad()
 def finite(model: nn.Module) -> bool:
     """Whether every trainable weight is a number."""
-    return all(bool(torch.isfinite(parameter).all()) for parameter in trainable(model).values())
+    here = all(bool(torch.isfinite(local(parameter)).all()) for parameter in trainable(model).values())
+    return all(require().numbers(float(here))) if is_sharded(model) else here

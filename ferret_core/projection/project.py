@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,7 +16,10 @@ from ferret_core.projection.blocks import Block, Held, Piece, within
 from ferret_core.projection.kernels import kernel, squared_norm
 from ferret_core.projection.kernels._base import Kernel, Term
 from ferret_core.projection.rounding import stochastic
+from ferret_core.projection.shared_out import any_shard, of_pieces, own_parts
 from ferret_core.protocol.errors import FerretError
+
+R = TypeVar("R")
 
 STRETCH = 1 << 22
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
@@ -52,7 +55,10 @@ def project(
     _check_below("share", share, 32)
     _check_counts(K, blocks)
     _check_complete(blocks)
-    gammas = [_project(before, after, block, basis, count, seed, share) for block, count in zip(blocks, K, strict=True)]
+    parts = _parts(before, after, blocks, basis, K, seed, share)
+    gammas = [
+        reduce(Tensor.add_, of_block) if count else torch.empty(0) for of_block, count in zip(parts, K, strict=True)
+    ]
     _check_finite(gammas, blocks)
     return Projected(seed, gammas, share)
 
@@ -60,10 +66,7 @@ def project(
 def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> list[float]:
     """‖before_l − after_l‖ of every block: differences in fp32, squares and sums in fp64. Raises as ``project``."""
     _check_complete(blocks)
-    found = [
-        math.sqrt(math.fsum(squared_norm(begin, end) for begin, end, _ in _pairs(before, after, block)))
-        for block in blocks
-    ]
+    found = [math.sqrt(math.fsum(squares)) for squares in _squares(before, after, blocks)]
     for block, norm in zip(blocks, found, strict=True):
         if not math.isfinite(norm):
             raise _non_finite(block, norm)
@@ -73,13 +76,14 @@ def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> lis
 @torch.no_grad()
 def squared_lengths(parameters: Parameters, blocks: Sequence[Block]) -> list[float]:
     """‖w_l‖² of every block, in fp64."""
-    return [math.fsum(length**2 for length in _lengths(parameters, block)) for block in blocks]
+    return [math.fsum(length**2 for length in lengths) for lengths in _lengths(parameters, blocks)]
 
 
 @torch.no_grad()
 def root_mean_squares(parameters: Parameters, blocks: Sequence[Block]) -> list[float]:
     """√(‖w_l‖² / d_l) of every block, in fp64."""
-    return [math.hypot(*_lengths(parameters, block)) / math.sqrt(block.size) for block in blocks]
+    lengths = zip(_lengths(parameters, blocks), blocks, strict=True)
+    return [math.hypot(*of_block) / math.sqrt(block.size) for of_block, block in lengths]
 
 
 def apply_(
@@ -97,7 +101,8 @@ def apply_(
     rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's, and ``held`` says
     which elements ``parameters`` hold if not all: applying the others elsewhere, even to the same mapped file at the
     same time, gives the same weights. Coordinates are asked for block by block, of so many terms at a time as have
-    together no more of them than the block has weights. Raises as ``project``, and then has moved nothing.
+    together no more of them than the block has weights. Raises as ``project``, and then has moved nothing. Of shards
+    each process moves its own.
     """
     _check_below("rounding", rounding, 64)
     for term in terms:
@@ -106,6 +111,8 @@ def apply_(
         _check_counts([len(c) for c in term.coordinates], blocks)
         _check_finite(term.coordinates, blocks)
     _check_complete(blocks)
+    if held is None and any_shard(parameters):
+        parameters, held = own_parts(parameters)
     if held is not None:
         blocks = [within(block, held) for block in blocks]
     _check_blocks(parameters, blocks)
@@ -129,16 +136,47 @@ def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[T
             _kernel(block, basis, row).apply_(row, block, [term._replace(coefficients=-term.coefficients)], start=start)
 
 
-def _project(
-    before: Parameters, after: Parameters, block: Block, basis: Basis, K: int, seed: int, share: int
-) -> Tensor:
-    if K == 0:
-        return torch.empty(0)
-    parts = (
-        _kernel(block, basis, end).project(begin, end, block, K, seed, start=start, share=share)
-        for begin, end, start in _pairs(before, after, block)
+def _parts(
+    before: Parameters,
+    after: Parameters,
+    blocks: Sequence[Block],
+    basis: Basis,
+    K: Sequence[int],
+    seed: int,
+    share: int,
+) -> Iterator[Iterable[Tensor]]:
+    """What each piece of each block adds to the block's coordinates; nothing of blocks without."""
+
+    def project(block: int, begin: Tensor, end: Tensor, start: int) -> Tensor:
+        chosen = _kernel(blocks[block], basis, end)
+        return chosen.project(begin, end, blocks[block], K[block], seed, start=start, share=share)
+
+    wanted = [block if count else block._replace(pieces=()) for block, count in zip(blocks, K, strict=True)]
+    if any_shard(after):
+        return of_pieces(before, after, wanted, project, lambda block: torch.empty(K[block]))
+    return _each(before, after, wanted, project)
+
+
+def _squares(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> Iterator[Iterable[float]]:
+    """‖before − after‖² of each piece of each block."""
+    if not any_shard(after):
+        return _each(before, after, blocks, lambda block, begin, end, start: squared_norm(begin, end))
+
+    def square(block: int, begin: Tensor, end: Tensor, start: int) -> Tensor:
+        return torch.tensor([squared_norm(begin, end)], dtype=torch.float64)
+
+    found = of_pieces(before, after, blocks, square, lambda block: torch.empty(1, dtype=torch.float64))
+    return (map(float, of_block) for of_block in found)
+
+
+def _each(
+    before: Parameters, after: Parameters, blocks: Sequence[Block], work: Callable[[int, Tensor, Tensor, int], R]
+) -> Iterator[Iterator[R]]:
+    """``work(block's position, before, after, start)`` of each piece of each block."""
+    return (
+        (work(position, begin, end, start) for begin, end, start in _pairs(before, after, block))
+        for position, block in enumerate(blocks)
     )
-    return reduce(Tensor.add_, parts)
 
 
 def _turns(counts: Sequence[int], most: int) -> list[slice]:
@@ -171,10 +209,23 @@ def _pairs(before: Parameters, after: Parameters, block: Block) -> Iterator[tupl
             yield begin[first : first + step].to(end.device), end[first : first + step], start + first
 
 
-def _lengths(parameters: Parameters, block: Block) -> list[float]:
-    """The L2 norm of each of the block's pieces, in fp64."""
-    _check_complete([block])
-    return [float(torch.linalg.vector_norm(piece, dtype=torch.float64)) for piece, _ in _pieces(parameters, block)]
+def _lengths(parameters: Parameters, blocks: Sequence[Block]) -> Iterator[Iterable[float]]:
+    """The L2 norm of each piece of each block, in fp64."""
+    _check_complete(blocks)
+    if any_shard(parameters):
+        found = of_pieces(
+            parameters,
+            parameters,
+            blocks,
+            lambda block, begin, end, start: torch.linalg.vector_norm(begin, dtype=torch.float64).reshape(1),
+            lambda block: torch.empty(1, dtype=torch.float64),
+        )
+        return (map(float, of_block) for of_block in found)
+    return (map(_length, _pieces(parameters, block)) for block in blocks)
+
+
+def _length(piece: tuple[Tensor, int]) -> float:
+    return float(torch.linalg.vector_norm(piece[0], dtype=torch.float64))
 
 
 def _pieces(parameters: Parameters, block: Block) -> Iterator[tuple[Tensor, int]]:

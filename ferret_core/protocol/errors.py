@@ -140,6 +140,7 @@ PROBLEMS: dict[str, Problem] = {
     "terms.paused": Problem("The site's terms do not allow this now", 403, Exit.FAILURE),
     "terms.spent": Problem("A limit of the site's terms is spent", 403, Exit.FAILURE),
     "worker.stopping": Problem("The worker is stopping and returns its work", 503, Exit.FAILURE),
+    "team.broken": Problem("The processes of a team have not stayed together", 503, Exit.FAILURE),
     "memory.exhausted": Problem("The device does not have enough memory", 507, Exit.FAILURE),
     "backup.invalid": Problem("The backup cannot be used", 422, Exit.FAILURE),
     "database.damaged": Problem("The database cannot be read", 500, Exit.FAILURE),

@@ -19,6 +19,7 @@ from ferret_core.datasets._shard import Batch
 from ferret_core.memory import memory_checked
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError
+from ferret_core.team.shards import is_sharded
 from ferret_core.training import optimizers
 from ferret_core.training.checkpointing import checkpointing
 from ferret_core.training.config import LocalConfig
@@ -27,6 +28,7 @@ from ferret_core.training.loss import count_targets, device_of, loss_by_sequence
 from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
 from ferret_core.training.muon import embeddings
 from ferret_core.training.pure_bfloat16 import Rounding
+from ferret_core.training.together import Together
 
 
 class LocalMetrics(NamedTuple):
@@ -111,6 +113,14 @@ class _Move(Protocol):
 def _moving(
     model: nn.Module, config: LocalConfig, rate: float, correct: Callable[[], None] | None, seed: int
 ) -> Generator[_Move]:
+    if is_sharded(model):
+        if correct is not None:
+            raise FerretError(
+                "spec.invalid",
+                "this algorithm corrects whole gradients, which no process of a team holds: train it with one process",
+            )
+        yield partial(_move_together, Together(model, config, rate), model, config)
+        return
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not config.in_backward:
         fitting = MicroBatches(config.batch_size)
@@ -151,6 +161,15 @@ def _move(
     check(loss, float(norm))
     optimizer.step()
     optimizer.zero_grad()
+    return loss
+
+
+def _move_together(
+    together: Together, model: nn.Module, config: LocalConfig, group: Sequence[Batch], counted: int, check: _Check
+) -> float:
+    loss, norm = together.gradients(group, counted, lambda batch: _nll(model, batch, config))
+    check(loss, norm)
+    together.step()
     return loss
 
 

@@ -64,6 +64,13 @@ class CorrectsSteps(Protocol):
 
 
 @runtime_checkable
+class Shardable(Protocol):
+    """The options of an algorithm that a team of processes can run on a model in shards."""
+
+    shardable: ClassVar[Literal[True]]
+
+
+@runtime_checkable
 class WatchesSteps(Protocol):
     """The options of an algorithm that may send what depends on the gradients of the local steps: then a site cannot
     train for it in a way of its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,8 @@ from ferret_core.training.config import LOCAL
 
 class Config(Strict):
     """DiLoCo's options; the outer optimizer is the specification's ``[server]``."""
+
+    shardable: ClassVar[Literal[True]] = True
 
     coordinates: Literal["float32", "float16", "int8"] = Field(
         default="float32", description="How a pseudo-gradient travels; float16 and int8 with a scale for each tensor"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Size, check_slopes, size_of, slope_norms, slopes
@@ -14,6 +16,8 @@ from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 class Config(Strict):
     """FedKSeed's options; the rate, ε, T and K are the paper's."""
+
+    shardable: ClassVar[Literal[True]] = True
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
     local: ZerothOrderConfig = Field(default=ZerothOrderConfig(), description=LOCAL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Size, check_slopes, size_of, slope_norms, slopes
@@ -15,6 +17,8 @@ from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 class Config(Strict):
     """FedKSeed-Pro's options."""
+
+    shardable: ClassVar[Literal[True]] = True
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
     clip: float = Field(default=1000.0, gt=0, le=MAX_REAL, description="Largest |ĝ| that counts in the probabilities")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
@@ -22,5 +24,7 @@ class MezoConfig(ZerothOrderConfig):
 
 class Config(SendsUpdate):
     """FedMeZO's options."""
+
+    shardable: ClassVar[Literal[True]] = True
 
     local: MezoConfig = Field(default=MezoConfig(), description=LOCAL)

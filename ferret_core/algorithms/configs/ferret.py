@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -47,6 +47,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 class Config(Strict):
     """Ferret's options. The default sends 8 kB: some 60,000 one-bit coordinates."""
+
+    shardable: ClassVar[Literal[True]] = True
 
     preset: Literal["paper"] | None = Field(
         default=None,

@@ -1,0 +1,91 @@
+"""Projection over a model in shards: each piece is looked at by one process, which is sent its elements.
+
+A piece is a parameter, or the part of one that lies in a block. The processes take the pieces in turn, a piece each, and
+tell each other what they have found, which is as large as the coordinates. So every number is what a process alone
+computes from the same elements, and sums over the pieces of a block have the same order: the bits do not depend on how
+many processes there are. No process ever has more than one piece whole, before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from torch import Tensor
+
+from ferret_core.projection.blocks import Block, Held, Piece
+from ferret_core.protocol.errors import FerretError
+from ferret_core.team.group import Team, require, waves
+from ferret_core.team.shards import gathered, held, is_shard, local
+
+Work = Callable[[int, Tensor, Tensor, int], Tensor]
+"""Of a block's position, a piece before and after, flat, and its first element's place in the block."""
+
+
+def any_shard(parameters: Mapping[str, Tensor]) -> bool:
+    """Whether other processes hold the rest of these tensors."""
+    return is_shard(next(iter(parameters.values())))
+
+
+def own_parts(parameters: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Held]]:
+    """The elements of each shard that this process holds, flat, and which they are."""
+    return (
+        {name: local(tensor) for name, tensor in parameters.items()},
+        {name: Held(*held(tensor)) for name, tensor in parameters.items()},
+    )
+
+
+def of_pieces(
+    before: Mapping[str, Tensor],
+    after: Mapping[str, Tensor],
+    blocks: Sequence[Block],
+    work: Work,
+    empty: Callable[[int], Tensor],
+) -> Iterator[list[Tensor]]:
+    """What ``work`` finds in the pieces of each block, in order, on every process. Collective.
+
+    ``empty(block's position)`` is a tensor on the CPU of the shape and type of what it finds. Raises
+    ``projection.invalid`` for blocks that are not this model's.
+    """
+    team = require()
+    pieces = [(position, piece) for position, block in enumerate(blocks) for piece in block.pieces]
+    for position, piece in pieces:
+        _check(before, blocks[position], piece)
+        _check(after, blocks[position], piece)
+    found: list[list[Tensor]] = [[] for _ in blocks]
+    for wave in waves(len(pieces), team.size):
+        turn = [pieces[number] for number in wave]
+        own = _own(before, after, turn, work)
+        for owner, (position, _) in enumerate(turn):
+            found[position].append(_told(team, own, empty(position), owner))
+    return iter(found)
+
+
+def _own(
+    before: Mapping[str, Tensor], after: Mapping[str, Tensor], turn: Sequence[tuple[int, Piece]], work: Work
+) -> Tensor | None:
+    """What this process finds in its piece of the turn; None where there is none for it."""
+    mine: tuple[int, Tensor, Tensor, int] | None = None
+    for owner, (position, piece) in enumerate(turn):
+        begin = _whole(before, piece, owner)
+        end = begin if before is after else _whole(after, piece, owner)
+        if begin is not None and end is not None:
+            mine = position, begin, end, piece.start
+    return None if mine is None else work(*mine)
+
+
+def _told(team: Team, own: Tensor | None, empty: Tensor, owner: int) -> Tensor:
+    found = own if owner == team.rank and own is not None else empty
+    return team.told(found.to(team.device), owner)
+
+
+def _whole(parameters: Mapping[str, Tensor], piece: Piece, owner: int) -> Tensor | None:
+    return gathered(parameters[piece.parameter], owner, piece.begin, piece.begin + piece.length)
+
+
+def _check(parameters: Mapping[str, Tensor], block: Block, piece: Piece) -> None:
+    there = parameters[piece.parameter].numel() if piece.parameter in parameters else None
+    if there is None or piece.begin + piece.length > there:
+        message = (
+            f"block {block.name} needs elements of it that the model does not have: cut the blocks from this model"
+        )
+        raise FerretError.of_field("projection.invalid", piece.parameter, there, message)

@@ -1,0 +1,86 @@
+"""Cuts a model up over the processes of the team, by FSDP2: a layer is whole only while it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import nn
+
+from ferret_core.protocol.digest import canonical_json, digest_bytes
+from ferret_core.protocol.errors import FerretError
+from ferret_core.team.broken import team_broken
+from ferret_core.team.group import Team
+from ferret_core.team.shards import Range, local, ranges
+
+PLAIN = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def cut(model: nn.Module, team: Team) -> None:
+    """Leaves of each parameter of ``model`` this process' rows, in place and on the team's device.
+
+    Parameters on the meta device stay there. Raises ``model.invalid`` for a model that cannot be cut up.
+    """
+    from torch.distributed.fsdp import fully_shard
+
+    layers = layers_of(model)
+    for name, parameter in model.named_parameters():
+        require_plain(name, parameter)
+    for layer in layers:
+        fully_shard(layer, mesh=team.mesh, reshard_after_forward=True)
+    # What is outside of layers would stay whole after a forward pass, and old after a move.
+    fully_shard(model, mesh=team.mesh, reshard_after_forward=True)
+
+
+def require_one_model(model: nn.Module, team: Team) -> None:
+    """Raises ``team.broken`` where the processes have not cut up the same model, or their shards do not make it up.
+    Collective."""
+    team.same("model", outline(model))
+    require_cover(model, team)
+
+
+def require_plain(name: str, parameter: nn.Parameter) -> None:
+    """Raises ``model.invalid`` for quantised weights, as bitsandbytes and torchao make them, and for single numbers."""
+    kind = type(parameter.data)
+    if parameter.dtype not in PLAIN or kind is not torch.Tensor:
+        message = "is quantised, which a team cannot train: give the model that it was made of"
+        raise FerretError.of_field("model.invalid", name, f"{kind.__name__} of {parameter.dtype}", message)
+    if parameter.ndim == 0:
+        message = "is a single number, which cannot be cut up: train this model with one process"
+        raise FerretError.of_field("model.invalid", name, "()", message)
+
+
+def layers_of(model: nn.Module) -> list[nn.Module]:
+    """The parts of ``model`` that are whole one at a time: those that its authors say must not be split."""
+    names = set(cast("list[str] | None", getattr(model, "_no_split_modules", None)) or ())
+    layers = [module for module in model.modules() if type(module).__name__ in names]
+    if not layers:
+        message = "has no layers that a team could hold one at a time: train this model with one process"
+        raise FerretError.of_field("model.invalid", "model.source", type(model).__name__, message)
+    return layers
+
+
+def outline(model: nn.Module) -> str:
+    """The digest of every parameter's name, type and shape."""
+    there = [[name, str(each.dtype), list(each.shape)] for name, each in model.named_parameters()]
+    return digest_bytes(canonical_json(there))
+
+
+def require_cover(model: nn.Module, team: Team) -> None:
+    """Raises ``team.broken`` unless the shards of all processes make up each parameter, once."""
+    parameters = dict(model.named_parameters())
+    sizes = [[int(size) for size in text.split()] for text in team.texts(_sizes(model))]
+    for number, (name, parameter) in enumerate(parameters.items()):
+        check_cover(name, ranges(parameter), [of_rank[number] for of_rank in sizes])
+
+
+def check_cover(name: str, expected: Sequence[Range], sizes: Sequence[int]) -> None:
+    """Raises ``team.broken`` unless each process holds as many elements of the parameter ``name`` as its range has."""
+    for rank, (part, size) in enumerate(zip(expected, sizes, strict=True)):
+        if size != part.length:
+            raise team_broken(f"of {name} process {rank} holds {size} elements, not {part.length}")
+
+
+def _sizes(model: nn.Module) -> str:
+    return " ".join(str(local(parameter).numel()) for parameter in model.parameters())

@@ -1,0 +1,40 @@
+"""A team that has not stayed together, as one typed error."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from torch import distributed
+
+from ferret_core.protocol.errors import FerretError
+
+_SIGNS = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
+"""What torch says, often in a plain ``RuntimeError``, where another process of the group is gone or late."""
+REMEDY = "nothing was stored; start the whole team again, with torchrun --max-restarts by itself"
+
+
+def team_broken(reason: str) -> FerretError:
+    """``team.broken`` with ``reason`` and the next step. The process can do no more work with this team."""
+    return FerretError("team.broken", f"{reason}: {REMEDY}")
+
+
+@contextmanager
+def typed() -> Generator[None]:
+    """Whatever torch raises because another process is gone or late is ``team.broken``."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_of_group(error):
+            raise
+        raise team_broken(f"another process of the team is gone or did not answer in time ({_first(error)})") from error
+
+
+def is_of_group(error: BaseException) -> bool:
+    """Whether ``error`` says that the processes of the group could not speak to each other."""
+    return isinstance(error, distributed.DistError) or any(sign in str(error) for sign in _SIGNS)
+
+
+def _first(error: BaseException) -> str:
+    line = str(error).partition("\n")[0]
+    return line.rpartition("] ")[2][:200] or type(error).__name__

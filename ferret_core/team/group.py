@@ -1,0 +1,172 @@
+"""The team of this process: started once, found by everyone who meets a shard, stopped at the end.
+
+Every method of :class:`Team` is collective: all its processes call it at the same point of their work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.team import place
+from ferret_core.team.broken import team_broken, typed
+from ferret_core.team.place import Place
+
+SETTING = "FERRET_TEAM_SECONDS"
+DEFAULT_SECONDS = 600.0
+"""As long as one process may keep the others waiting: a step on a slow machine, not an outage."""
+
+_current: Team | None = None
+
+
+class Team:
+    """The processes, and what they can do together. Vectors are flat; integers count elements."""
+
+    def __init__(self, where: Place, store: Any, device: str, seconds: float) -> None:
+        from torch.distributed.device_mesh import init_device_mesh
+
+        self.rank, self.size, self.seconds = where.rank, where.size, seconds
+        self.device = torch.device(device, where.local) if device == "cuda" else torch.device(device)
+        self.store = store
+        self.mesh = init_device_mesh(device, (where.size,))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that speaks to the world for all of them."""
+        return self.rank == 0
+
+    def send(self, values: Tensor, to: int) -> None:
+        """Sends a contiguous vector to a process that calls :meth:`receive`."""
+        with typed():
+            distributed.send(values, to)
+
+    def receive(self, into: Tensor, source: int) -> None:
+        """Fills a contiguous vector with what ``source`` sends."""
+        with typed():
+            distributed.recv(into, source)
+
+    def told(self, values: Tensor, source: int) -> Tensor:
+        """``values`` as ``source`` has them, written into those of every other process."""
+        with typed():
+            distributed.broadcast(values, source)
+        return values
+
+    def exchanged(self, chunks: Tensor) -> Tensor:
+        """(size, n): row j of process i becomes row i of process j."""
+        received = torch.empty_like(chunks)
+        with typed():
+            distributed.all_to_all_single(received, chunks)
+        return received
+
+    def numbers(self, value: float) -> list[float]:
+        """The ``value`` of every process in fp64, by rank."""
+        own = torch.tensor([value], dtype=torch.float64, device=self.device)
+        found = [torch.empty_like(own) for _ in range(self.size)]
+        with typed():
+            distributed.all_gather(found, own)
+        return [float(each) for each in found]
+
+    def texts(self, text: str) -> list[str]:
+        """The ``text`` of every process, by rank."""
+        found: list[str | None] = [None] * self.size
+        with typed():
+            distributed.all_gather_object(found, text)
+        return [each or "" for each in found]
+
+    def same(self, what: str, text: str) -> None:
+        """Raises ``team.broken`` unless all processes give the same ``text`` for ``what``."""
+        found = self.texts(text)
+        for rank, other in enumerate(found):
+            if other != found[0]:
+                raise team_broken(
+                    f"process {rank} has another {what} than process 0: {other[:80]}, not {found[0][:80]}"
+                )
+
+
+def current() -> Team | None:
+    """The team that this process is in; None for a process alone."""
+    return _current
+
+
+def require() -> Team:
+    """The team; for code that has a shard in its hands."""
+    assert _current is not None, "a shard is there only within a team"
+    return _current
+
+
+@contextmanager
+def started(device: str | None = None) -> Generator[Team | None]:
+    """In the ``with`` block this process is in the team that the environment tells of; None where it tells of none.
+
+    ``device``, "cpu" or "cuda", is where models are; by default what ``FERRET_DEVICE`` says. Raises
+    ``settings.invalid`` for an environment that cannot be, and ``team.broken`` where the others do not come.
+    """
+    global _current
+    where = place.from_environment()
+    if where is None:
+        yield None
+        return
+    _current = _start(where, device or _chosen())
+    try:
+        yield _current
+    finally:
+        _current = None
+        distributed.destroy_process_group()
+
+
+def _start(where: Place, device: str) -> Team:
+    if device == "cuda":
+        _take_gpu(where)
+    seconds = _seconds()
+    wait = timedelta(seconds=seconds)
+    try:
+        store, _, _ = next(iter(distributed.rendezvous("env://", where.rank, where.size, timeout=wait)))
+        store.set_timeout(wait)
+        backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
+        group = distributed.PrefixStore("group", store)
+        distributed.init_process_group(backend, store=group, rank=where.rank, world_size=where.size, timeout=wait)
+        return Team(where, distributed.PrefixStore("ferret", store), device, seconds)
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise team_broken(
+            f"{place.SIZE} = {where.size} processes have not come within {seconds:g} s ({reason})"
+        ) from error
+
+
+def _take_gpu(where: Place) -> None:
+    count = torch.cuda.device_count()
+    if where.local >= count:
+        message = f"this machine has {count} GPUs: start so many processes, torchrun --nproc-per-node {count}"
+        raise FerretError.of_field("settings.invalid", place.LOCAL_RANK, where.local, message)
+    torch.cuda.set_device(where.local)
+
+
+def _chosen() -> str:
+    from ferret_core.device import chosen_device
+
+    return chosen_device().type
+
+
+def _seconds() -> float:
+    text = os.environ.get(SETTING, "") or str(DEFAULT_SECONDS)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 10**6:
+        raise FerretError.of_field(
+            "settings.invalid", SETTING, text, "must be a number of seconds above 0, such as 600"
+        )
+    return seconds
+
+
+def waves(count: int, width: int) -> Sequence[range]:
+    """0 … ``count`` − 1 in turns of ``width``: what a team does at once, a piece each."""
+    return [range(first, min(first + width, count)) for first in range(0, count, width)]

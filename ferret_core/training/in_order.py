@@ -1,0 +1,65 @@
+"""Gradients of a step's parts, computed by several processes, added up in the order of the parts.
+
+A sum of floating-point numbers depends on its order. One process adds the gradient of each part to those before it, so
+the same is done here: every process sends every other one its chunk of the gradient, and whoever holds the shard adds
+what it was sent in the order of the parts, to the sum of the turns before. FSDP2 would add all at once, in an order of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ferret_core.team.group import require
+
+
+class Turn:
+    """How many of the processes have a part of their own in the running turn; the first ones do."""
+
+    def __init__(self) -> None:
+        self.parts = 1
+
+
+class InOrder:
+    """FSDP2's reduce-scatter of one layer: the sum over the turns since :meth:`begin`, each in the order of ranks."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._total: Tensor | None = None
+
+    def begin(self) -> None:
+        """Of a step: nothing is added up yet."""
+        self._total = None
+
+    def allocate(self, size: Sequence[int | torch.SymInt], *, dtype: torch.dtype, device: torch.device) -> Tensor:
+        return torch.empty(*size, dtype=dtype, device=device)
+
+    def __call__(
+        self, output_tensor: Tensor, input_tensor: Tensor, group: Any, op: Any, async_op: bool = False
+    ) -> None:
+        team = require()
+        received = team.exchanged(input_tensor.view(team.size, -1))
+        chunks = received[: self._turn.parts]
+        first, rest = (chunks[0], chunks[1:]) if self._total is None else (self._total, chunks)
+        output_tensor.copy_(first)
+        for chunk in rest:
+            output_tensor.add_(chunk)
+        # FSDP2 makes the gradients of the very memory that it is given here: the sum is kept once.
+        self._total = output_tensor
+
+
+def add_in_order(model: nn.Module) -> tuple[Turn, list[InOrder]]:
+    """Has the layers of a model in shards add their gradients up in the order of the parts."""
+    from torch.distributed.fsdp import FSDPModule
+
+    turn = Turn()
+    sums: list[InOrder] = []
+    for layer in model.modules():
+        if isinstance(layer, FSDPModule):
+            sums.append(InOrder(turn))
+            layer.set_custom_reduce_scatter(sums[-1])  # pyright: ignore[reportArgumentType]
+    return turn, sums
