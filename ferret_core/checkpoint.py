@@ -16,6 +16,8 @@ from ferret_core.models.load import LoadedModel
 from ferret_core.protocol.digest import canonical_json, digest_file
 from ferret_core.protocol.spec import Strict
 from ferret_core.replica import Replica
+from ferret_core.sharded.whole import whole_state
+from ferret_core.team.group import Team, current
 
 MANIFEST = "ferret.json"
 
@@ -34,11 +36,25 @@ def write(replica: Replica, experiment: str, folder: Path) -> Manifest:
     """Writes the replica's model, tokenizer and manifest into the existing, empty ``folder``.
 
     Of a model with adapters these are the adapters alone, in PEFT's layout, with the name of the base model in them.
+    A team writes together, each of its processes into the same folder; the manifest that it returns is the first's.
     """
+    if (team := current()) is not None:
+        return _write_together(replica, experiment, folder, team)
     for adapter in getattr(replica.model, "peft_config", {}).values():
         adapter.base_model_name_or_path, adapter.revision = replica.spec.model.source, replica.spec.model.revision
     save(LoadedModel(replica.model, replica.tokenizer), folder)
     return seal(replica, experiment, folder)
+
+
+def _write_together(replica: Replica, experiment: str, folder: Path, team: Team) -> Manifest:
+    with whole_state(replica.model, team, folder.parent) as state:
+        if team.is_first:
+            model: Any = replica.model
+            model.save_pretrained(folder, state_dict=state)
+            replica.tokenizer.save_pretrained(folder)
+            seal(replica, experiment, folder)
+    team.numbers(0)  # the others wait until it is written
+    return Manifest.model_validate_json((folder / MANIFEST).read_bytes())
 
 
 def write_folder(

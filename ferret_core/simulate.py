@@ -32,6 +32,7 @@ from ferret_core.robust.guard import Guard
 from ferret_core.robust.noise import check_base, of_base
 from ferret_core.site import Site
 from ferret_core.stopping import Stop
+from ferret_core.team.group import current
 from ferret_core.training.own import Own
 
 UNDONE = frozenset({"quorum.missed", "round.exploded"})
@@ -93,11 +94,15 @@ def simulate(
     ``participate`` is a client's part in a round; another one can be hostile. ``load`` gives the data of the
     specification for a tokenizer and a context, ``measure`` the metrics of the replica's model on them; others can keep
     theirs between simulations. Every client trains and evaluates by the functions of ``site``, if given; raises
-    ``training.unsupported`` where the algorithm cannot take them.
+    ``training.unsupported`` where the algorithm cannot take them. In a team every process calls it, and has the result;
+    raises ``request.invalid`` for what a team cannot train.
     """
     spec = catalog.resolve(spec)
     if site is not None:
         site.require(spec.algorithm)
+        if current() is not None:
+            message = "a site's own functions need the whole model in one process: leave it out, or use one process"
+            raise FerretError.of_field("request.invalid", "--site", "", message)
     if spec.participants.edge:
         raise FerretError.of_field(
             "spec.invalid", "participants.edge", spec.participants.edge, "a simulation has no real participants; use 0"

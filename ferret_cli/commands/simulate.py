@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferret_cli import options
+
+if TYPE_CHECKING:
+    from ferret_core.simulate import SimulationResult
 
 
 def simulate(
@@ -25,7 +28,7 @@ def simulate(
     """Run the experiment in FILE in this process, without a server.
 
     The model is the same, bit for bit, as that of a server that runs FILE on the CPU. FERRET_DEVICE=cpu leaves a GPU
-    alone.
+    alone. Under torchrun all its processes hold one model together: torchrun --nproc-per-node 4 -m ferret_cli simulate.
     """
     from ferret_cli import specfile
     from ferret_cli.output import emit, say
@@ -44,14 +47,29 @@ def simulate(
 
     from ferret_cli import site_file
     from ferret_cli.simulation import document, facts, line
+    from ferret_core.device import chosen_device
     from ferret_core.exported import complete
     from ferret_core.simulate import simulate
+    from ferret_core.team.group import started
+    from ferret_core.team.outcome import together
 
     if threads is not None:
         torch.set_num_threads(threads)
     own = None if site is None else site_file.load(site)
-    say(HEADER)
-    result = simulate(spec, out, on_round=lambda done: say(str(line(done, spec.rounds))), site=own)
+    with started(chosen_device().type) as team:
+        speaks = team is None or team.is_first
+
+        def tell(text: str) -> None:
+            if speaks:
+                say(text)
+
+        def run() -> SimulationResult:
+            return simulate(spec, out, on_round=lambda done: tell(str(line(done, spec.rounds))), site=own)
+
+        tell(HEADER)
+        result = run() if team is None else together(team, "simulation", run, lambda found: found.digest)
+    if not speaks:
+        return
     if out is not None:
         complete(out, facts(spec, result))
     if result.stopped:

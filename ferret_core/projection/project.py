@@ -217,7 +217,7 @@ def _lengths(parameters: Parameters, blocks: Sequence[Block]) -> Iterator[Iterab
             parameters,
             parameters,
             blocks,
-            lambda block, begin, end, start: torch.linalg.vector_norm(begin, dtype=torch.float64).reshape(1),
+            lambda block, begin, end, start: torch.tensor([_length((begin, start))], dtype=torch.float64),
             lambda block: torch.empty(1, dtype=torch.float64),
         )
         return (map(float, of_block) for of_block in found)

@@ -1,7 +1,7 @@
 """Projection over a model in shards: each piece is looked at by one process, which is sent its elements.
 
-A piece is a parameter, or the part of one that lies in a block. The processes take the pieces in turn, a piece each, and
-tell each other what they have found, which is as large as the coordinates. So every number is what a process alone
+A piece is a parameter, or the part of one that lies in a block. The processes take the pieces in turn, a piece each,
+and tell each other what they have found, which is as large as the coordinates. So every number is what a process alone
 computes from the same elements, and sums over the pieces of a block have the same order: the bits do not depend on how
 many processes there are. No process ever has more than one piece whole, before and after.
 """

@@ -1,9 +1,9 @@
 """Loads a model into shards: each process reads its own rows of the files.
 
-The model is built without memory for its parameters, cut up, and filled from the safetensors files of its folder, which
-are mapped: what a process does not hold it does not read. Where the files have other arrays than the model, because the
-loading library puts them together in another way, and for names on the hub, the processes load the whole model one after
-the other, and each keeps its rows: there is one whole model at a time.
+The model is built without memory for its parameters, cut up, and filled from the safetensors files of its folder,
+which are mapped: what a process does not hold it does not read. Where the files have other arrays than the model,
+because the loading library puts them together in another way, and for names on the hub, the processes load the whole
+model one after the other, and each keeps its rows: there is one whole model at a time.
 """
 
 from __future__ import annotations
@@ -79,11 +79,18 @@ def _is_stored_so(model: nn.Module, slices: Slices) -> bool:
 
 def _take_memory(model: nn.Module, device: torch.device) -> None:
     """Gives parameters on the meta device memory, without numbers in it; buffers keep theirs."""
-    model._apply(lambda tensor: torch.empty_like(tensor, device=device) if tensor.is_meta else tensor.to(device))
+
+    def taken(tensor: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(tensor, device=device) if tensor.is_meta else tensor.to(device)
+
+    model._apply(taken)
 
 
 def _move_buffers(model: nn.Module, device: torch.device) -> None:
-    model._apply(lambda tensor: tensor if is_shard(tensor) else tensor.to(device))
+    def moved(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor if is_shard(tensor) else tensor.to(device)
+
+    model._apply(moved)
 
 
 @torch.no_grad()

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, distributed
+from torch._C._distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.team import place
@@ -102,18 +104,18 @@ def require() -> Team:
 
 
 @contextmanager
-def started(device: str | None = None) -> Generator[Team | None]:
+def started(device: str) -> Generator[Team | None]:
     """In the ``with`` block this process is in the team that the environment tells of; None where it tells of none.
 
-    ``device``, "cpu" or "cuda", is where models are; by default what ``FERRET_DEVICE`` says. Raises
-    ``settings.invalid`` for an environment that cannot be, and ``team.broken`` where the others do not come.
+    ``device``, "cpu" or "cuda", is where models are. Raises ``settings.invalid`` for an environment that cannot be, and
+    ``team.broken`` where the others do not come.
     """
     global _current
     where = place.from_environment()
     if where is None:
         yield None
         return
-    _current = _start(where, device or _chosen())
+    _current = _start(where, device)
     try:
         yield _current
     finally:
@@ -127,12 +129,12 @@ def _start(where: Place, device: str) -> Team:
     seconds = _seconds()
     wait = timedelta(seconds=seconds)
     try:
-        store, _, _ = next(iter(distributed.rendezvous("env://", where.rank, where.size, timeout=wait)))
+        store, _, _ = next(iter(rendezvous("env://", where.rank, where.size, timeout=wait)))
         store.set_timeout(wait)
         backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
-        group = distributed.PrefixStore("group", store)
+        group = PrefixStore("group", store)
         distributed.init_process_group(backend, store=group, rank=where.rank, world_size=where.size, timeout=wait)
-        return Team(where, distributed.PrefixStore("ferret", store), device, seconds)
+        return Team(where, PrefixStore("ferret", store), device, seconds)
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise team_broken(
@@ -146,12 +148,6 @@ def _take_gpu(where: Place) -> None:
         message = f"this machine has {count} GPUs: start so many processes, torchrun --nproc-per-node {count}"
         raise FerretError.of_field("settings.invalid", place.LOCAL_RANK, where.local, message)
     torch.cuda.set_device(where.local)
-
-
-def _chosen() -> str:
-    from ferret_core.device import chosen_device
-
-    return chosen_device().type
 
 
 def _seconds() -> float:

@@ -6,6 +6,7 @@ A shard is a DTensor of FSDP2: the rows of a tensor are cut into as many chunks 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -50,7 +51,7 @@ def ranges(tensor: Tensor) -> list[Range]:
     rows, size = tensor.shape[0], require().size
     width, chunk = tensor.numel() // max(rows, 1), -(-rows // size)
     cuts = [min(rank * chunk, rows) * width for rank in range(size + 1)]
-    return [Range(begin, end) for begin, end in zip(cuts, cuts[1:], strict=False)]
+    return [Range(begin, end) for begin, end in pairwise(cuts)]
 
 
 def held(tensor: Tensor) -> Range:

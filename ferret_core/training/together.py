@@ -44,8 +44,8 @@ class Together:
         self._width = 1 if draws(model) else require().size
 
     def gradients(self, group: Sequence[Batch], counted: int, loss_of: Loss) -> tuple[float, float]:
-        """Of the mean loss of ``group`` over ``counted``: the loss, and the L2 norm of its gradients, which are at their
-        owners then."""
+        """Of the mean loss of ``group`` over ``counted``: the loss, and the L2 norm of its gradients, which then are at
+        their owners."""
         for sums in self._sums:
             sums.begin()
         with memory_checked(REMEDY), typed():
