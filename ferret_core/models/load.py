@@ -91,7 +91,9 @@ def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
 
 def _skeleton(spec: ModelSpec, weights: Weights) -> LoadedModel:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     _check_size(spec, weights, options)
     tokenizer = AutoTokenizer.from_pretrained(spec.source, **options)

@@ -1,0 +1,80 @@
+"""What a team does is what one process does, to the bit: two and four processes, over gloo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferret_core.protocol.spec import ExperimentSpec
+from tests.ferret_core.sharded.member import projected, simulated
+
+pytestmark = pytest.mark.heavy
+SpecFactory = Callable[..., ExperimentSpec]
+SHORT = {
+    "rounds": 1,
+    "participants": {"simulated": 2},
+    "evaluation": {"examples": 4, "generate": 2, "max_new_tokens": 3},
+}
+LOCAL = {"learning_rate": 1e-2, "steps": 2, "batch_size": 2, "accumulation": 3}
+
+
+def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]:
+    all_of_them = {
+        "G": ("ferret", {"basis": "G", "K": 200, "local": {**LOCAL, "optimizer": "normalized", "momentum": 0.5}}),
+        "T": ("ferret", {"basis": "T", "K": 60, "blocks": "grouped", "local": {**LOCAL, "optimizer": "sgd"}}),
+        "H": ("ferret", {"basis": "H", "K": 200, "blocks": 5, "local": {**LOCAL, "optimizer": "adam"}}),
+        "R": ("ferret", {"basis": "R", "K": 60, "seeds": "shared", "local": {**LOCAL, "optimizer": "muon"}}),
+        "fedavg": ("fedavg", {"local": {**LOCAL, "optimizer": "adamw", "clip_norm": 0.5, "loss": "sequences"}}),
+        "diloco": ("diloco", {"local": {**LOCAL, "optimizer": "adafactor", "activation_checkpointing": True}}),
+        "fedkseed": ("fedkseed", {"K": 16, "local": {"steps": 2, "batch_size": 2, "accumulation": 2}}),
+    }
+    return [
+        toy_spec(all_of_them[name][0], options=all_of_them[name][1], **SHORT).model_dump(mode="json") for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "names"),
+    [(2, ["G", "T", "H", "R", "fedavg", "diloco", "fedkseed"]), (4, ["G", "T", "fedavg", "fedkseed"])],
+)
+def test_a_simulation_gives_the_models_of_one_process(
+    in_team: Callable[..., list[Any]], toy_spec: SpecFactory, size: int, names: list[str]
+) -> None:
+    specs = experiments(toy_spec, names)
+    for name, spec, found in zip(names, specs, in_team(size, *(["simulated", spec] for spec in specs)), strict=True):
+        alone = simulated(spec)
+        assert found["digests"] == alone["digests"], name
+        assert found["ledger"] == alone["ledger"], name
+        assert found["metrics"] == [pytest.approx(metrics, rel=1e-12) for metrics in alone["metrics"]], name
+
+
+def test_guards_and_means_and_checkpoints_are_those_of_one_process(
+    in_team: Callable[..., list[Any]], toy_spec: SpecFactory, tmp_path: Path
+) -> None:
+    options = {"K": 200, "local": {**LOCAL, "optimizer": "normalized"}}
+    more = {**SHORT, "rounds": 2, "evaluation": {"examples": 4, "generate": 0}}
+    guarded = {"step": "guard", "average": "tail", "average_from": 1}
+    servers = [guarded, {"step": "guard", "development_by": "participants"}]
+    specs = [toy_spec(options=options, server=server, **more).model_dump(mode="json") for server in servers]
+    asked = [["simulated", specs[0], str(tmp_path / "team")], ["simulated", specs[1]]]
+    alone = [simulated(specs[0], str(tmp_path / "alone")), simulated(specs[1])]
+    for found, expected in zip(in_team(2, *asked), alone, strict=True):
+        assert found["ledger"] == expected["ledger"]
+        assert found["metrics"] == [pytest.approx(metrics, rel=1e-12) for metrics in expected["metrics"]]
+    files = sorted(path.name for path in (tmp_path / "alone").iterdir())
+    assert sorted(path.name for path in (tmp_path / "team").iterdir()) == files
+    for name in files:
+        assert (tmp_path / "team" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("size", [3])
+def test_blocks_that_span_shards_have_the_coordinates_of_whole_ones(
+    in_team: Callable[..., list[Any]], tiny_model_dir: Path, size: int
+) -> None:
+    """Three processes: rows do not divide by three, and a norm's 32 weights leave uneven shards."""
+    asked = [["projected", str(tiny_model_dir), rule, letter] for rule in (1, 7, "grouped") for letter in "GT"]
+    for case, found in zip(asked, in_team(size, *asked), strict=True):
+        assert found == projected(*case[1:]), case[2:]
