@@ -26,7 +26,16 @@ def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]
         "G": ("ferret", {"basis": "G", "K": 200, "local": {**LOCAL, "optimizer": "normalized", "momentum": 0.5}}),
         "T": ("ferret", {"basis": "T", "K": 60, "blocks": "grouped", "local": {**LOCAL, "optimizer": "sgd"}}),
         "H": ("ferret", {"basis": "H", "K": 200, "blocks": 5, "local": {**LOCAL, "optimizer": "adam"}}),
-        "R": ("ferret", {"basis": "R", "K": 60, "seeds": "shared", "local": {**LOCAL, "optimizer": "muon"}}),
+        "R": (
+            "ferret",
+            {
+                "basis": "R",
+                "K": 600,
+                "seeds": "shared",
+                "allocation": "uniform",
+                "local": {**LOCAL, "optimizer": "muon", "learning_rate": 1e-3},
+            },
+        ),
         "fedavg": ("fedavg", {"local": {**LOCAL, "optimizer": "adamw", "clip_norm": 0.5, "loss": "sequences"}}),
         "diloco": ("diloco", {"local": {**LOCAL, "optimizer": "adafactor", "activation_checkpointing": True}}),
         "fedkseed": ("fedkseed", {"K": 16, "local": {"steps": 2, "batch_size": 2, "accumulation": 2}}),
@@ -55,8 +64,8 @@ def test_guards_and_means_and_checkpoints_are_those_of_one_process(
     in_team: Callable[..., list[Any]], toy_spec: SpecFactory, tmp_path: Path
 ) -> None:
     options = {"K": 200, "local": {**LOCAL, "optimizer": "normalized"}}
-    more = {**SHORT, "rounds": 2, "evaluation": {"examples": 4, "generate": 0}}
-    guarded = {"step": "guard", "average": "tail", "average_from": 1}
+    more = {**SHORT, "rounds": 2, "evaluation": {"examples": 4, "generate": 0, "validation": 0.5}}
+    guarded = {"step": "guard", "development": 4, "average": "tail", "average_from": 1}
     servers = [guarded, {"step": "guard", "development_by": "participants"}]
     specs = [toy_spec(options=options, server=server, **more).model_dump(mode="json") for server in servers]
     asked = [["simulated", specs[0], str(tmp_path / "team")], ["simulated", specs[1]]]
