@@ -1,0 +1,52 @@
+"""One process of a team that goes through a piece of work in which something goes wrong: ``member.py CASE``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import torch
+
+from ferret_core.protocol.errors import FerretError
+from ferret_core.team import group, outcome
+from ferret_core.team.group import Team
+
+outcome.GRACE_SECONDS = 2.0
+
+
+def work(case: str, team: Team) -> str:
+    last = team.rank == team.size - 1
+    team.numbers(1.0)
+    match case:
+        case "all fail":
+            raise FerretError("training.non_finite", f"the loss of process {team.rank} is no number")
+        case "one fails" if last:
+            raise FerretError("storage.full", "no space left on this device")
+        case "one is killed" if last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "other results":
+            return f"result {team.rank}"
+        case "other models":
+            team.same("model", f"digest {team.rank}")
+        case "one hangs" if last:
+            signal.pause()
+        case _:
+            pass
+    team.told(torch.zeros(4), team.size - 1)
+    return "result"
+
+
+def main() -> None:
+    try:
+        with group.started("cpu") as team:
+            assert team is not None
+            found = outcome.together(team, "a task", lambda: work(sys.argv[1], team), str)
+            sys.stdout.write(f"{found}\n")
+    except FerretError as error:
+        sys.stdout.write(f"{error.code}: {error.detail}\n")
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
