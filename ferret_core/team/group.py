@@ -29,7 +29,11 @@ _current: Team | None = None
 
 
 class Team:
-    """The processes, and what they can do together. Vectors are flat; integers count elements."""
+    """The processes, and what they can do together. Vectors are flat; integers count elements.
+
+    ``store`` holds what they say to each other outside of collectives, ``settled`` names the last piece of work whose
+    outcome they know of each other. One keeps the others waiting for at most ``seconds``.
+    """
 
     def __init__(self, where: Place, store: Any, device: str, seconds: float) -> None:
         from torch.distributed.device_mesh import init_device_mesh
@@ -37,6 +41,7 @@ class Team:
         self.rank, self.size, self.seconds = where.rank, where.size, seconds
         self.device = torch.device(device, where.local) if device == "cuda" else torch.device(device)
         self.store = store
+        self.settled: str | None = None
         self.mesh = init_device_mesh(device, (where.size,))
 
     @property

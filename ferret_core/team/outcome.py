@@ -54,9 +54,18 @@ def _settle(team: Team, work: str, own: str, seconds: float) -> None:
     except (distributed.DistError, RuntimeError) as error:
         raise team_broken(f"process {team.rank} is alone with its outcome, {own!r}") from error
     said = [team.store.get(key).decode() for key in keys]
+    _forget(team, work)
     for rank, text in enumerate(said):
         if _head(text) != _head(said[0]):
             raise team_broken(f"process {rank} ended with {text!r} and process 0 with {said[0]!r}")
+
+
+def _forget(team: Team, work: str) -> None:
+    """Takes the outcomes of the work before out of the store: all have come further, and have read them."""
+    if team.settled is not None and team.is_first:
+        for rank in range(team.size):
+            team.store.delete_key(_key(team.settled, rank))
+    team.settled = work
 
 
 def _with_news(team: Team, work: str, error: FerretError) -> FerretError:

@@ -1,4 +1,7 @@
-"""``python -m ferret_worker train|aggregate|playground``: one Celery worker process on one queue."""
+"""``python -m ferret_worker train|aggregate|playground``: one Celery worker process on one queue.
+
+``torchrun --nproc-per-node N -m ferret_worker train``: N processes that are one worker and hold models together.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,13 @@ import argparse
 import sys
 
 from ferret_core.heartbeat import Heartbeat
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.tasks import Queue
+from ferret_core.team.place import SIZE, from_environment
 from ferret_db import process, tracing
 from ferret_worker.settings import WorkerSettings
+
+ALONE = "only workers that train work as a team: start this one without torchrun"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,16 +28,19 @@ def main(arguments: list[str] | None = None) -> int:
         settings = WorkerSettings.read()
         process.prepare(settings)
         tracing.start(f"ferret-{queue}")
-        if settings.heartbeat:
+        where = from_environment()
+        if where is not None and queue != Queue.TRAIN:
+            raise FerretError.of_field("settings.invalid", SIZE, where.size, ALONE)
+        if settings.heartbeat and (where is None or where.rank == 0):
             Heartbeat(settings.heartbeat).start()
         if queue == Queue.PLAYGROUND:
             from ferret_worker.playground.app import serve  # without torch, until it is asked something
 
             serve(settings)
             return
-        from ferret_worker.app import work  # with torch: seconds and 600 MB that a refusal to start can do without
+        from ferret_worker.start import start  # with torch: seconds and 600 MB that a refusal to start can do without
 
-        work(settings, queue)
+        start(settings, queue)
 
     return process.run(run)
 

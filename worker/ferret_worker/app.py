@@ -11,6 +11,7 @@ from celery.exceptions import Reject, WorkerShutdown
 
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.team.group import Team
 from ferret_db import tracing
 from ferret_db.broker.sender import Sender
 from ferret_db.database import Database, Dispatch
@@ -26,8 +27,8 @@ from ferret_worker.settings import WorkerSettings
 from ferret_worker.watchdog import Watchdog
 
 
-def work(settings: WorkerSettings, queue: Queue) -> None:
-    """Runs one worker process on ``queue`` until it is told to stop.
+def work(settings: WorkerSettings, queue: Queue, team: Team | None = None) -> None:
+    """Runs one worker process on ``queue`` until it is told to stop; with a ``team``, as its first process.
 
     The solo pool runs a task in this very process: CUDA does not survive a fork, and the model stays in memory.
     """
@@ -35,7 +36,7 @@ def work(settings: WorkerSettings, queue: Queue) -> None:
         torch.set_num_threads(settings.threads)
     celery = create_celery(settings)
     database = Database(settings.database_url, dispatcher(celery), settings.running_experiments)
-    context = Context(settings, database, settings.open_storage())
+    context = Context(settings, database, settings.open_storage(), team)
     installation.claim(database, context.storage)
     presence = Presence(context.database, identity(queue, context.device.type), settings.gone_seconds / 3)
     watchdog = Watchdog(context, presence)
@@ -43,8 +44,12 @@ def work(settings: WorkerSettings, queue: Queue) -> None:
     _attend(context, presence, watchdog)
     if context.device.type == "cpu":
         memory.limit(settings.memory_limit)
-    lifetime.run(celery, queue, settings.log_level)
-    if context.device_lost:
+    try:
+        lifetime.run(celery, queue, settings.log_level)
+    finally:
+        if context.announcer is not None:
+            context.announcer.end()
+    if context.device_lost or context.team_lost:
         sys.exit(Exit.FAILURE)  # which Celery keeps to itself
 
 
@@ -85,7 +90,7 @@ def _bound(context: Context, presence: Presence, watchdog: Watchdog, name: TaskN
             raise Reject("this worker is stopping", requeue=True)
         with tracing.received(message_headers()):
             perform(context, presence, name, subject, watchdog)
-        if context.device_lost:
+        if context.device_lost or context.team_lost:
             # Every other task would fail here too, and be blamed for it; a supervisor starts a new process.
             raise WorkerShutdown
 

@@ -17,9 +17,11 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
 from ferret_core.robust.guard import Guard
 from ferret_core.storage import FileKind, Storage, blob_location
+from ferret_core.team.group import Team
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments, ledger
+from ferret_worker.announced import Announcer
 from ferret_worker.settings import WorkerSettings
 
 
@@ -55,16 +57,22 @@ class Context:
 
     ``stopping`` once it was told to end and to give its work back; ``unwanted`` once nobody waits for the running task
     any more; ``device_lost`` once a kernel has failed on the GPU,
-    which leaves the whole process unable to use it (CUDA's "sticky" errors).
+    which leaves the whole process unable to use it (CUDA's "sticky" errors); ``team_lost`` once the ``team`` in which
+    this process trains has broken.
     """
 
-    def __init__(self, settings: WorkerSettings, database: Database, storage: Storage) -> None:
+    def __init__(
+        self, settings: WorkerSettings, database: Database, storage: Storage, team: Team | None = None
+    ) -> None:
         self.settings = settings
         self.database = database
         self.storage = storage
         self.stopping = False
         self.unwanted = False
         self.device_lost = False
+        self.team_lost = False
+        self.team = team
+        self.announcer = Announcer(team) if team is not None and team.is_first else None
         self._models: OrderedDict[str, KeptModel] = OrderedDict()
 
     @property

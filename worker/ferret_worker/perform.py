@@ -70,6 +70,7 @@ def _run(
             # An assignment that is given back has its message already.
             return partial(tasks.released, again=error.code == "worker.stopping" and task != TaskName.TRAIN)
         logger.warning("%s failed: %s", argument, error.detail)
+        context.team_lost = error.code == "team.broken"
         return _failed(error)
     except Exception as error:
         logger.exception("%s failed", argument)

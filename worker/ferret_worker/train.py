@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from ferret_core.algorithms._base import Client
 from ferret_core.failpoints import failpoint
-from ferret_core.memory import memory_checked
-from ferret_core.participant import Part, contribute
+from ferret_core.participant import Part
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import encode
 from ferret_core.storage import FileKind
-from ferret_db import tracing
 from ferret_db.engine import acceptance, assignments
 from ferret_db.engine.acceptance import Offer
 from ferret_db.engine.tasks import REFUSED, TRANSIENT
+from ferret_db.engine.verify import DAMAGE
 from ferret_db.tables import Assignment
 from ferret_worker.context import Context
 from ferret_worker.lease import LeaseKeeper
-from ferret_worker.repair import recall, repaired
+from ferret_worker.part import part_alone, part_together
 
 
 def train(context: Context, assignment_id: str) -> None:
-    """Leases the assignment, trains, and reports; does nothing when there is nothing left to do.
+    """Leases the assignment, trains, and reports; does nothing when there is nothing left to do. In a team this is the
+    first process, and the others train with it.
 
     What is wrong with the work itself ends the assignment with that reason. Raises what is not: a lost lease, a worker
-    that stops, a full disk, a bug.
+    that stops, a full disk, a team that broke, a bug.
     """
     seconds = context.settings.lease_seconds
     assignment = context.database.transact(lambda s: assignments.lease(s, assignment_id, seconds))
@@ -41,10 +40,14 @@ def train(context: Context, assignment_id: str) -> None:
         _end(context, assignment, error)
 
 
+GIVEN_BACK = frozenset({"worker.stopping", "team.broken"})
+"""Ends of a training that another worker may begin again at once; so is a damaged file, which a team does not repair."""
+
+
 def _end(context: Context, assignment: Assignment, error: FerretError) -> None:
     held = assignment.id, assignment.fence
     match error.code:
-        case "worker.stopping":
+        case code if code in GIVEN_BACK or (code in DAMAGE and context.team is not None):
             context.database.transact(lambda s: assignments.give_back(s, *held))
             raise error
         case code if code in REFUSED | TRANSIENT:
@@ -54,18 +57,15 @@ def _end(context: Context, assignment: Assignment, error: FerretError) -> None:
 
 
 def _contribute(context: Context, assignment: Assignment, keeper: LeaseKeeper) -> Part:
-    task = RoundTask.model_validate(assignment.task)
-    with memory_checked():
-        kept, memory = repaired(
-            context, task.experiment, lambda: (context.model_at(task.experiment, task.round - 1), recall(context, task))
-        )
+    task, announcer = RoundTask.model_validate(assignment.task), context.announcer
 
     def check(step: int) -> None:
         context.require_wanted()
         keeper.check(step)
 
-    with tracing.span("local_update", algorithm=kept.replica.spec.algorithm.name):
-        return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))
+    if announcer is None:
+        return part_alone(context, task, check)
+    return part_together(context, announcer.team, announcer.announce(task), task, check)
 
 
 def _report(context: Context, assignment: Assignment, part: Part) -> None:

@@ -1,0 +1,69 @@
+"""How the first process of a team tells the others what they do next: by numbered entries in the team's store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from torch import distributed
+
+from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.team.broken import team_broken
+from ferret_core.team.group import Team
+
+LOOK_SECONDS = 0.05
+END = b"end"
+
+
+class Work(Strict):
+    """A client's part in a round, under a name that is used once."""
+
+    name: str
+    task: RoundTask
+
+
+class Announcer:
+    """The first process' side."""
+
+    def __init__(self, team: Team) -> None:
+        self.team = team
+        self._number = 0
+
+    def announce(self, task: RoundTask) -> str:
+        """Has the others begin with ``task``; returns the work's name."""
+        work = Work(name=f"{self._number}", task=task)
+        self._tell(work.model_dump_json().encode())
+        return work.name
+
+    def end(self) -> None:
+        """Has the others end, if they are there."""
+        try:
+            self._tell(END)
+        except (distributed.DistError, RuntimeError):
+            return
+
+    def _tell(self, text: bytes) -> None:
+        if self._number > 1:
+            self.team.store.delete_key(_key(self._number - 2))
+        self.team.store.set(_key(self._number), text.decode())
+        self._number += 1
+
+
+def heard(team: Team, number: int, stopping: Callable[[], bool]) -> Work | None:
+    """The work of this ``number``, which is waited for; None at the end, and once ``stopping()``.
+
+    Raises ``team.broken`` where the store is gone with the process that kept it.
+    """
+    try:
+        while not team.store.check([_key(number)]):
+            if stopping():
+                return None
+            time.sleep(LOOK_SECONDS)
+        told = team.store.get(_key(number))
+    except (distributed.DistError, RuntimeError) as error:
+        raise team_broken("the first process is gone") from error
+    return None if told == END else Work.model_validate_json(told)
+
+
+def _key(number: int) -> str:
+    return f"work/{number}"

@@ -1,0 +1,55 @@
+"""Every process of a team but the first: does what the first one announces, and reports nothing."""
+
+from __future__ import annotations
+
+import logging
+import signal
+
+import torch
+
+from ferret_core import files
+from ferret_core.protocol.errors import FerretError
+from ferret_core.team.group import Team
+from ferret_db.database import Database
+from ferret_worker import memory
+from ferret_worker.announced import Work, heard
+from ferret_worker.context import Context
+from ferret_worker.part import part_together
+from ferret_worker.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+
+def follow(settings: WorkerSettings, team: Team) -> None:
+    """Works until the first process ends, or until a signal between two pieces of work.
+
+    During one, it is the first process that says whether to go on. Raises ``team.broken``.
+    """
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    context = Context(settings, Database(settings.database_url), settings.open_storage(), team)
+    if context.device.type == "cpu":
+        memory.limit(settings.memory_limit)
+    _stop_soon(context)
+    number = 0
+    while (work := heard(team, number, lambda: context.stopping)) is not None:
+        _take_part(context, team, work)
+        number += 1
+
+
+def _stop_soon(context: Context) -> None:
+    def stop(*_: object) -> None:
+        context.stopping = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+def _take_part(context: Context, team: Team, work: Work) -> None:
+    try:
+        with files.within(context.settings.roots):
+            part_together(context, team, work.name, work.task, lambda step: None)
+    except FerretError as error:
+        if error.code == "team.broken":
+            raise
+        logger.info("%s: %s", work.task.participant, error.detail)

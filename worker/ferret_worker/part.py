@@ -1,0 +1,59 @@
+"""A simulated client's part in a round: by this process, or by every process of a team at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ferret_core.algorithms._base import Client
+from ferret_core.memory import memory_checked
+from ferret_core.participant import Part, contribute
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.wire import Arrays
+from ferret_core.team.agreed import as_first
+from ferret_core.team.group import Team
+from ferret_core.team.outcome import together
+from ferret_db import tracing
+from ferret_db.engine.verify import DAMAGE, call_for_repair
+from ferret_worker.context import Context, KeptModel
+from ferret_worker.repair import recall, repaired
+
+Check = Callable[[int], None]
+"""Told the number of local steps done; raises to end the training."""
+
+
+def part_alone(context: Context, task: RoundTask, check: Check) -> Part:
+    """Trains in this process; raises as :func:`ferret_core.participant.contribute`, and what ``check`` raises."""
+    with memory_checked():
+        kept, memory = repaired(context, task.experiment, lambda: _loaded(context, task))
+    return _trained(kept, task, memory, check)
+
+
+def part_together(context: Context, team: Team, work: str, task: RoundTask, check: Check) -> Part:
+    """The same by all processes of ``team``, for ``work``, a name that is used once; ``check`` is the first process'.
+
+    A team repairs nothing: where a file is damaged the first process calls for a repair. Raises ``team.broken`` too.
+    """
+
+    def do() -> Part:
+        with memory_checked():
+            kept, memory = _loaded(context, task)
+        return _trained(kept, task, memory, lambda step: as_first(team, lambda: check(step)))
+
+    try:
+        return together(team, work, do, lambda part: part.sealed.digest)
+    except FerretError as error:
+        if error.code in DAMAGE:
+            context.drop(task.experiment)
+            if team.is_first:
+                context.database.transact(lambda s: call_for_repair(s, task.experiment))
+        raise
+
+
+def _loaded(context: Context, task: RoundTask) -> tuple[KeptModel, Arrays]:
+    return context.model_at(task.experiment, task.round - 1), recall(context, task)
+
+
+def _trained(kept: KeptModel, task: RoundTask, memory: Arrays, check: Check) -> Part:
+    with tracing.span("local_update", algorithm=kept.replica.spec.algorithm.name):
+        return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))

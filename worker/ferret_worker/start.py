@@ -1,0 +1,19 @@
+"""Starts a worker alone, or as its place in a team says."""
+
+from __future__ import annotations
+
+from ferret_core.device import chosen_device
+from ferret_core.protocol.tasks import Queue
+from ferret_core.team.group import started
+from ferret_worker.app import work
+from ferret_worker.following import follow
+from ferret_worker.settings import WorkerSettings
+
+
+def start(settings: WorkerSettings, queue: Queue) -> None:
+    """Runs until it is told to stop. Of a team only the first process takes tasks and speaks to the service."""
+    with started(chosen_device(settings.device).type) as team:
+        if team is None or team.is_first:
+            work(settings, queue, team)
+        else:
+            follow(settings, team)
