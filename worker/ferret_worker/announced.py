@@ -12,7 +12,7 @@ from ferret_core.team.broken import team_broken
 from ferret_core.team.group import Team
 
 LOOK_SECONDS = 0.05
-END = b"end"
+END = "end"
 
 
 class Work(Strict):
@@ -30,9 +30,12 @@ class Announcer:
         self._number = 0
 
     def announce(self, task: RoundTask) -> str:
-        """Has the others begin with ``task``; returns the work's name."""
+        """Has the others begin with ``task``; returns the work's name. Raises ``team.broken`` where the store is gone."""
         work = Work(name=f"{self._number}", task=task)
-        self._tell(work.model_dump_json().encode())
+        try:
+            self._tell(work.model_dump_json())
+        except (distributed.DistError, RuntimeError) as error:
+            raise team_broken("the team's store is gone") from error
         return work.name
 
     def end(self) -> None:
@@ -42,10 +45,10 @@ class Announcer:
         except (distributed.DistError, RuntimeError):
             return
 
-    def _tell(self, text: bytes) -> None:
+    def _tell(self, text: str) -> None:
         if self._number > 1:
             self.team.store.delete_key(_key(self._number - 2))
-        self.team.store.set(_key(self._number), text.decode())
+        self.team.store.set(_key(self._number), text)
         self._number += 1
 
 
@@ -59,7 +62,7 @@ def heard(team: Team, number: int, stopping: Callable[[], bool]) -> Work | None:
             if stopping():
                 return None
             time.sleep(LOOK_SECONDS)
-        told = team.store.get(_key(number))
+        told = team.store.get(_key(number)).decode()
     except (distributed.DistError, RuntimeError) as error:
         raise team_broken("the first process is gone") from error
     return None if told == END else Work.model_validate_json(told)

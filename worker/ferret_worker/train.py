@@ -41,7 +41,7 @@ def train(context: Context, assignment_id: str) -> None:
 
 
 GIVEN_BACK = frozenset({"worker.stopping", "team.broken"})
-"""Ends of a training that another worker may begin again at once; so is a damaged file, which a team does not repair."""
+"""Ends of a training that another worker may begin again at once. So is a damaged file, which no team repairs."""
 
 
 def _end(context: Context, assignment: Assignment, error: FerretError) -> None:
