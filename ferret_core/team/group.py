@@ -22,6 +22,8 @@ from ferret_core.team.broken import team_broken, typed
 from ferret_core.team.place import Place
 
 SETTING = "FERRET_TEAM_SECONDS"
+RESTARTS = "TORCHELASTIC_RESTART_COUNT"
+"""How often torchrun has started the team again, with a store that may be the same."""
 DEFAULT_SECONDS = 600.0
 """As long as one process may keep the others waiting: a step on a slow machine, not an outage."""
 
@@ -136,6 +138,8 @@ def _start(where: Place, device: str) -> Team:
     try:
         store, _, _ = next(iter(rendezvous("env://", where.rank, where.size, timeout=wait)))
         store.set_timeout(wait)
+        # What processes that are gone have left in it leads nowhere.
+        store = PrefixStore(f"start-{os.environ.get(RESTARTS, '0')}", store)
         backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
         group = PrefixStore("group", store)
         distributed.init_process_group(backend, store=group, rank=where.rank, world_size=where.size, timeout=wait)

@@ -30,7 +30,7 @@ class Announcer:
         self._number = 0
 
     def announce(self, task: RoundTask) -> str:
-        """Has the others begin with ``task``; returns the work's name. Raises ``team.broken`` where the store is gone."""
+        """Has the others begin with ``task``; returns the work's name. Raises ``team.broken`` without a store."""
         work = Work(name=f"{self._number}", task=task)
         try:
             self._tell(work.model_dump_json())
