@@ -6,6 +6,7 @@ from torch import nn
 
 from ferret_core.memory import free_device_bytes
 from ferret_core.models.parameters import trainable
+from ferret_core.team.shards import is_sharded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.footprint import check_room
 from ferret_core.training.loss import device_of
@@ -14,10 +15,10 @@ from ferret_core.training.loss import device_of
 def require_room(model: nn.Module, local: LocalConfig) -> None:
     """As :func:`ferret_core.training.footprint.check_room`, with the room on the model's GPU.
 
-    On a CPU nothing can be said before: its memory is shared.
+    On a CPU nothing can be said before: its memory is shared. Nor of a team, whose layers come and go.
     """
     device = device_of(model)
-    if device.type != "cuda":
+    if device.type != "cuda" or is_sharded(model):
         return
     parameters, tuned = list(model.parameters()), [weight.numel() for weight in trainable(model).values()]
     # What the model has there now is free again when its copy is trained.

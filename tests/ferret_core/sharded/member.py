@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.distributed.tensor import Shard, zeros
 
 from ferret_core.models.parameters import trainable
 from ferret_core.projection.bases import basis
@@ -54,7 +55,7 @@ def shards() -> dict[str, Any]:
     whole = torch.arange(15, dtype=torch.float32).view(5, 3)
     of_all = ranges(whole)
     part = of_all[team.rank]
-    empty = torch.distributed.tensor.zeros(5, 3, device_mesh=team.mesh, placements=[torch.distributed.tensor.Shard(0)])
+    empty = zeros(5, 3, device_mesh=team.mesh, placements=[Shard(0)])
     tensor = like(empty, whole.view(-1)[part.begin : part.end].clone())
     owner = team.size - 1
     there = gathered(tensor, owner)

@@ -67,7 +67,7 @@ def test_a_team_trains_like_one_process_and_nothing_is_lost_with_a_process_of_it
         assert speaker not in processes(child)
         with fleet.database.read() as s:
             tried = rounds.list_page(s, experiment_id, 10).items
-        assert sorted((each.number, each.attempt) for each in tried) == [(1, 1), (2, 1)]
+        assert sorted((each.round.number, each.round.attempt) for each in tried) == [(1, 1), (2, 1)]
     assert child.exit_code is not None
 
 
