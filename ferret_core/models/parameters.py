@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from ferret_core.memory import free_device_bytes
+from ferret_core.models.stretches import stretches
 from ferret_core.protocol.errors import FerretError
 from ferret_core.team.group import require
 from ferret_core.team.shards import copied, is_sharded, local
@@ -108,13 +109,14 @@ def _to_train(tensor: torch.Tensor, half: bool, in_place: bool) -> torch.Tensor:
 def weights_norm(model: nn.Module) -> float:
     """The L2 norm of all trainable weights, in fp64; of shards the sum has another order."""
     weights = trainable(model).values()
-    norms = [float(torch.linalg.vector_norm(local(weight), dtype=torch.float64)) for weight in weights]
-    whole = math.hypot(*norms)
+    parts = (part for weight in weights for part in stretches(local(weight)))
+    whole = math.hypot(*(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in parts))
     return math.hypot(*require().numbers(whole)) if is_sharded(model) else whole
 
 
 @torch.no_grad()
 def finite(model: nn.Module) -> bool:
     """Whether every trainable weight is a number."""
-    here = all(bool(torch.isfinite(local(parameter)).all()) for parameter in trainable(model).values())
+    parts = (part for parameter in trainable(model).values() for part in stretches(local(parameter)))
+    here = all(bool(torch.isfinite(part).all()) for part in parts)
     return all(require().numbers(float(here))) if is_sharded(model) else here

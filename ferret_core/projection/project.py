@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import reduce
 from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+from ferret_core.models.stretches import stretches
 from ferret_core.projection.bases import basis as family
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block, Held, Piece, within
@@ -23,6 +26,7 @@ R = TypeVar("R")
 
 STRETCH = 1 << 22
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+_ONLY: ContextVar[Mapping[str, Held] | None] = ContextVar("only", default=None)
 Parameters = Mapping[str, Tensor]
 """Tensors by name: contiguous, of any type in ``FLOATS``. They are looked up piece after piece and soon let go."""
 
@@ -113,6 +117,8 @@ def apply_(
     _check_complete(blocks)
     if held is None and any_shard(parameters):
         parameters, held = own_parts(parameters)
+    elif held is None and (mine := _ONLY.get()) is not None:
+        parameters, held = _parts_of(parameters, mine), mine
     if held is not None:
         blocks = [within(block, held) for block in blocks]
     _check_blocks(parameters, blocks)
@@ -125,6 +131,20 @@ def apply_(
                 _kernel(block, basis, moved).apply_(moved, block, there, start=start, rounding=rounding)
             if moved.dtype != weights.dtype:
                 _round_(weights, moved, block, start, rounding)
+
+
+@contextmanager
+def only(held: Mapping[str, Held]) -> Generator[None]:
+    """Within the block ``apply_`` moves these elements of a model and no others: another process moves those."""
+    token = _ONLY.set(held)
+    try:
+        yield
+    finally:
+        _ONLY.reset(token)
+
+
+def _parts_of(parameters: Parameters, held: Mapping[str, Held]) -> dict[str, Tensor]:
+    return {name: parameters[name].detach().view(-1)[part.begin : part.end] for name, part in held.items()}
 
 
 def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[Term], start: int) -> None:
@@ -225,7 +245,7 @@ def _lengths(parameters: Parameters, blocks: Sequence[Block]) -> Iterator[Iterab
 
 
 def _length(piece: tuple[Tensor, int]) -> float:
-    return float(torch.linalg.vector_norm(piece[0], dtype=torch.float64))
+    return math.hypot(*(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in stretches(piece[0])))
 
 
 def _pieces(parameters: Parameters, block: Block) -> Iterator[tuple[Tensor, int]]:

@@ -1,0 +1,79 @@
+"""A folder of one process for copies of a model's files. Those of processes that have ended are removed."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+from ferret_core.durable import room_for
+
+LOCK = "lock"
+_WITHOUT = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK}
+"""What a file system answers that cannot link there, or cannot copy within itself."""
+_PART = 1 << 30
+
+
+class OwnFolder:
+    """A new folder below ``root``, locked while this process lives and removed with this object."""
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        _sweep(root)
+        self.path = Path(tempfile.mkdtemp(dir=root))
+        handle = _locked(self.path)
+        assert handle is not None
+        self.remove = weakref.finalize(self, _remove, self.path, handle)
+
+
+def _sweep(root: Path) -> None:
+    """Removes the folders that nobody holds any more: of a process that was killed, and nothing else."""
+    for folder in root.iterdir():
+        if (folder / LOCK).exists() and (handle := _locked(folder)) is not None:
+            _remove(folder, handle)
+
+
+def _locked(folder: Path) -> int | None:
+    """A handle that holds the folder until it is closed; None where another process does."""
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _remove(folder: Path, handle: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(handle)
+
+
+def link(source: Path, target: Path) -> None:
+    """The same file under another name, or a copy where the file system cannot do that."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _WITHOUT:
+            raise
+        copy(source, target)
+
+
+def copy(source: Path, target: Path) -> None:
+    """The bytes without the detour through this process: a file system that can shares them until they change.
+
+    Raises ``storage.full`` where they do not fit.
+    """
+    with room_for(target), source.open("rb") as read, target.open("wb") as write:
+        left = os.fstat(read.fileno()).st_size
+        try:
+            while left:
+                left -= os.copy_file_range(read.fileno(), write.fileno(), min(left, _PART))
+        except OSError as error:
+            if error.errno not in _WITHOUT:
+                raise
+            shutil.copyfileobj(read, write)

@@ -1,0 +1,127 @@
+"""Several processes that move one mapped model: each its own range of the elements."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import weakref
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from ferret_core.algorithms._base import State
+from ferret_core.mapped.messages import read, write
+from ferret_core.projection.blocks import Held, cut
+from ferret_core.projection.project import only
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+
+STATE = "state."
+"""Before the names of the algorithm's arrays in a message."""
+
+
+class Round(NamedTuple):
+    """What moves the model: the files in ``folder`` by ``part`` of the step of the ``update`` with this number."""
+
+    folder: Path
+    update: bytes
+    state: State
+    number: int
+    part: float
+
+
+class Pool:
+    """``processes`` processes, of which this is the first: the others are started here, and end with this object."""
+
+    def __init__(
+        self, spec: ExperimentSpec, names: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]], processes: int
+    ) -> None:
+        """``names``: what each parameter is called in the files."""
+        own, *others = ranges(shapes, processes)
+        self._own = own
+        self._threads = max(1, torch.get_num_threads() // processes)
+        told = {"spec": spec.model_dump(mode="json"), "names": dict(names), "threads": self._threads}
+        self._others = [_Process({**told, "held": held}) for held in others]
+
+    @property
+    def children(self) -> list[int]:
+        """Process ids of the others."""
+        return [process.id for process in self._others]
+
+    @contextmanager
+    def moving(self, moved: Round) -> Generator[None]:
+        """Within the block, what this process moves is its own range; after it the others have moved theirs.
+
+        Raises what another process has raised, and ``ChildProcessError`` where one has ended.
+        """
+        if not self._others:
+            yield
+            return
+        for process in self._others:
+            process.ask(moved)
+        before = torch.get_num_threads()
+        torch.set_num_threads(self._threads)
+        try:
+            with only(self._own):
+                yield
+        finally:
+            torch.set_num_threads(before)
+            answers = [process.answer() for process in self._others]
+        for error in answers:
+            if error is not None:
+                raise error
+
+
+class _Process:
+    def __init__(self, told: Mapping[str, object]) -> None:
+        command = [sys.executable, "-P", "-m", "ferret_core.mapped.process"]
+        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # A child ends by itself with the pipe, also where this process is killed.
+        weakref.finalize(self, _end, self._child)
+        self._send({}, told)
+
+    @property
+    def id(self) -> int:
+        return self._child.pid
+
+    def ask(self, moved: Round) -> None:
+        arrays = {"update": np.frombuffer(moved.update, np.uint8)}
+        arrays |= {f"{STATE}{name}": array for name, array in moved.state.items()}
+        self._send(arrays, {"folder": str(moved.folder), "round": moved.number, "part": moved.part})
+
+    def answer(self) -> Exception | None:
+        assert self._child.stdout is not None
+        try:
+            message = read(self._child.stdout)
+        except OSError:
+            message = None
+        if message is None:
+            return ChildProcessError(f"a process that moves a part of the model has ended with {self._child.wait()}")
+        error = message[1]["error"]
+        return None if error is None else FerretError(error["code"], error["detail"])
+
+    def _send(self, arrays: State, meta: Mapping[str, object]) -> None:
+        assert self._child.stdin is not None
+        try:
+            write(self._child.stdin, arrays, meta)
+        except BrokenPipeError:
+            return  # it has ended: so says its answer
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            pipe.close()
+    child.terminate()
+    child.wait()
+
+
+def ranges(shapes: Mapping[str, tuple[int, ...]], processes: int) -> list[dict[str, Held]]:
+    """The elements of each process by parameter, the model cut into as many ranges of equal length; together all."""
+    sizes = {name: torch.Size(shape).numel() for name, shape in shapes.items()}
+    blocks = cut(sizes, min(processes, sum(sizes.values())))
+    return [{p.parameter: Held(p.begin, p.begin + p.length) for p in block.pieces} for block in blocks]

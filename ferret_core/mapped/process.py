@@ -1,0 +1,80 @@
+"""``python -m ferret_core.mapped.process``: moves its range of a mapped model whenever the first process says so."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ferret_core import catalog
+from ferret_core.mapped import shards
+from ferret_core.mapped.messages import read, write
+from ferret_core.mapped.pool import STATE
+from ferret_core.projection.blocks import Held
+from ferret_core.projection.project import only
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import Array, decode
+from ferret_core.server_optimizer import ServerOptimizer
+
+
+class Mover:
+    """Moves one range of the elements of whatever files it is shown."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        spec = ExperimentSpec.model_validate(told["spec"])
+        self._algorithm = catalog.algorithm(spec.algorithm)
+        self._optimizer = ServerOptimizer(spec.server, spec.rounds)
+        self._names: Mapping[str, str] = told["names"]
+        self._held = {name: Held(*range_) for name, range_ in told["held"].items()}
+        torch.set_num_threads(told["threads"])
+
+    def move(self, arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
+        folder = Path(meta["folder"])
+        mapped = shards.tensors(folder, shards.arrays(folder), writable=True)
+        model = _module({name: mapped[stored] for name, stored in self._names.items()})
+        state = {name.removeprefix(STATE): array for name, array in arrays.items() if name.startswith(STATE)}
+        result = decode(np.ascontiguousarray(arrays["update"]).data)[0]
+        with only(self._held):
+            self._optimizer.step(self._algorithm, model, state, result, meta["round"], meta["part"])
+
+
+def _module(parameters: Mapping[str, Tensor]) -> nn.Module:
+    """A module with these parameters under these names, and nothing else."""
+    root = nn.Module()
+    for name, tensor in parameters.items():
+        *path, leaf = name.split(".")
+        module = root
+        for part in path:
+            if part not in module._modules:
+                module.add_module(part, nn.Module())
+            module = module.get_submodule(part)
+        module.register_parameter(leaf, nn.Parameter(tensor))
+    return root
+
+
+def main() -> None:
+    """Serves standard input until it ends. What others print goes to standard error."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    first = read(sys.stdin.buffer)
+    if first is None:
+        return
+    mover = Mover(first[1])
+    while (message := read(sys.stdin.buffer)) is not None:
+        error: dict[str, Any] | None = None
+        try:
+            mover.move(*message)
+        except FerretError as raised:
+            error = raised.to_json()
+        write(answers, {}, {"error": error})
+
+
+if __name__ == "__main__":
+    main()

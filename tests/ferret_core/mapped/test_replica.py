@@ -1,0 +1,211 @@
+"""A replica in mapped files: the same model, bit for bit, as one in memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ferret_core import checkpoint
+from ferret_core.follow import follow
+from ferret_core.ledger import LedgerEntry
+from ferret_core.mapped.replica import MappedReplica, obstacle
+from ferret_core.models.digest import model_digest
+from ferret_core.models.load import load
+from ferret_core.models.parameters import trainable
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
+from ferret_core.simulate import SimulationResult
+
+Specs = Callable[..., ExperimentSpec]
+Stored = Callable[[ExperimentSpec], Path]
+Simulated = Callable[[ExperimentSpec], tuple[SimulationResult, list[LedgerEntry]]]
+
+FERRET = {"name": "ferret", "guard": False, "local": {"steps": 1}}
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "G": FERRET,
+    "T": FERRET | {"basis": "T", "K": 64, "coordinates": "float16", "allocation": "uniform"},
+    "shared": FERRET | {"seeds": "shared", "coordinates": "float16", "allocation": "uniform"},
+    "fedavg": {"name": "fedavg", "local": {"steps": 1}},
+    "fedkseed": {"name": "fedkseed", "K": 16, "local": {"steps": 2}},
+    "fedkseed_pro": {"name": "fedkseed_pro", "K": 16, "local": {"steps": 2}},
+}
+
+
+def small(toy_spec: Specs, algorithm: dict[str, Any] = FERRET, dtype: str = "bfloat16", **more: Any) -> ExperimentSpec:
+    tree = toy_spec(rounds=2, algorithm=algorithm, **more).model_dump(mode="json")
+    tree["model"]["dtype"] = dtype
+    tree["evaluation"] = {"examples": 1, "generate": 0}
+    return ExperimentSpec.model_validate(tree)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_following_the_ledger_in_files_gives_the_digests_of_memory(
+    name: str, toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path
+) -> None:
+    spec = small(toy_spec, ALGORITHMS[name])
+    result, entries = simulated(spec)
+    replica = MappedReplica(spec, stored(spec), tmp_path / "mapped", processes=2)
+    assert [record.digest for record in follow(replica, entries)] == [entry.record.digest for entry in entries]
+    assert replica.digest == result.digest
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("processes", [1, 3])
+def test_so_does_every_type_of_weights_and_number_of_processes(
+    dtype: str, processes: int, toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path
+) -> None:
+    spec = small(toy_spec, dtype=dtype)
+    result, entries = simulated(spec)
+    replica = MappedReplica(spec, stored(spec), tmp_path / "mapped", processes)
+    list(follow(replica, entries))
+    assert replica.digest == result.digest
+
+
+def test_a_round_can_be_undone_and_made_again(
+    toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path
+) -> None:
+    spec = small(toy_spec)
+    _, (first, _) = simulated(spec)
+    replica = MappedReplica(spec, stored(spec), tmp_path / "mapped")
+    base, standing = replica.digest, replica.standing()
+    replica.move(first.update)
+    replica.settle()
+    assert replica.digest == first.record.digest
+    replica.restore(standing)
+    replica.settle()
+    assert replica.digest == base
+    replica.advance(first.record, first.update)
+    assert replica.digest == first.record.digest
+
+
+def test_a_checkpoint_is_links_to_files_that_no_later_round_moves(
+    toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path
+) -> None:
+    spec = small(toy_spec)
+    _, (first, second) = simulated(spec)
+    base = stored(spec)
+    untouched = {path.name: path.read_bytes() for path in base.iterdir()}
+    replica = MappedReplica(spec, base, tmp_path / "mapped")
+    replica.advance(first.record, first.update)
+    checkpoint.write_folder(replica, "exp", tmp_path / "checkpoint")
+    (weights,) = (tmp_path / "checkpoint").glob("*.safetensors")
+    assert weights.stat().st_nlink == 2
+    replica.advance(second.record, second.update)
+    loaded = load(ModelSpec(source=str(tmp_path / "checkpoint"), dtype="bfloat16"), anywhere=True)
+    assert model_digest(loaded.model) == first.record.digest
+    assert weights.stat().st_nlink == 1
+    assert {path.name: path.read_bytes() for path in base.iterdir()} == untouched
+
+
+def test_a_mapped_checkpoint_has_the_files_of_one_from_memory(toy_spec: Specs, stored: Stored, tmp_path: Path) -> None:
+    spec = small(toy_spec)
+    base = stored(spec)
+    replica = MappedReplica(spec, base, tmp_path / "mapped")
+    checkpoint.write_folder(replica, "exp", tmp_path / "checkpoint")
+    written = {path.name: path.read_bytes() for path in (tmp_path / "checkpoint").iterdir()}
+    assert written.pop(checkpoint.MANIFEST)
+    assert written == {path.name: path.read_bytes() for path in base.iterdir()}
+
+
+def test_nothing_is_left_when_it_goes_or_its_process_was_killed(
+    toy_spec: Specs, stored: Stored, tmp_path: Path
+) -> None:
+    spec, root = small(toy_spec), tmp_path / "mapped"
+    base = stored(spec)
+    first = MappedReplica(spec, base, root)
+    shutil.copytree(next(root.iterdir()), root / "of-a-process-that-was-killed")
+    second = MappedReplica(spec, base, root)
+    assert len(list(root.iterdir())) == 2
+    del first, second
+    assert list(root.iterdir()) == []
+
+
+def test_files_that_do_not_cover_the_model_are_refused_by_name(toy_spec: Specs, stored: Stored, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    spec = small(toy_spec)
+    base = stored(spec)
+    (path,) = base.glob("*.safetensors")
+    arrays = load_file(path)
+    name = "model.layers.0.mlp.up_proj.weight"
+    missing = arrays.pop(name)
+    save_file(arrays, path, {"format": "pt"})
+    with pytest.raises(FerretError) as refused:
+        MappedReplica(spec, base, tmp_path / "mapped")
+    assert refused.value.code == "model.invalid"
+    assert name in str(refused.value)
+    save_file({**arrays, name: missing.float()}, path, {"format": "pt"})
+    with pytest.raises(FerretError, match="FERRET_WEIGHTS=memory"):
+        MappedReplica(spec, base, tmp_path / "mapped")
+
+
+def test_where_a_copy_does_not_fit_the_model_stays_where_it_was(
+    toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path
+) -> None:
+    import resource
+
+    spec = small(toy_spec)
+    _, (first, _) = simulated(spec)
+    replica = MappedReplica(spec, stored(spec), tmp_path / "mapped")
+    base = replica.digest
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(FerretError) as full:
+            replica.advance(first.record, first.update)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert full.value.code == "storage.full"
+    assert replica.digest == base
+    replica.advance(first.record, first.update)
+    assert replica.digest == first.record.digest
+
+
+def test_a_process_of_the_pool_that_was_killed_is_told(
+    toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path
+) -> None:
+    spec = small(toy_spec)
+    _, (first, _) = simulated(spec)
+    replica = MappedReplica(spec, stored(spec), tmp_path / "mapped", processes=2)
+    (child,) = replica.pool.children
+    os.kill(child, signal.SIGKILL)
+    with pytest.raises(ChildProcessError, match="has ended with -9"):
+        replica.move(first.update)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"algorithm": {"name": "fedit", "local": {"steps": 1}}}, "algorithm fedit"),
+        ({"server": {"momentum": 0.9}}, "momentum"),
+        ({"server": {"optimizer": "adam"}}, "adam"),
+        ({"server": {"average": "tail"}}, "tail"),
+    ],
+)
+def test_what_needs_more_than_the_weights_is_named(toy_spec: Specs, change: dict[str, Any], named: str) -> None:
+    found = obstacle(toy_spec(**change))
+    assert found is not None
+    assert named in found
+
+
+def test_weights_are_in_no_memory_but_the_files(toy_spec: Specs, stored: Stored, tmp_path: Path) -> None:
+    spec = small(toy_spec)
+    replica = MappedReplica(spec, stored(spec), tmp_path / "mapped")
+    replica.standing()
+    name, weight = next(iter(trainable(replica.model).items()))
+    with torch.no_grad():
+        weight.view(-1)[0] = 7.0
+    (path,) = (tmp_path / "mapped").rglob("*.safetensors")
+    from safetensors import safe_open
+
+    with safe_open(path, "pt") as file:
+        assert file.get_tensor(name).view(-1)[0] == 7.0
