@@ -6,7 +6,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,9 +113,11 @@ class _Process:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    for pipe in (child.stdin, child.stdout):
-        if pipe is not None:
-            pipe.close()
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with suppress(BrokenPipeError):  # what it did not live to read
+        child.stdin.close()
+    child.stdout.close()
     child.terminate()
     child.wait()
 

@@ -18,7 +18,6 @@ from ferret_core.ledger import LedgerEntry
 from ferret_core.mapped.replica import MappedReplica, obstacle
 from ferret_core.models.digest import model_digest
 from ferret_core.models.load import load
-from ferret_core.models.parameters import trainable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.simulate import SimulationResult
@@ -201,7 +200,7 @@ def test_weights_are_in_no_memory_but_the_files(toy_spec: Specs, stored: Stored,
     spec = small(toy_spec)
     replica = MappedReplica(spec, stored(spec), tmp_path / "mapped")
     replica.standing()
-    name, weight = next(iter(trainable(replica.model).items()))
+    name, weight = next(iter(replica.model.named_parameters()))
     with torch.no_grad():
         weight.view(-1)[0] = 7.0
     (path,) = (tmp_path / "mapped").rglob("*.safetensors")
