@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -59,14 +60,16 @@ def check_cover(shapes: Mapping[str, tuple[int, ...]], dtype: torch.dtype, store
 
 
 def tensors(folder: Path, stored: Mapping[str, Array], writable: bool) -> dict[str, Tensor]:
-    """Each array as a tensor in its file's memory. What is written to it goes to the file if ``writable``, and else to
-    memory of this process alone."""
-    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_COPY
+    """Each array as a tensor in its file's memory. What is written to it goes to the file; unless they are
+    ``writable``, to write to one ends the process."""
+    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
     mappings: dict[str, mmap.mmap] = {}
     for name in {array.file for array in stored.values()}:
         with (folder / name).open("r+b" if writable else "rb") as file:
             mappings[name] = mmap.mmap(file.fileno(), 0, access=access)
-    return {name: _tensor(mappings[array.file], array) for name, array in stored.items()}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given buffer is not writable")  # as it should be
+        return {name: _tensor(mappings[array.file], array) for name, array in stored.items()}
 
 
 def _tensor(mapping: mmap.mmap, array: Array) -> Tensor:

@@ -21,6 +21,7 @@ from ferret_core.team.group import Team
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments, ledger
+from ferret_worker import weights
 from ferret_worker.announced import Announcer
 from ferret_worker.settings import WorkerSettings
 
@@ -93,6 +94,11 @@ class Context:
             self._models.popitem(last=False)
         return kept
 
+    def keep_base(self, experiment_id: str, replica: Replica, size: int) -> None:
+        """Keeps a base model with ``size`` bytes of weights, unless they are to be mapped from the storage's files."""
+        if not (self._on_cpu and weights.in_files(self.settings, replica.spec, size)):
+            self.keep(experiment_id, replica)
+
     def drop(self, experiment_id: str) -> None:
         """Forgets a replica that may have been left half moved."""
         self._models.pop(experiment_id, None)
@@ -123,10 +129,14 @@ class Context:
             experiment = experiments.get(s, experiment_id)
             base = artifacts.of_round(s, experiment_id, 0)
         with self.storage.folder({file.location: file.digest for file in base}) as folder:
-            replica = Replica.load(experiments.spec_of(experiment), folder)
+            replica = weights.load(self.settings, experiments.spec_of(experiment), folder, self._on_cpu)
         if replica.digest != experiment.base_digest:
             raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
         return replica
+
+    @property
+    def _on_cpu(self) -> bool:
+        return self.team is None and self.device.type == "cpu"
 
     def _spec(self, experiment_id: str) -> ExperimentSpec:
         """The specification in force: an experiment may have been given more rounds."""

@@ -98,7 +98,7 @@ def _start(context: Context, experiment: Experiment) -> None:
         with context.database.begin() as s:
             lifecycle.fail(s, experiment.id, error)
         return
-    context.keep(experiment.id, replica)
+    context.keep_base(experiment.id, replica, sum(file.size for file in files))
     failpoint("coordinate.prepared")
     with context.database.begin() as s:
         lifecycle.start(s, experiment.id, replica.digest, replica.shapes, files)

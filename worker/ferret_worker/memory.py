@@ -19,9 +19,10 @@ def machine_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """What this process has in memory; 0 on a system that does not say."""
+    """What this process has in memory, without files that are mapped, which the system drops where it needs room; 0 on
+    a system that does not say."""
     fields = _read(_STATM).split()
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE") if fields else 0
 
 
 def limit(most: int) -> None:

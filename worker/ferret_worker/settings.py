@@ -20,6 +20,14 @@ class WorkerSettings(ServiceSettings):
     )
     reconcile_seconds: float = Field(default=5, gt=0, description="Seconds between two searches for lost work")
     kept_models: int = Field(default=2, ge=1, description="Number of experiments whose models a worker keeps in memory")
+    weights: Literal["auto", "memory", "mapped"] = Field(
+        default="auto",
+        description="Where a worker on a processor keeps models: in memory, or mapped from files wherever that is "
+        "possible; auto: mapped where three copies would not fit into the memory that it may use",
+    )
+    aggregation_processes: int = Field(
+        default=1, ge=1, le=64, description="Number of processes that move a mapped model together"
+    )
     task_strikes: int = Field(default=3, ge=1, description="Failed attempts after which a task is given up")
     task_limit_seconds: int = Field(
         default=6 * 3600, gt=0, description="Seconds that a task may take; one that takes longer is ended"
