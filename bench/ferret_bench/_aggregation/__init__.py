@@ -1,0 +1,1 @@
+"""What ``ferret bench aggregation`` measures with: a model and updates of random numbers."""

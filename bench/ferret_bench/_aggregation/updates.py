@@ -1,0 +1,35 @@
+"""Updates of random coordinates, as a round of Ferret has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ferret_core import catalog
+from ferret_core.algorithms.configs.ferret import Config
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import encode
+
+SMALL = 1e-4
+"""Of a coordinate: the step is far shorter than the weights."""
+
+
+def update(spec: ExperimentSpec, shapes: Mapping[str, tuple[int, ...]], contributions: int) -> bytes:
+    """The blob of a round of so many contributions in fp32; under a shared seed they are one."""
+    config = catalog.algorithm_config(spec.algorithm)
+    assert isinstance(config, Config)
+    blocks = config.cut(shapes)
+    K = config.allocate([1.0] * len(blocks), blocks)
+    senders = 1 if config.seeds == "shared" else contributions
+    drawn = np.random.default_rng(1).standard_normal(senders * sum(K), dtype=np.float32)
+    arrays = {
+        "seeds": np.arange(senders, dtype=np.uint64),
+        "shares": np.zeros(senders, np.int32),
+        "K": np.array([K] * senders, np.int32),
+        "weights": np.ones(senders, np.float32),
+        "rounding": np.array([1], np.uint64),
+        "coordinates": np.float32(SMALL) * drawn,
+        "coordinates.lengths": np.full(senders, sum(K), np.int32),
+    }
+    return encode(arrays, {"round": 1})
