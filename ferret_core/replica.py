@@ -153,14 +153,18 @@ class Replica:
         moments = self.optimizer.moments()
         return Standing(weights, self.state, moments, self.last, self.round, self.numbers, self.digest)
 
-    @torch.no_grad()
     def restore(self, standing: Standing) -> None:
         """Back to where the copy was taken, bit for bit."""
-        for name, weight in trainable(self.model).items():
-            local(weight).copy_(local(standing.weights[name]))
+        self.restore_weights(standing.weights)
         self.optimizer.restore(standing.moments)
         self.state, self.last, self.round = standing.state, standing.last, standing.round
         self.numbers, self.digest = standing.numbers, standing.digest
+
+    @torch.no_grad()
+    def restore_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Gives the model the weights of a standing."""
+        for name, weight in trainable(self.model).items():
+            local(weight).copy_(local(weights[name]))
 
     def move(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> None:
         """Takes back 1 - 2^-``taken_back`` of the last step, and applies an update, by 2^-``halvings`` of its step; the

@@ -13,9 +13,8 @@ from pathlib import Path
 from ferret_core.durable import room_for
 
 LOCK = "lock"
-_WITHOUT = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK}
-"""What a file system answers that cannot link there, or cannot copy within itself."""
-_PART = 1 << 30
+_WITHOUT = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK}
+"""What a file system answers that cannot link there."""
 
 
 class OwnFolder:
@@ -54,26 +53,11 @@ def _remove(folder: Path, handle: int) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """The same file under another name, or a copy where the file system cannot do that."""
+    """The same file under another name, or a copy where the file system cannot do that; ``storage.full``."""
     try:
         os.link(source, target)
     except OSError as error:
         if error.errno not in _WITHOUT:
             raise
-        copy(source, target)
-
-
-def copy(source: Path, target: Path) -> None:
-    """The bytes without the detour through this process: a file system that can shares them until they change.
-
-    Raises ``storage.full`` where they do not fit.
-    """
-    with room_for(target), source.open("rb") as read, target.open("wb") as write:
-        left = os.fstat(read.fileno()).st_size
-        try:
-            while left:
-                left -= os.copy_file_range(read.fileno(), write.fileno(), min(left, _PART))
-        except OSError as error:
-            if error.errno not in _WITHOUT:
-                raise
-            shutil.copyfileobj(read, write)
+        with room_for(target):
+            shutil.copyfile(source, target)

@@ -14,9 +14,11 @@ import numpy as np
 import torch
 
 from ferret_core.algorithms._base import State
+from ferret_core.mapped.generation import Writer
 from ferret_core.mapped.messages import read, write
+from ferret_core.mapped.shards import Array
 from ferret_core.projection.blocks import Held, cut
-from ferret_core.projection.project import only
+from ferret_core.projection.project import moved_to
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -25,9 +27,13 @@ STATE = "state."
 
 
 class Round(NamedTuple):
-    """What moves the model: the files in ``folder`` by ``part`` of the step of the ``update`` with this number."""
+    """What moves the model from the files in ``before`` to those in ``after``.
 
-    folder: Path
+    It is the round with this ``number``; ``part`` of its update's step is taken.
+    """
+
+    before: Path
+    after: Path
     update: bytes
     state: State
     number: int
@@ -42,7 +48,7 @@ class Pool:
     ) -> None:
         """``names``: what each parameter is called in the files."""
         own, *others = ranges(shapes, processes)
-        self._own = own
+        self._own, self._names = own, names
         self._threads = max(1, torch.get_num_threads() // processes)
         told = {"spec": spec.model_dump(mode="json"), "names": dict(names), "threads": self._threads}
         self._others = [_Process({**told, "held": held}) for held in others]
@@ -53,20 +59,17 @@ class Pool:
         return [process.id for process in self._others]
 
     @contextmanager
-    def moving(self, moved: Round) -> Generator[None]:
-        """Within the block, what this process moves is its own range; after it the others have moved theirs.
+    def moving(self, moved: Round, arrays: Mapping[str, Array]) -> Generator[None]:
+        """Within the block, this process writes its own range of what moves; after it the others have written theirs.
 
         Raises what another process has raised, and ``ChildProcessError`` where one has ended.
         """
-        if not self._others:
-            yield
-            return
         for process in self._others:
             process.ask(moved)
         before = torch.get_num_threads()
         torch.set_num_threads(self._threads)
         try:
-            with only(self._own):
+            with Writer(moved.after, arrays, self._names, self._own) as writer, moved_to(writer):
                 yield
         finally:
             torch.set_num_threads(before)
@@ -91,7 +94,8 @@ class _Process:
     def ask(self, moved: Round) -> None:
         arrays = {"update": np.frombuffer(moved.update, np.uint8)}
         arrays |= {f"{STATE}{name}": array for name, array in moved.state.items()}
-        self._send(arrays, {"folder": str(moved.folder), "round": moved.number, "part": moved.part})
+        folders = {"before": str(moved.before), "after": str(moved.after)}
+        self._send(arrays, {**folders, "round": moved.number, "part": moved.part})
 
     def answer(self) -> Exception | None:
         assert self._child.stdout is not None

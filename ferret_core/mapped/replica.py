@@ -1,26 +1,27 @@
 """A replica whose weights lie in files: the memory it takes does not grow with the model.
 
-A generation is a set of the model's files. The one that a round starts from stays as it is: it is what the round can go
-back to, and a checkpoint may be made of it by links alone. The round moves a copy, which is the next generation.
+A round reads one generation of the model's files and writes the next. The one that it starts from stays as it is: the
+round can go back to it without a copy, and a checkpoint is made of links alone.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ferret_core import catalog
 from ferret_core.algorithms.configs._base import Shardable
 from ferret_core.mapped import shards
-from ferret_core.mapped.folder import OwnFolder, copy, link
+from ferret_core.mapped.folder import LOCK, OwnFolder, link
+from ferret_core.mapped.generation import prepare
 from ferret_core.mapped.pool import Pool, Round
 from ferret_core.models.load import LoadedModel, skeleton
 from ferret_core.models.parameters import trainable
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica, Standing
 
@@ -41,7 +42,7 @@ def obstacle(spec: ExperimentSpec) -> str | None:
 
 
 class MappedReplica(Replica):
-    """A replica in files of ``root``, moved by ``processes`` processes, of which this is one."""
+    """A replica in files below ``root``, moved by ``processes`` processes, of which this is one."""
 
     def __init__(self, spec: ExperimentSpec, source: Path, root: Path, processes: int = 1) -> None:
         """The base model from ``source``, a folder in Hugging Face layout whose files stay as they are.
@@ -54,72 +55,74 @@ class MappedReplica(Replica):
         wanted = {name: tuple(parameter.shape) for name, parameter in empty.model.named_parameters()}
         shards.check_cover(wanted, getattr(torch, spec.model.dtype), self._arrays)
         self._own = OwnFolder(root)
-        self._number = 0
+        self._here = self._kept = 0
         self._keep(source)
         self._fill(empty)
         super().__init__(spec, empty)
-        self._moves_here = False
-        self._stored = _stored_names(self.model)
-        self.pool = Pool(spec, {name: self._stored[name] for name in self.shapes}, self.shapes, processes)
+        stored = _stored_names(self.model)
+        self._names = {name: stored[name] for name in self.shapes}
+        self.pool = Pool(spec, self._names, self.shapes, processes)
 
     def standing(self) -> Standing:
-        """The files as they are, for :meth:`restore`; what moves from here on is a copy of them."""
+        """The files as they are, for :meth:`restore`; nothing is copied."""
+        self._kept = self._here
         weights = {name: weight.detach() for name, weight in trainable(self.model).items()}
-        self._next_generation()
         return Standing(weights, self.state, self.optimizer.moments(), self.last, self.round, self.numbers, self.digest)
 
+    def restore_weights(self, weights: Mapping[str, Tensor]) -> None:
+        self._here = self._kept
+        self._show(weights)
+        self._drop_others()
+
     def move(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> None:
-        if not self._moves_here:
-            self._next_generation()
-        with self.pool.moving(Round(self._generation, update, self.state, self.round + 1, 0.5**halvings)):
+        before, after = self._generation(self._here), self._generation(self._here + 1)
+        shutil.rmtree(after, ignore_errors=True)
+        prepare(before, after, self._arrays, frozenset(self._names.values()))
+        moved = Round(before, after, update, self.state, self.round + 1, 0.5**halvings)
+        with self.pool.moving(moved, self._arrays):
             super().move(update, halvings, taken_back)
+        self._here += 1
+        mapped = shards.tensors(after, self._arrays)
+        self._show({name: mapped[stored] for name, stored in self._names.items()})
+        self._drop_others()
 
     def save(self, folder: Path) -> None:
         """The model's and the tokenizer's files in ``folder``: small ones as the base model's, weights as links."""
         for path in self._own.path.iterdir():
-            if path.is_file() and path.name != "lock":
+            if path.is_file() and path.name != LOCK:
                 shutil.copyfile(path, folder / path.name)
-        for path in self._generation.iterdir():
+        for path in self._generation(self._here).iterdir():
             link(path, folder / path.name)
-        self._moves_here = False
 
-    @property
-    def _generation(self) -> Path:
-        return self._own.path / str(self._number)
+    def _generation(self, number: int) -> Path:
+        return self._own.path / str(number)
 
     def _keep(self, source: Path) -> None:
         """Takes the base model's files under names of its own, which stay when ``source`` goes."""
-        self._generation.mkdir()
+        first = self._generation(self._here)
+        first.mkdir()
         for path in source.iterdir():
             if path.suffix == shards.SUFFIX:
-                link(path, self._generation / path.name)
+                link(path, first / path.name)
             elif path.is_file() and path.name != MANIFEST:
                 shutil.copyfile(path, self._own.path / path.name)
 
     def _fill(self, empty: LoadedModel) -> None:
         """Gives the model its weights."""
         model: Any = empty.model
-        mapped = shards.tensors(self._generation, self._arrays, writable=False)
+        mapped = shards.tensors(self._generation(self._here), self._arrays)
         model.load_state_dict(mapped, strict=False, assign=True)
         model.tie_weights()
 
-    def _next_generation(self) -> None:
-        """Puts the model on a copy of its files, and drops the names of those before."""
-        before = self._generation
-        self._number += 1
-        self._generation.mkdir()
-        try:
-            for path in before.iterdir():
-                copy(path, self._generation / path.name)
-        except FerretError:
-            shutil.rmtree(self._generation)
-            self._number -= 1
-            raise
-        mapped = shards.tensors(self._generation, self._arrays, writable=True)
+    def _show(self, weights: Mapping[str, Tensor]) -> None:
         for name, parameter in trainable(self.model).items():
-            parameter.data = mapped[self._stored[name]]
-        shutil.rmtree(before)
-        self._moves_here = True
+            parameter.data = weights[name]
+
+    def _drop_others(self) -> None:
+        """Removes all files but those of the model and of the standing that it can go back to."""
+        for path in self._own.path.iterdir():
+            if path.is_dir() and int(path.name) not in (self._here, self._kept):
+                shutil.rmtree(path)
 
 
 def _stored_names(model: nn.Module) -> dict[str, str]:

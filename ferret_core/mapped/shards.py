@@ -27,6 +27,14 @@ class Array(NamedTuple):
     shape: tuple[int, ...]
     begin: int
 
+    @property
+    def elements(self) -> int:
+        return torch.Size(self.shape).numel()
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.itemsize
+
 
 def arrays(folder: Path) -> dict[str, Array]:
     """Every array in the folder's safetensors files, by name (format: https://huggingface.co/docs/safetensors).
@@ -59,24 +67,21 @@ def check_cover(shapes: Mapping[str, tuple[int, ...]], dtype: torch.dtype, store
             raise _unfit(name, f"{array.file} has {array.dtype} {array.shape}", f"{dtype} {shape}")
 
 
-def tensors(folder: Path, stored: Mapping[str, Array], writable: bool) -> dict[str, Tensor]:
-    """Each array as a tensor in its file's memory. What is written to it goes to the file; unless they are
-    ``writable``, to write to one ends the process."""
-    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+def tensors(folder: Path, stored: Mapping[str, Array]) -> dict[str, Tensor]:
+    """Each array as a tensor in its file's memory, to be read; to write to one ends the process."""
     mappings: dict[str, mmap.mmap] = {}
     for name in {array.file for array in stored.values()}:
-        with (folder / name).open("r+b" if writable else "rb") as file:
-            mappings[name] = mmap.mmap(file.fileno(), 0, access=access)
+        with (folder / name).open("rb") as file:
+            mappings[name] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given buffer is not writable")  # as it should be
         return {name: _tensor(mappings[array.file], array) for name, array in stored.items()}
 
 
 def _tensor(mapping: mmap.mmap, array: Array) -> Tensor:
-    count = torch.Size(array.shape).numel()
-    if not count:
+    if not array.elements:
         return torch.empty(array.shape, dtype=array.dtype)
-    return torch.frombuffer(mapping, dtype=array.dtype, count=count, offset=array.begin).view(array.shape)
+    return torch.frombuffer(mapping, dtype=array.dtype, count=array.elements, offset=array.begin).view(array.shape)
 
 
 def _unfit(name: str, found: str, wanted: str) -> FerretError:

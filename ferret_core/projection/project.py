@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -26,7 +26,6 @@ R = TypeVar("R")
 
 STRETCH = 1 << 22
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
-_ONLY: ContextVar[Mapping[str, Held] | None] = ContextVar("only", default=None)
 Parameters = Mapping[str, Tensor]
 """Tensors by name: contiguous, of any type in ``FLOATS``. They are looked up piece after piece and soon let go."""
 
@@ -115,32 +114,78 @@ def apply_(
         _check_counts([len(c) for c in term.coordinates], blocks)
         _check_finite(term.coordinates, blocks)
     _check_complete(blocks)
+    target = _TARGET.get()
     if held is None and any_shard(parameters):
         parameters, held = own_parts(parameters)
-    elif held is None and (mine := _ONLY.get()) is not None:
-        parameters, held = _parts_of(parameters, mine), mine
+    elif held is None and target is not None:
+        parameters, held = _parts_of(parameters, target.held), target.held
     if held is not None:
         blocks = [within(block, held) for block in blocks]
     _check_blocks(parameters, blocks)
     for position, block in enumerate(blocks):
-        turns = _turns([len(term.coordinates[position]) for term in terms], block.size)
-        for weights, start in _pieces(parameters, block):
-            moved = weights.float() if len(turns) > 1 else weights
-            for turn in turns:
-                there = [Term(t.seed, t.coordinates[position].to(weights.device), t.share) for t in terms[turn]]
-                _kernel(block, basis, moved).apply_(moved, block, there, start=start, rounding=rounding)
-            if moved.dtype != weights.dtype:
-                _round_(weights, moved, block, start, rounding)
+        move_ = _mover(position, block, basis, terms, rounding)
+        for piece, (weights, start) in zip(block.pieces, _pieces(parameters, block), strict=True):
+            if target is None:
+                move_(weights, start)
+                continue
+            begin = target.held[piece.parameter].begin + piece.begin
+            for first in range(0, len(weights), STRETCH):
+                part = weights[first : first + STRETCH].clone()
+                move_(part, start + first)
+                target.write(piece.parameter, begin + first, part)
+
+
+def _mover(
+    position: int, block: Block, basis: Basis, terms: Sequence[Projected], rounding: int
+) -> Callable[[Tensor, int], None]:
+    """What moves elements of a block, in place, by the terms; it is told where in the block they begin."""
+    turns = _turns([len(term.coordinates[position]) for term in terms], block.size)
+
+    def of_turn(turn: slice, device: torch.device) -> list[Term]:
+        return [Term(t.seed, t.coordinates[position].to(device), t.share) for t in terms[turn]]
+
+    once: list[Term] | None = None
+
+    def move_(weights: Tensor, start: int) -> None:
+        nonlocal once
+        if len(turns) == 1:
+            once = once or of_turn(turns[0], weights.device)
+            _kernel(block, basis, weights).apply_(weights, block, once, start=start, rounding=rounding)
+            return
+        moved = weights.float()
+        for turn in turns:
+            there = of_turn(turn, weights.device)
+            _kernel(block, basis, moved).apply_(moved, block, there, start=start, rounding=rounding)
+        if moved.dtype != weights.dtype:
+            _round_(weights, moved, block, start, rounding)
+
+    return move_
+
+
+class Target(Protocol):
+    """Where moved elements go. ``held`` are those that are wanted, by parameter."""
+
+    held: Mapping[str, Held]
+
+    def write(self, parameter: str, begin: int, elements: Tensor) -> None:
+        """Takes elements ``begin`` … of a parameter, flat and of its type."""
+        ...
+
+
+_TARGET: ContextVar[Target | None] = ContextVar("target", default=None)
 
 
 @contextmanager
-def only(held: Mapping[str, Held]) -> Generator[None]:
-    """Within the block ``apply_`` moves these elements of a model and no others: another process moves those."""
-    token = _ONLY.set(held)
+def moved_to(target: Target) -> Generator[None]:
+    """Within the block ``apply_`` leaves parameters as they are, and gives the ``target`` what it holds of them, moved.
+
+    At most 2²² elements are held at a time.
+    """
+    token = _TARGET.set(target)
     try:
         yield
     finally:
-        _ONLY.reset(token)
+        _TARGET.reset(token)
 
 
 def _parts_of(parameters: Parameters, held: Mapping[str, Held]) -> dict[str, Tensor]:

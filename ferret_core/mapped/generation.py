@@ -1,0 +1,62 @@
+"""A generation: a set of a model's files that is written once, by ranges of elements, and then only read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ferret_core.durable import room_for
+from ferret_core.mapped.shards import Array
+from ferret_core.projection.blocks import Held
+
+
+def prepare(source: Path, target: Path, arrays: Mapping[str, Array], moved: frozenset[str]) -> None:
+    """Makes the files of ``target``, as long as those of ``source``, with what they have beside the ``moved`` arrays.
+
+    Their room is taken now: ``storage.full`` where there is none, before anything has moved.
+    """
+    target.mkdir()
+    with room_for(target):
+        for path in sorted(source.iterdir()):
+            within = {name: array for name, array in arrays.items() if array.file == path.name}
+            header = min(array.begin for array in within.values())
+            with path.open("rb") as old, (target / path.name).open("wb") as new:
+                os.posix_fallocate(new.fileno(), 0, os.fstat(old.fileno()).st_size)
+                new.write(old.read(header))
+                for name in within.keys() - moved:
+                    old.seek(within[name].begin)
+                    new.seek(within[name].begin)
+                    new.write(old.read(within[name].bytes))
+
+
+class Writer:
+    """Writes moved elements to their places in the files of ``folder``: a target of ``project.moved_to``."""
+
+    def __init__(
+        self, folder: Path, arrays: Mapping[str, Array], names: Mapping[str, str], held: Mapping[str, Held]
+    ) -> None:
+        """``names``: what each parameter is called in the files. ``held``: the elements that are written here."""
+        self.held = held
+        self._arrays = {name: arrays[names[name]] for name in held}
+        files = {array.file for array in self._arrays.values()}
+        self._handles = {name: os.open(folder / name, os.O_WRONLY) for name in files}
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for handle in self._handles.values():
+            os.close(handle)
+
+    def write(self, parameter: str, begin: int, elements: Tensor) -> None:
+        array = self._arrays[parameter]
+        view = memoryview(elements.view(torch.uint8).numpy())
+        at = array.begin + begin * array.dtype.itemsize
+        while view:
+            written = os.pwrite(self._handles[array.file], view, at)
+            view, at = view[written:], at + written
