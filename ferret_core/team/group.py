@@ -67,6 +67,12 @@ class Team:
             distributed.broadcast(values, source)
         return values
 
+    def summed(self, values: Tensor) -> Tensor:
+        """The sum of all processes' ``values``, in their place, in no defined order."""
+        with typed():
+            distributed.all_reduce(values)
+        return values
+
     def exchanged(self, chunks: Tensor) -> Tensor:
         """(size, n): row j of process i becomes row i of process j."""
         received = torch.empty_like(chunks)
