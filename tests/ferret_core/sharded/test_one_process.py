@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,19 @@ def test_guards_and_means_and_checkpoints_are_those_of_one_process(
     assert sorted(path.name for path in (tmp_path / "team").iterdir()) == files
     for name in files:
         assert (tmp_path / "team" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
+
+
+def test_dropout_draws_what_it_draws_with_one_process(
+    in_team: Callable[..., list[Any]], toy_spec: SpecFactory, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "model"
+    shutil.copytree(tiny_model_dir, source)
+    config = json.loads((source / "config.json").read_text())
+    (source / "config.json").write_text(json.dumps({**config, "attention_dropout": 0.5}))
+    more = {**SHORT, "model": {"source": str(source)}, "evaluation": {"examples": 4, "generate": 0}}
+    spec = toy_spec("fedavg", options={"local": {**LOCAL, "optimizer": "sgd"}}, **more).model_dump(mode="json")
+    (found,) = in_team(2, ["simulated", spec])
+    assert found["ledger"] == simulated(spec)["ledger"]
 
 
 @pytest.mark.parametrize("size", [3])
