@@ -23,6 +23,7 @@ from ferret_core.team.place import Place
 
 SETTING = "FERRET_TEAM_SECONDS"
 LINGER_SECONDS = 3.0
+"""For which the process that may keep the store waits for the others at the end."""
 RESTARTS = "TORCHELASTIC_RESTART_COUNT"
 """How often torchrun has started the team again, with a store that may be the same."""
 DEFAULT_SECONDS = 600.0
