@@ -20,6 +20,8 @@ SHORT = {
     "participants": {"simulated": 2},
     "evaluation": {"examples": 4, "generate": 2, "max_new_tokens": 3},
 }
+DENSE = ["fedavg", "bfloat16", "diloco"]
+ZEROTH_ORDER = ["fedmezo", "fedzo", "fedkseed_pro", "fedkseed"]
 LOCAL = {"learning_rate": 1e-2, "steps": 2, "batch_size": 2, "accumulation": 3}
 
 
@@ -40,6 +42,10 @@ def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]
         ),
         "fedavg": ("fedavg", {"local": {**LOCAL, "optimizer": "adamw", "clip_norm": 0.5, "loss": "sequences"}}),
         "diloco": ("diloco", {"local": {**LOCAL, "optimizer": "adafactor", "activation_checkpointing": True}}),
+        "bfloat16": ("fedavg", {"local": {**LOCAL, "optimizer": "sgd", "precision": "bfloat16"}}),
+        "fedmezo": ("fedmezo", {"local": {"steps": 1, "batch_size": 2}}),
+        "fedzo": ("fedzo", {"local": {"steps": 1, "batch_size": 2}}),
+        "fedkseed_pro": ("fedkseed_pro", {"K": 16, "local": {"steps": 1, "batch_size": 2}}),
         "fedkseed": ("fedkseed", {"K": 16, "local": {"steps": 2, "batch_size": 2, "accumulation": 2}}),
     }
     return [
@@ -49,7 +55,7 @@ def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]
 
 @pytest.mark.parametrize(
     ("size", "names"),
-    [(2, ["G", "T", "H", "R", "fedavg", "diloco", "fedkseed"]), (4, ["G", "T", "fedavg", "fedkseed"])],
+    [(2, ["G", "T", "H", "R", *DENSE, *ZEROTH_ORDER]), (4, ["G", "T", "fedavg", "fedkseed"])],
 )
 def test_a_simulation_gives_the_models_of_one_process(
     in_team: Callable[..., list[Any]], toy_spec: SpecFactory, size: int, names: list[str]
