@@ -22,6 +22,8 @@ from ferret_core.team.broken import team_broken, typed
 from ferret_core.team.place import Place
 
 SETTING = "FERRET_TEAM_SECONDS"
+LINGER_SECONDS = 3.0
+"""For which the process that may keep the store waits for the others at the end."""
 RESTARTS = "TORCHELASTIC_RESTART_COUNT"
 """How often torchrun has started the team again, with a store that may be the same."""
 DEFAULT_SECONDS = 600.0
@@ -65,6 +67,12 @@ class Team:
         """``values`` as ``source`` has them, written into those of every other process."""
         with typed():
             distributed.broadcast(values, source)
+        return values
+
+    def summed(self, values: Tensor) -> Tensor:
+        """The sum of all processes' ``values``, in their place, in no defined order."""
+        with typed():
+            distributed.all_reduce(values)
         return values
 
     def exchanged(self, chunks: Tensor) -> Tensor:
@@ -126,8 +134,19 @@ def started(device: str) -> Generator[Team | None]:
     try:
         yield _current
     finally:
+        _leave(_current)
         _current = None
         distributed.destroy_process_group()
+
+
+def _leave(team: Team) -> None:
+    """The first process, which may keep the store, goes last: others read from it how the work ended."""
+    try:
+        team.store.set(f"left/{team.rank}", "")
+        if team.is_first:
+            team.store.wait([f"left/{rank}" for rank in range(team.size)], timedelta(seconds=LINGER_SECONDS))
+    except (distributed.DistError, RuntimeError):
+        return  # somebody went without a word
 
 
 def _start(where: Place, device: str) -> Team:

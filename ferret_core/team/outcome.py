@@ -48,13 +48,13 @@ def together(team: Team, work: str, do: Callable[[], R], fingerprint: Callable[[
 def _settle(team: Team, work: str, own: str, seconds: float) -> None:
     """Waits until all processes have said how ``work`` ended for them, which must be the same."""
     keys = [_key(work, rank) for rank in range(team.size)]
-    team.store.set(keys[team.rank], own)
     try:
+        team.store.set(keys[team.rank], own)
         team.store.wait(keys, timedelta(seconds=seconds))
+        said = [team.store.get(key).decode() for key in keys]
+        _forget(team, work)
     except (distributed.DistError, RuntimeError) as error:
         raise team_broken(f"process {team.rank} is alone with its outcome, {own!r}") from error
-    said = [team.store.get(key).decode() for key in keys]
-    _forget(team, work)
     for rank, text in enumerate(said):
         if _head(text) != _head(said[0]):
             raise team_broken(f"process {rank} ended with {text!r} and process 0 with {said[0]!r}")

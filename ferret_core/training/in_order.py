@@ -32,7 +32,7 @@ class InOrder:
         self._total: Tensor | None = None
 
     def begin(self) -> None:
-        """Of a step: nothing is added up yet."""
+        """Of a step: nothing is added up yet, and what was belongs to the gradients alone."""
         self._total = None
 
     def allocate(self, size: Sequence[int | torch.SymInt], *, dtype: torch.dtype, device: torch.device) -> Tensor:

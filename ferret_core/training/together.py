@@ -46,13 +46,11 @@ class Together:
     def gradients(self, group: Sequence[Batch], counted: int, loss_of: Loss) -> tuple[float, float]:
         """Of the mean loss of ``group`` over ``counted``: the loss, and the L2 norm of its gradients, which then are at
         their owners."""
-        for sums in self._sums:
-            sums.begin()
         with memory_checked(REMEDY), typed():
             total = self._backward(list(micro_batches(group, self._size)), counted, loss_of)
-        norm = self._steps.gather()
-        self._model.zero_grad()
-        return total / counted, norm
+        for sums in self._sums:
+            sums.begin()
+        return total / counted, self._steps.gather()
 
     def step(self) -> None:
         """Moves the model by the gradients."""

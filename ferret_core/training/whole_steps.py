@@ -40,15 +40,18 @@ class WholeSteps:
         self._optimizer = optimizers.build(config, own, rate, elements=sum(sizes), embeddings=apart) if own else None
 
     def gather(self) -> float:
-        """Brings every gradient to the owner of its parameter, clipped if that is asked for; returns the L2 norm of all
+        """Moves every gradient to the owner of its parameter, clipped if that is asked for; returns the L2 norm of all
         of it before that."""
+        there: list[int] = []
         for position, parameter in enumerate(self._parameters):
             if parameter.grad is None:
                 continue
+            there.append(position)
             whole = gathered(parameter.grad, self._owners[position])
+            parameter.grad = None
             if whole is not None:
                 self._own[position].grad = whole.view(parameter.shape)
-        norm = self._norm()
+        norm = self._norm(there)
         if self._clip is not None:
             self._shorten(norm)
         return float(norm)
@@ -63,17 +66,18 @@ class WholeSteps:
             own = self._own.get(position)
             spread(None if own is None else own.detach().view(-1), parameter, self._owners[position])
 
-    def _norm(self) -> Tensor:
-        """As :func:`torch.nn.utils.clip_grad_norm_` takes it: the norm of the parameters' norms, in their order."""
+    def _norm(self, there: Sequence[int]) -> Tensor:
+        """As :func:`torch.nn.utils.clip_grad_norm_` takes it: the norm of the parameters' norms, in their order.
+
+        ``there`` are those that have gradients.
+        """
         team = require()
         norms = torch.zeros(len(self._parameters), device=team.device)
         for position, own in self._own.items():
             if own.grad is not None:
                 norms[position] = _length(own.grad)
-        for position, owner in enumerate(self._owners):
-            team.told(norms[position : position + 1], owner)
-        present = [position for position, parameter in enumerate(self._parameters) if parameter.grad is not None]
-        return torch.linalg.vector_norm(norms[present])
+        # One process knows each, the others have 0: no sum is rounded.
+        return torch.linalg.vector_norm(team.summed(norms)[list(there)])
 
     def _shorten(self, norm: Tensor) -> None:
         """What torch multiplies gradients by, ones among it, so that no bit differs."""

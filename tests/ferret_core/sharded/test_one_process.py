@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ SHORT = {
     "participants": {"simulated": 2},
     "evaluation": {"examples": 4, "generate": 2, "max_new_tokens": 3},
 }
+DENSE = ["fedavg", "bfloat16", "diloco"]
+ZEROTH_ORDER = ["fedmezo", "fedzo", "fedkseed_pro", "fedkseed"]
 LOCAL = {"learning_rate": 1e-2, "steps": 2, "batch_size": 2, "accumulation": 3}
 
 
@@ -38,6 +42,10 @@ def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]
         ),
         "fedavg": ("fedavg", {"local": {**LOCAL, "optimizer": "adamw", "clip_norm": 0.5, "loss": "sequences"}}),
         "diloco": ("diloco", {"local": {**LOCAL, "optimizer": "adafactor", "activation_checkpointing": True}}),
+        "bfloat16": ("fedavg", {"local": {**LOCAL, "optimizer": "sgd", "precision": "bfloat16"}}),
+        "fedmezo": ("fedmezo", {"local": {"steps": 1, "batch_size": 2}}),
+        "fedzo": ("fedzo", {"local": {"steps": 1, "batch_size": 2}}),
+        "fedkseed_pro": ("fedkseed_pro", {"K": 16, "local": {"steps": 1, "batch_size": 2}}),
         "fedkseed": ("fedkseed", {"K": 16, "local": {"steps": 2, "batch_size": 2, "accumulation": 2}}),
     }
     return [
@@ -47,7 +55,7 @@ def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]
 
 @pytest.mark.parametrize(
     ("size", "names"),
-    [(2, ["G", "T", "H", "R", "fedavg", "diloco", "fedkseed"]), (4, ["G", "T", "fedavg", "fedkseed"])],
+    [(2, ["G", "T", "H", "R", *DENSE, *ZEROTH_ORDER]), (4, ["G", "T", "fedavg", "fedkseed"])],
 )
 def test_a_simulation_gives_the_models_of_one_process(
     in_team: Callable[..., list[Any]], toy_spec: SpecFactory, size: int, names: list[str]
@@ -77,6 +85,19 @@ def test_guards_and_means_and_checkpoints_are_those_of_one_process(
     assert sorted(path.name for path in (tmp_path / "team").iterdir()) == files
     for name in files:
         assert (tmp_path / "team" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
+
+
+def test_dropout_draws_what_it_draws_with_one_process(
+    in_team: Callable[..., list[Any]], toy_spec: SpecFactory, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "model"
+    shutil.copytree(tiny_model_dir, source)
+    config = json.loads((source / "config.json").read_text())
+    (source / "config.json").write_text(json.dumps({**config, "attention_dropout": 0.5}))
+    more = {**SHORT, "model": {"source": str(source)}, "evaluation": {"examples": 4, "generate": 0}}
+    spec = toy_spec("fedavg", options={"local": {**LOCAL, "optimizer": "sgd"}}, **more).model_dump(mode="json")
+    (found,) = in_team(2, ["simulated", spec])
+    assert found["ledger"] == simulated(spec)["ledger"]
 
 
 @pytest.mark.parametrize("size", [3])

@@ -1,4 +1,4 @@
-"""One process of a team that goes through a piece of work in which something goes wrong: ``member.py CASE``."""
+"""One process of a team that goes through pieces of work in which something goes wrong: ``member.py CASE …``."""
 
 from __future__ import annotations
 
@@ -37,15 +37,22 @@ def work(case: str, team: Team) -> str:
     return "result"
 
 
+def ended(team: Team, case: str) -> str:
+    try:
+        return outcome.together(team, case, lambda: work(case, team), str)
+    except FerretError as error:
+        return f"{error.code}: {error.detail}"
+
+
 def main() -> None:
     try:
         with group.started("cpu") as team:
             assert team is not None
-            found = outcome.together(team, "a task", lambda: work(sys.argv[1], team), str)
-            sys.stdout.write(f"{found}\n")
+            for case in sys.argv[1:]:
+                sys.stdout.write(f"{ended(team, case)}\n")
+                sys.stdout.flush()
     except FerretError as error:
         sys.stdout.write(f"{error.code}: {error.detail}\n")
-    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -7,41 +7,40 @@ from pathlib import Path
 
 import pytest
 
+from ferret_core.protocol.errors import FerretError
+from ferret_core.team.group import started
 from tests import teams
 
 MEMBER = Path(__file__).with_name("member.py")
 pytestmark = pytest.mark.heavy
 
 
-def said(case: str, ranks: range = range(2), size: int = 2, **more: str) -> list[str]:
-    ended = teams.wait(teams.start(ranks, size, MEMBER, case, more={"FERRET_TEAM_SECONDS": "20", **more}))
-    return [each.said.strip() for each in ended if each.code != -signal.SIGKILL]
+def said(*cases: str, ranks: range = range(2), **more: str) -> list[list[str]]:
+    """What the processes that were left said of each case, in lines."""
+    ended = teams.wait(teams.start(ranks, 2, MEMBER, *cases, more={"FERRET_TEAM_SECONDS": "60", **more}))
+    return [each.said.splitlines() for each in ended if each.code != -signal.SIGKILL]
 
 
-def test_a_piece_of_work_has_one_result() -> None:
-    assert said("fine") == ["result", "result"]
+def test_what_all_meet_is_raised_as_it_is_and_what_differs_is_named() -> None:
+    first, second = said("fine", "all fail", "other results", "other models", "fine again")
+    assert len(first) == len(second) == 5
+    for fine, failed, results, models, again in (first, second):
+        assert (fine, again) == ("result", "result")
+        assert failed.startswith("training.non_finite: the loss of process")
+        assert results.startswith(
+            "team.broken: process 1 ended with 'fine result 1' and process 0 with 'fine result 0'"
+        )
+        assert models.startswith("team.broken: process 1 has another model than process 0: digest 1, not digest 0")
 
 
-def test_an_error_of_all_is_raised_as_it_is() -> None:
-    assert [each.partition(":")[0] for each in said("all fail")] == ["training.non_finite"] * 2
-
-
-@pytest.mark.parametrize(
-    ("case", "told"),
-    [
-        ("one fails", "storage.full: no space left"),
-        ("one is killed", "is gone"),
-        ("other results", "result 1"),
-        ("other models", "another model than process 0"),
-    ],
-)
+@pytest.mark.parametrize(("case", "told"), [("one fails", "storage.full: no space left"), ("one is killed", "is gone")])
 def test_what_happens_to_one_breaks_the_team_and_says_why(case: str, told: str) -> None:
     found = said(case)
-    assert found
-    for each in found:
-        assert each.startswith("team.broken: ")
-        assert told in each
-        assert "torchrun --max-restarts" in each
+    assert len(found) == (2 if case == "one fails" else 1)
+    for (line,) in found:
+        assert line.startswith("team.broken: ")
+        assert told in line
+        assert "torchrun --max-restarts" in line
 
 
 def test_one_that_hangs_is_waited_for_no_longer_than_the_setting_says() -> None:
@@ -53,10 +52,14 @@ def test_one_that_hangs_is_waited_for_no_longer_than_the_setting_says() -> None:
 
 
 def test_fewer_processes_than_announced_are_a_typed_error() -> None:
-    (alone,) = said("fine", range(1), 2, FERRET_TEAM_SECONDS="2")
+    ((alone,),) = said("fine", ranks=range(1), FERRET_TEAM_SECONDS="2")
     assert alone.startswith("team.broken: WORLD_SIZE = 2 processes have not come within 2 s")
 
 
-def test_the_setting_is_seconds() -> None:
-    (ended,) = teams.wait(teams.start(range(1), 2, MEMBER, "fine", more={"FERRET_TEAM_SECONDS": "soon"}))
-    assert ended.said.startswith("settings.invalid: FERRET_TEAM_SECONDS = 'soon': must be a number")
+def test_the_setting_is_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in teams.environment(0, 2, teams.free_port()).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("FERRET_TEAM_SECONDS", "soon")
+    with pytest.raises(FerretError, match=r"FERRET_TEAM_SECONDS = 'soon': must be a number") as caught, started("cpu"):
+        pass
+    assert caught.value.code == "settings.invalid"
