@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -77,7 +78,10 @@ def _contract(setup: Setup) -> Found:
     require_modules(["pytest", "hypothesis"], "make gpu-wheels, on a machine with an index")
     root = next(parent for parent in Path(__file__).parents if (parent / CONTRACT).exists())
     plain = ["-p", "no:cacheprovider", "--noconftest", "-o", "addopts=", "-o", "filterwarnings=", "-q", "--tb=short"]
-    command = [sys.executable, "-m", "pytest", CONTRACT, *plain, "-k", ONE_TEST if setup.miniature else "gpu"]
+    # Most of the time goes to compiling kernels, which several processes do at once.
+    several = [] if setup.miniature or find_spec("xdist") is None else ["-n", "5", "--dist", "loadgroup"]
+    chosen = ["-k", ONE_TEST if setup.miniature else "gpu"]
+    command = [sys.executable, "-m", "pytest", CONTRACT, *plain, *several, *chosen]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED") or " in " in line]
     if done.returncode:
