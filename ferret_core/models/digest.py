@@ -8,10 +8,10 @@ import torch
 from blake3 import blake3
 from torch import nn
 
+from ferret_core.models.host import host_bytes
 from ferret_core.protocol.digest import canonical_json
 
 MANIFEST_VERSION = 1
-_CHUNK_ELEMENTS = 1 << 22
 
 
 def tensors(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -56,9 +56,8 @@ def _is_frozen(tensor: torch.Tensor) -> bool:
 def _digest(tensors: Mapping[str, torch.Tensor], more: Mapping[str, str]) -> str:
     header = canonical_json({"version": MANIFEST_VERSION, "tensors": _manifest(tensors), **more})
     hasher = blake3(header, max_threads=blake3.AUTO)
-    for tensor in tensors.values():
-        for chunk in tensor.detach().reshape(-1).split(_CHUNK_ELEMENTS):
-            hasher.update(chunk.cpu().contiguous().view(torch.uint8).numpy().data)
+    for chunk in host_bytes(tensors.values()):
+        hasher.update(chunk.numpy().data)
     return hasher.hexdigest()
 
 

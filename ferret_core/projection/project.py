@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import chain, islice
 from typing import NamedTuple
 
 import torch
@@ -60,10 +61,10 @@ def project(
 def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> list[float]:
     """‖before_l − after_l‖ of every block: differences in fp32, squares and sums in fp64. Raises as ``project``."""
     _check_complete(blocks)
-    found = [
-        math.sqrt(math.fsum(squared_norm(begin, end) for begin, end, _ in _pairs(before, after, block)))
-        for block in blocks
-    ]
+    squares = [[squared_norm(begin, end) for begin, end, _ in _pairs(before, after, block)] for block in blocks]
+    # Reading a number waits for a GPU: all are read at once.
+    read = iter(torch.stack(list(chain.from_iterable(squares))).tolist() if squares else ())
+    found = [math.sqrt(math.fsum(islice(read, len(of_block)))) for of_block in squares]
     for block, norm in zip(blocks, found, strict=True):
         if not math.isfinite(norm):
             raise _non_finite(block, norm)
