@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from scripts import lock
 from scripts.refusal import Refusal
 
@@ -59,12 +61,18 @@ PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (34, 28, 27, 24, 17)] + 
     "manylinux2014_x86_64",
     "manylinux1_x86_64",
 ]
+THERE = {
+    "python_version": "3.12",
+    "python_full_version": "3.12.3",
+    "sys_platform": "linux",
+    "platform_machine": "x86_64",
+}
 PYTHON = ["--only-binary=:all:", "--implementation=cp", "--python-version=3.12"]
 
 
 def fetch(folder: Path, names: tuple[str, ...] = CORE + SERVICE) -> int:
     """Fills ``folder`` with a wheel for each of ``names``, and nothing else; their size in bytes."""
-    pins = {pin.name: pin.lines for pin in lock.pins(lock.DEVELOPMENT)}
+    pins = {pin.name: pin.lines for pin in map(_there, lock.pins(lock.DEVELOPMENT)) if pin is not None}
     if unknown := sorted(set(names) - set(pins)):
         raise Refusal(f"the lock does not name {', '.join(unknown)}; {lock.RENEW}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -78,6 +86,15 @@ def fetch(folder: Path, names: tuple[str, ...] = CORE + SERVICE) -> int:
     if size > MOST:
         raise Refusal(f"the wheels take {size / 2**20:.0f} MiB, more than the {MOST >> 20} that may be carried")
     return size
+
+
+def _there(pin: lock.Pin) -> lock.Pin | None:
+    """The pin without its condition, which pip would hold against this machine, or None if it is not for the other."""
+    first, newline, hashes = pin.lines.partition("\n")
+    requirement = Requirement(first.removesuffix("\\"))
+    if requirement.marker is not None and not requirement.marker.evaluate(THERE):
+        return None
+    return pin._replace(lines=f"{pin.name}=={pin.version} \\{newline}{hashes}")
 
 
 def _pip(command: str, *options: str, pins: list[str]) -> None:

@@ -55,7 +55,7 @@ class Writer:
 
     def write(self, parameter: str, begin: int, elements: Tensor) -> None:
         array = self._arrays[parameter]
-        view = memoryview(elements.view(torch.uint8).numpy())
+        view = elements.view(torch.uint8).numpy().data
         at = array.begin + begin * array.dtype.itemsize
         while view:
             written = os.pwrite(self._handles[array.file], view, at)

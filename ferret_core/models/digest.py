@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 import torch
 from blake3 import blake3
 from torch import nn
 
+from ferret_core.models.host import host_bytes
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.team.group import current
 from ferret_core.team.shards import gathered, is_shard
@@ -58,15 +60,16 @@ def _is_frozen(tensor: torch.Tensor) -> bool:
 def _digest(tensors: Mapping[str, torch.Tensor], more: Mapping[str, str]) -> str:
     header = canonical_json({"version": MANIFEST_VERSION, "tensors": _manifest(tensors), **more})
     hasher = blake3(header, max_threads=blake3.AUTO)
-    for tensor in tensors.values():
-        for chunk in _chunks(tensor):
-            hasher.update(chunk.cpu().contiguous().view(torch.uint8).numpy().data)
     if any(map(is_shard, tensors.values())):
+        for chunk in chain.from_iterable(map(_gathered, tensors.values())):
+            hasher.update(chunk.cpu().contiguous().view(torch.uint8).numpy().data)
         return _of_first(hasher.hexdigest())
+    for chunk in host_bytes(tensors.values()):
+        hasher.update(chunk.numpy().data)
     return hasher.hexdigest()
 
 
-def _chunks(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+def _gathered(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     """The tensor's elements in order, a stretch at a time. Those of a shard come to the team's first process alone."""
     if not is_shard(tensor):
         yield from tensor.detach().reshape(-1).split(_CHUNK_ELEMENTS)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce
+from itertools import chain, islice
 from typing import NamedTuple, Protocol, TypeVar
 
 import torch
@@ -69,7 +70,10 @@ def project(
 def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> list[float]:
     """‖before_l − after_l‖ of every block: differences in fp32, squares and sums in fp64. Raises as ``project``."""
     _check_complete(blocks)
-    found = [math.sqrt(math.fsum(squares)) for squares in _squares(before, after, blocks)]
+    squares = list(map(list, _squares(before, after, blocks)))
+    # Reading a number waits for a GPU: all are read at once.
+    read = iter(torch.stack(list(chain.from_iterable(squares))).tolist() if squares else ())
+    found = [math.sqrt(math.fsum(islice(read, len(of_block)))) for of_block in squares]
     for block, norm in zip(blocks, found, strict=True):
         if not math.isfinite(norm):
             raise _non_finite(block, norm)
@@ -222,16 +226,15 @@ def _parts(
     return _each(before, after, wanted, project)
 
 
-def _squares(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> Iterator[Iterable[float]]:
-    """‖before − after‖² of each piece of each block."""
-    if not any_shard(after):
-        return _each(before, after, blocks, lambda block, begin, end, start: squared_norm(begin, end))
+def _squares(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> Iterator[Iterable[Tensor]]:
+    """‖before − after‖² of each piece of each block, fp64 ()."""
 
     def square(block: int, begin: Tensor, end: Tensor, start: int) -> Tensor:
-        return torch.tensor([squared_norm(begin, end)], dtype=torch.float64)
+        return squared_norm(begin, end)
 
-    found = of_pieces(before, after, blocks, square, lambda block: torch.empty(1, dtype=torch.float64))
-    return (map(float, of_block) for of_block in found)
+    if any_shard(after):
+        return of_pieces(before, after, blocks, square, lambda block: torch.empty((), dtype=torch.float64))
+    return _each(before, after, blocks, square)
 
 
 def _each(

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from scripts import lock
-from scripts.gpu_wheels import CORE, SERVICE, fetch
+from scripts.gpu_wheels import CORE, SERVICE, _there, fetch
 from scripts.refusal import Refusal
 
 IMAGE = {
@@ -56,3 +56,12 @@ def test_a_package_that_the_lock_does_not_name_is_refused(tmp_path) -> None:
     with pytest.raises(Refusal, match="the lock does not name no-such-thing"):
         fetch(tmp_path / "wheels", ("no-such-thing",))
     assert not (tmp_path / "wheels").exists()
+
+
+def test_of_several_versions_the_one_for_the_other_machines_python_is_fetched() -> None:
+    found = [pin for pin in map(_there, lock.pins(lock.DEVELOPMENT)) if pin is not None and pin.name == "deprecated"]
+    assert len(found) == 1
+    versions = {pin.version: "< '3.12'" in pin.lines for pin in lock.pins(lock.DEVELOPMENT) if pin.name == "deprecated"}
+    assert versions[found[0].version] is False
+    assert ";" not in found[0].lines
+    assert "--hash=sha256:" in found[0].lines

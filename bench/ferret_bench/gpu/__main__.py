@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import torch
@@ -35,6 +37,9 @@ def main(
     data: Annotated[Path | None, typer.Option(help="Folder with the official datasets.")] = None,
     scratch: Annotated[Path, typer.Option(help="Folder for models, 50 GB in all.")] = SCRATCH,
     miniature: Annotated[bool, typer.Option("--miniature", help="Toy sizes, on any machine.")] = False,
+    seconds: Annotated[
+        float, typer.Option(help="What all may take together; a step that is running then is ended.")
+    ] = math.inf,
     again: Annotated[bool, typer.Option("--again", help="Run what has been run, too.")] = False,
     only: Annotated[str | None, typer.Option("--step", hidden=True)] = None,
     result: Annotated[Path | None, typer.Option(hidden=True)] = None,
@@ -53,7 +58,8 @@ def main(
     folder, written = _places(out, setup)
     folder.mkdir(parents=True, exist_ok=True)
     names = runner.PARTS if part == ALL else (part,)
-    documents = [runner.run(name, setup, folder, again=again) for name in names]
+    end = perf_counter() + seconds
+    documents = [runner.run(name, setup, folder, again=again, seconds=end - perf_counter()) for name in names]
     print(write(written, page.markdown(folder).encode()))
     if failed := [name for document in documents for name, ended in document["steps"].items() if "error" in ended]:
         say(f"failed: {', '.join(failed)}")

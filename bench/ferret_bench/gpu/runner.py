@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,16 +28,16 @@ def file_of(name: str, out: Path) -> Path:
     return out / f"{name}.json"
 
 
-def run(name: str, setup: Setup, out: Path, *, again: bool = False) -> Document:
-    """The part's document, also in ``out``: ``steps`` by name, and where they ran."""
+def run(name: str, setup: Setup, out: Path, *, again: bool = False, seconds: float = math.inf) -> Document:
+    """The part's document, also in ``out``: ``steps`` by name, and where they ran. It takes ``seconds`` at most."""
     chosen, file, machine = part(name), file_of(name, out), described()
     steps = {} if again else _kept(file, setup.miniature, machine["gpu"])
     document = {"part": name, "miniature": setup.miniature, "machine": machine, "steps": steps}
-    begin = perf_counter()
+    begin, most = perf_counter(), min(seconds, chosen.seconds)
     for step, work in chosen.steps(setup).items():
         if "found" in steps.get(step, {}):
             continue
-        left = chosen.seconds - (perf_counter() - begin)
+        left = most - (perf_counter() - begin)
         if left <= 0:
             say(f"{name}, {step}: no time is left in this part; the same command continues with it")
             continue

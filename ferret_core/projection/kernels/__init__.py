@@ -29,8 +29,8 @@ def kernel(basis: Basis, device: torch.device) -> Kernel:
     return named(_chosen(device), basis)
 
 
-def squared_norm(before: Tensor, after: Tensor) -> float:
-    """‖before − after‖² of two vectors on one device; raises as ``kernel``."""
+def squared_norm(before: Tensor, after: Tensor) -> Tensor:
+    """‖before − after‖² of two vectors on one device, fp64 () on it too; raises as ``kernel``."""
     chosen = _chosen(after.device)
     if chosen == "cpu":
         from ferret_core.projection.kernels.cpu import norm

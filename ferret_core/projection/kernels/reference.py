@@ -19,15 +19,15 @@ from ferret_core.projection.signs import TILE
 STRETCH = 1 << 18
 
 
-def squared_norm(before: Tensor, after: Tensor) -> float:
-    """‖before − after‖² of two vectors of any float type: differences in fp32, squares and sums in fp64.
+def squared_norm(before: Tensor, after: Tensor) -> Tensor:
+    """‖before − after‖² of two vectors of any float type, fp64 (): differences in fp32, squares and sums in fp64.
 
     The same bits for any number of threads.
     """
     total = PairwiseSum()
     for begin, end in zip(before.split(STRETCH), after.split(STRETCH), strict=True):
         total.add(lanes((begin.float() - end.float()).double().square()))
-    return total.total().item()
+    return total.total()
 
 
 @final

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple, final
 
 import torch
@@ -16,6 +18,7 @@ from ferret_bench._base import Table
 from ferret_bench.gpu.part import Done, Found, Step
 from ferret_bench.gpu.setup import Setup
 from ferret_cli.setup import require_modules
+from ferret_core.models.digest import model_digest
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named
@@ -24,6 +27,7 @@ from ferret_core.projection.project import STRETCH
 
 CONTRACT = "tests/contract/test_kernel.py"
 ONE_TEST = "uncover and gpu-G-6"
+DIGEST = "digest"
 DENSE = "TR"
 ROUNDING, SEEDS = 2**63 + 11, (2**64 - 3, 5, 2**40)
 LARGE = 2**31 + 2**20
@@ -54,17 +58,21 @@ class Part:
 
     def steps(self, setup: Setup) -> Mapping[str, Step]:
         alike: dict[str, Step] = {f"basis {letter}": partial(_alike, letter) for letter in letters()}
-        return {"contract": _contract, **alike, "more than 2^31 elements": _large}
+        return {"contract": _contract, **alike, "more than 2^31 elements": _large, DIGEST: _digest}
 
     def tables(self, done: Done) -> Sequence[Table]:
         found = [
             [step, *(_word(values.get(name)) for name in ("weights", "entries")), values.get("coordinates")]
             for step, values in done.items()
-            if step != "contract"
+            if step not in ("contract", DIGEST)
         ]
         tables = [Table("", ["step", "same weights", "same entries", "coordinates off by"], found)]
         if contract := done.get("contract"):
             tables.append(Table("The contract's tests:", ["exit code", "said"], [[contract["code"], contract["said"]]]))
+        if digest := done.get(DIGEST):
+            columns = ["same on both", "bytes", "GB/s on the GPU", "GB/s on the processor"]
+            speeds = [digest["bytes"] / digest[name] / 1e9 for name in ("gpu_seconds", "cpu_seconds")]
+            tables.append(Table("The digest of a model:", columns, [[_word(digest["same"]), digest["bytes"], *speeds]]))
         return tables
 
 
@@ -77,7 +85,10 @@ def _contract(setup: Setup) -> Found:
     require_modules(["pytest", "hypothesis"], "make gpu-wheels, on a machine with an index")
     root = next(parent for parent in Path(__file__).parents if (parent / CONTRACT).exists())
     plain = ["-p", "no:cacheprovider", "--noconftest", "-o", "addopts=", "-o", "filterwarnings=", "-q", "--tb=short"]
-    command = [sys.executable, "-m", "pytest", CONTRACT, *plain, "-k", ONE_TEST if setup.miniature else "gpu"]
+    # Most of the time goes to compiling kernels, which several processes do at once.
+    several = [] if setup.miniature or find_spec("xdist") is None else ["-n", "5", "--dist", "loadgroup"]
+    chosen = ["-k", ONE_TEST if setup.miniature else "gpu"]
+    command = [sys.executable, "-m", "pytest", CONTRACT, *plain, *several, *chosen]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED") or " in " in line]
     if done.returncode:
@@ -134,6 +145,25 @@ def _large(setup: Setup) -> Found:
         same.append(torch.equal(part, weights[start : start + width].cpu()))
     whole, parts = _projections(gpu, weights, block, K)
     return {"weights": all(same), "coordinates": float((whole - parts).abs().max() / whole.abs().max())}
+
+
+def _digest(setup: Setup) -> Found:
+    """Of one linear layer without a bias, there and here."""
+    layer = torch.nn.Linear(
+        64 if setup.miniature else 1 << 15, 64 if setup.miniature else 1 << 16, bias=False
+    ).bfloat16()
+    begin = perf_counter()
+    here = model_digest(layer)
+    middle = perf_counter()
+    layer.to(setup.device)
+    moved = perf_counter()
+    there = model_digest(layer)
+    return {
+        "same": here == there,
+        "bytes": layer.weight.nbytes,
+        "cpu_seconds": middle - begin,
+        "gpu_seconds": perf_counter() - moved,
+    }
 
 
 def _projections(kernel: Kernel, weights: Tensor, block: Block, K: int) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferret_core import demo
+from ferret_core.device import chosen_device
 from ferret_core.models.outline import LLAMAS, Llama
 from ferret_core.protocol.errors import FerretError
 
@@ -61,7 +62,8 @@ def config_of(shape: Llama) -> LlamaConfig:
 
 
 def _make(shape: Llama, path: Path) -> None:
-    """Written as a draft and renamed: a folder that exists is complete."""
+    """Written as a draft and renamed: a folder that exists is complete. A GPU, if there is one, draws the weights: a
+    processor takes minutes for billions."""
     import torch
     from transformers import LlamaForCausalLM
     from transformers.utils.logging import disable_progress_bar
@@ -70,7 +72,7 @@ def _make(shape: Llama, path: Path) -> None:
     config = config_of(shape)
     draft = path.with_name(f".{path.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
-    with torch.random.fork_rng([]):
+    with torch.random.fork_rng(), chosen_device():
         torch.manual_seed(0)
         LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(draft)
     for name in TOKENIZER_FILES:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 from numpy import float32, float64
 from torch import Tensor
 
@@ -17,13 +18,13 @@ STRETCH = 1 << 20
 LANES = 512
 
 
-def squared_norm(before: Tensor, after: Tensor) -> float:
-    """‖before − after‖² of two vectors, as :func:`ferret_core.projection.kernels.reference.squared_norm`."""
+def squared_norm(before: Tensor, after: Tensor) -> Tensor:
+    """‖before − after‖² of two vectors, fp64 (), as :func:`ferret_core.projection.kernels.reference.squared_norm`."""
     stretches = ranges(len(after), STRETCH)
     totals = np.zeros(len(stretches))
     b, a = stored(before), stored(after)
     share_out(_add_squares, [(b[i:j], a[i:j], totals[n : n + 1]) for n, (i, j) in enumerate(stretches)])
-    return math.fsum(totals)
+    return torch.tensor(math.fsum(totals), dtype=torch.float64)
 
 
 @compiled

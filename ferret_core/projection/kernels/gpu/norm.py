@@ -12,14 +12,14 @@ from ferret_core.projection.kernels.gpu._tiles import load, place
 from ferret_core.projection.kernels.gpu._value import Value
 
 
-def squared_norm(before: Tensor, after: Tensor) -> float:
-    """‖before − after‖² of two vectors of any float type: differences in fp32, squares and sums in fp64.
+def squared_norm(before: Tensor, after: Tensor) -> Tensor:
+    """‖before − after‖² of two vectors of any float type, fp64 (): differences in fp32, squares and sums in fp64.
 
-    The same bits in every run.
+    The same bits in every run. Nothing waits for it before it is read.
     """
     sums = torch.empty(tiles(0, len(after)), dtype=torch.float64, device=after.device)
     launch(_squares, len(sums), before, after, len(after), sums)
-    return sums.sum().item()
+    return sums.sum()
 
 
 @triton.jit

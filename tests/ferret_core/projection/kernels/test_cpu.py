@@ -108,7 +108,9 @@ def test_ranges_and_tiles_cover_everything_once() -> None:
 def test_the_norm_is_the_references(dtype: torch.dtype, size: int) -> None:
     generator = torch.Generator().manual_seed(size)
     before, after = (torch.randn(size, generator=generator).to(dtype) for _ in range(2))
-    assert norm.squared_norm(before, after) == pytest.approx(reference.squared_norm(before, after), rel=1e-13)
+    assert norm.squared_norm(before, after).item() == pytest.approx(
+        reference.squared_norm(before, after).item(), rel=1e-13
+    )
 
 
 def test_a_norm_that_is_no_number_stays_none() -> None:

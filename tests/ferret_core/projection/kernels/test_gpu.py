@@ -92,8 +92,8 @@ def test_squared_lengths_are_the_references(dtype: torch.dtype, monkeypatch: pyt
     monkeypatch.setenv("FERRET_KERNEL", "gpu")
     generator = torch.Generator().manual_seed(1)
     before, after = (torch.randn(10_007, generator=generator) for _ in range(2))
-    expected = reference.squared_norm(before, after.to(dtype))
-    assert squared_norm(before.to(DEVICE), after.to(dtype).to(DEVICE)) == pytest.approx(expected, rel=1e-13)
+    expected = reference.squared_norm(before, after.to(dtype)).item()
+    assert squared_norm(before.to(DEVICE), after.to(dtype).to(DEVICE)).item() == pytest.approx(expected, rel=1e-13)
 
 
 def test_a_stratum_may_be_longer_than_31_bits() -> None:
