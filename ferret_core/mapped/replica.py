@@ -26,6 +26,8 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica, Standing
 
 MANIFEST = "ferret.json"
+SPARE = "spare"
+"""The folder of a generation that is written over next."""
 
 
 def obstacle(spec: ExperimentSpec) -> str | None:
@@ -64,8 +66,9 @@ class MappedReplica(Replica):
         self.pool = Pool(spec, self._names, self.shapes, processes)
 
     def standing(self) -> Standing:
-        """The files as they are, for :meth:`restore`; nothing is copied."""
+        """The files as they are, for :meth:`restore`; nothing is copied. One that was taken before is good no more."""
         self._kept = self._here
+        self._drop_others()
         weights = {name: weight.detach() for name, weight in trainable(self.model).items()}
         return Standing(weights, self.state, self.optimizer.moments(), self.last, self.round, self.numbers, self.digest)
 
@@ -76,8 +79,7 @@ class MappedReplica(Replica):
 
     def move(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> None:
         before, after = self._generation(self._here), self._generation(self._here + 1)
-        shutil.rmtree(after, ignore_errors=True)
-        prepare(before, after, self._arrays, frozenset(self._names.values()))
+        self._make(before, after)
         moved = Round(before, after, update, self.state, self.round + 1, 0.5**halvings)
         with self.pool.moving(moved, self._arrays):
             super().move(update, halvings, taken_back)
@@ -96,6 +98,10 @@ class MappedReplica(Replica):
 
     def _generation(self, number: int) -> Path:
         return self._own.path / str(number)
+
+    @property
+    def _spare(self) -> Path:
+        return self._own.path / SPARE
 
     def _keep(self, source: Path) -> None:
         """Takes the base model's files under names of its own, which stay when ``source`` goes."""
@@ -118,11 +124,23 @@ class MappedReplica(Replica):
         for name, parameter in trainable(self.model).items():
             parameter.data = weights[name]
 
+    def _make(self, before: Path, after: Path) -> None:
+        """Files to write to: those of a generation that nobody needs, whose pages and room are there, or new ones."""
+        shutil.rmtree(after, ignore_errors=True)
+        if self._spare.exists():
+            self._spare.rename(after)
+        else:
+            prepare(before, after, self._arrays, frozenset(self._names.values()))
+
     def _drop_others(self) -> None:
-        """Removes all files but those of the model and of the standing that it can go back to."""
+        """Leaves only the files of the model, those of the standing that it can go back to, and the spare ones."""
+        needed = {str(self._here), str(self._kept), SPARE}
         for path in self._own.path.iterdir():
-            if path.is_dir() and int(path.name) not in (self._here, self._kept):
-                shutil.rmtree(path)
+            if path.is_dir() and path.name not in needed:
+                if self._spare.exists() or any(file.stat().st_nlink > 1 for file in path.iterdir()):
+                    shutil.rmtree(path)
+                else:
+                    path.rename(self._spare)
 
 
 def _stored_names(model: nn.Module) -> dict[str, str]:

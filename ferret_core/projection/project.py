@@ -26,6 +26,8 @@ from ferret_core.protocol.errors import FerretError
 R = TypeVar("R")
 
 STRETCH = 1 << 22
+PART = 1 << 21
+"""Elements that are moved on their way to a target: they stay in a processor's cache from reading to writing."""
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 Parameters = Mapping[str, Tensor]
 """Tensors by name: contiguous, of any type in ``FLOATS``. They are looked up piece after piece and soon let go."""
@@ -133,8 +135,8 @@ def apply_(
                 move_(weights, start)
                 continue
             begin = target.held[piece.parameter].begin + piece.begin
-            for first in range(0, len(weights), STRETCH):
-                part = weights[first : first + STRETCH].clone()
+            for first in range(0, len(weights), PART):
+                part = weights[first : first + PART].clone()
                 move_(part, start + first)
                 target.write(piece.parameter, begin + first, part)
 
@@ -183,7 +185,7 @@ _TARGET: ContextVar[Target | None] = ContextVar("target", default=None)
 def moved_to(target: Target) -> Generator[None]:
     """Within the block ``apply_`` leaves parameters as they are, and gives the ``target`` what it holds of them, moved.
 
-    At most 2²² elements are held at a time.
+    At most 2²¹ elements are held at a time.
     """
     token = _TARGET.set(target)
     try:

@@ -42,8 +42,8 @@ def test_an_experiment_is_only_for_a_benchmark_that_measures_one(ferret, tmp_pat
 
 def test_help_lists_the_benchmarks(ferret):
     names = (
-        "api, backlog, bombs, clients, connections, control, edge, fuzz, inside, noise, poisoners, projection, "
-        "requests, training, uploads, web"
+        "aggregation, api, backlog, bombs, clients, connections, control, edge, fuzz, inside, noise, poisoners, "
+        "projection, requests, training, uploads, web"
     )
     assert f"Benchmarks: {names}." in " ".join(ferret("bench", "--help").stdout.split())
 
