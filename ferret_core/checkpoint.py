@@ -12,17 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ferret_core.mapped.replica import MappedReplica
-from ferret_core.models.load import LoadedModel
+from ferret_core.models.save import MANIFEST as MANIFEST
+from ferret_core.models.save import SHARD
 from ferret_core.protocol.digest import canonical_json, digest_file
 from ferret_core.protocol.spec import Strict
 from ferret_core.replica import Replica
 from ferret_core.sharded.whole import whole_state
 from ferret_core.team.group import Team, current
-
-MANIFEST = "ferret.json"
-SHARD = 1 << 30
-"""Bytes of a file of weights at most, unless one array is longer."""
 
 
 class Manifest(Strict):
@@ -38,18 +34,12 @@ class Manifest(Strict):
 def write(replica: Replica, experiment: str, folder: Path) -> Manifest:
     """Writes the replica's model, tokenizer and manifest into the existing, empty ``folder``.
 
-    Of a model in mapped files the weights are links to them. Of a model with adapters these are the adapters alone, in
-    PEFT's layout, with the name of the base model in them.
+    Of a model with adapters these are the adapters alone, in PEFT's layout, with the name of the base model in them.
     A team writes together, each of its processes into the same folder; the manifest that it returns is the first's.
     """
     if (team := current()) is not None:
         return _write_together(replica, experiment, folder, team)
-    if isinstance(replica, MappedReplica):
-        replica.save(folder)
-        return seal(replica, experiment, folder)
-    for adapter in getattr(replica.model, "peft_config", {}).values():
-        adapter.base_model_name_or_path, adapter.revision = replica.spec.model.source, replica.spec.model.revision
-    save(LoadedModel(replica.model, replica.tokenizer), folder)
+    replica.save(folder)
     return seal(replica, experiment, folder)
 
 
@@ -77,18 +67,6 @@ def write_folder(
         add(draft)
         draft.rename(folder)
     return manifest
-
-
-def save(loaded: LoadedModel, folder: Path) -> None:
-    """Writes a model and its tokenizer, without a manifest: not a checkpoint yet."""
-    model: Any = loaded.model
-    if hasattr(model, "peft_config"):
-        # PEFT would ask the hub whether the vocabulary is still the base model's; it is.
-        model.save_pretrained(folder, save_embedding_layers=False)
-        (folder / "README.md").unlink()  # a form that nobody has filled in
-    else:
-        model.save_pretrained(folder, max_shard_size=SHARD)
-    loaded.tokenizer.save_pretrained(folder)
 
 
 def seal(replica: Replica, experiment: str, folder: Path) -> Manifest:

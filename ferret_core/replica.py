@@ -22,6 +22,7 @@ from ferret_core.ledger import LedgerRecord, broken
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.models.parameters import shapes, trainable
+from ferret_core.models.save import save
 from ferret_core.projection.project import root_mean_squares
 from ferret_core.protocol.digest import derive_seed, digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
@@ -165,6 +166,12 @@ class Replica:
         """Gives the model the weights of a standing."""
         for name, weight in trainable(self.model).items():
             local(weight).copy_(local(weights[name]))
+
+    def save(self, folder: Path) -> None:
+        """Writes the model and the tokenizer into ``folder``; adapters with the name of their base model."""
+        for adapter in getattr(self.model, "peft_config", {}).values():
+            adapter.base_model_name_or_path, adapter.revision = self.spec.model.source, self.spec.model.revision
+        save(LoadedModel(self.model, self.tokenizer), folder)
 
     def move(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> None:
         """Takes back 1 - 2^-``taken_back`` of the last step, and applies an update, by 2^-``halvings`` of its step; the

@@ -34,10 +34,11 @@ from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
 from ferret_bench.measure.sampled import sampled
 from ferret_bench.paper.reruns.shapes import model_of
-from ferret_core import catalog, checkpoint
+from ferret_core import catalog
 from ferret_core.demo import tasks
 from ferret_core.mapped.replica import MappedReplica
 from ferret_core.models.load import load
+from ferret_core.models.save import save
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica
 
@@ -128,7 +129,7 @@ def _base(folder: Path, shape: str) -> Path:
     made = model_of(shape, folder)
     base = folder / "base"
     base.mkdir()
-    checkpoint.save(load(ModelSpec(source=str(made), dtype="bfloat16"), anywhere=True), base)
+    save(load(ModelSpec(source=str(made), dtype="bfloat16"), anywhere=True), base)
     shutil.rmtree(made)
     return base
 

@@ -22,9 +22,11 @@ class OwnFolder:
 
     def __init__(self, root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
-        _sweep(root)
-        self.path = Path(tempfile.mkdtemp(dir=root))
-        handle = _locked(self.path)
+        with (root / LOCK).open("wb") as one_at_a_time:  # or a folder that is not locked yet would be removed
+            fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
+            _sweep(root)
+            self.path = Path(tempfile.mkdtemp(dir=root))
+            handle = _locked(self.path)
         assert handle is not None
         self.remove = weakref.finalize(self, _remove, self.path, handle)
 

@@ -82,8 +82,8 @@ class Pool:
 class _Process:
     def __init__(self, told: Mapping[str, object]) -> None:
         command = [sys.executable, "-P", "-m", "ferret_core.mapped.process"]
-        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        # A child ends by itself with the pipe, also where this process is killed.
+        # It ends with its standard input, also where this process is killed, and needs no signal from a terminal.
+        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         weakref.finalize(self, _end, self._child)
         self._send({}, told)
 

@@ -22,10 +22,10 @@ from ferret_core.mapped.generation import prepare
 from ferret_core.mapped.pool import Pool, Round
 from ferret_core.models.load import LoadedModel, skeleton
 from ferret_core.models.parameters import trainable
+from ferret_core.models.save import MANIFEST
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica, Standing
 
-MANIFEST = "ferret.json"
 SPARE = "spare"
 """The folder of a generation that is written over next."""
 

@@ -28,9 +28,10 @@ from ferret_api.pace import Pace
 from ferret_api.rate_limits import RateLimits
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
-from ferret_core import catalog, checkpoint, failpoints
+from ferret_core import catalog, failpoints
 from ferret_core.federated_data import FederatedData
 from ferret_core.models.load import context_of, load
+from ferret_core.models.save import save
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.engine import verify
 from ferret_db.engine.collect import collect
@@ -64,7 +65,7 @@ def warm_up(spec: ExperimentSpec) -> None:
     """Everything that imports or compiles at its first use, and starts no thread, as a digest of many bytes would."""
     loaded = load(spec.model)
     with tempfile.TemporaryDirectory() as folder:
-        checkpoint.save(loaded, Path(folder))
+        save(loaded, Path(folder))
         service = Service(WorkerSettings(home=Path(folder)))
         service.submit(spec)
         service.later()

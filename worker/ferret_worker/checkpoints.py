@@ -9,6 +9,7 @@ from torch import nn
 from ferret_core import checkpoint
 from ferret_core.failpoints import failpoint
 from ferret_core.models.load import load
+from ferret_core.models.save import save
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
@@ -22,7 +23,7 @@ def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tu
     loaded = load(spec.model)
     with storage.scratch(_size(loaded.model)) as folder:
         try:
-            checkpoint.save(loaded, folder)
+            save(loaded, folder)
         except (TypeError, ValueError) as error:  # such as the loading library has about how it is to generate
             message = f"it can be loaded but not written ({type(error).__name__}): look at its generation_config.json"
             raise FerretError.of_field("model.invalid", "model.source", spec.model.source, message) from error

@@ -17,6 +17,7 @@ from ferret_core.demo import model_path
 from ferret_core.evaluation.answer import Heard, Sampling, answer, load_checkpoint, load_exported, question_ids
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.load import load
+from ferret_core.models.save import save
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica
@@ -114,7 +115,7 @@ def test_a_stored_checkpoint_is_asked_as_its_export_would_be(
     base, tuned = tmp_path / "base", tmp_path / "tuned"
     for folder in (base, tuned):
         folder.mkdir()
-    checkpoint.save(load(spec.model), base)
+    save(load(spec.model), base)
     replica = Replica.load(spec)
     checkpoint.write(replica, "exp_0000000000007e57", tuned)
     model, tokenizer = load_checkpoint(tuned, base, "paper")
@@ -135,7 +136,7 @@ def test_a_model_takes_no_more_memory_than_it_was_trained_in(
 
 
 def test_a_checkpoint_that_no_template_fits_is_refused(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> None:
-    checkpoint.save(load(toy_spec().model), tmp_path)
+    save(load(toy_spec().model), tmp_path)
     with pytest.raises(FerretError, match="no chat template gives its tokenizer") as raised:
         load_checkpoint(tmp_path, tmp_path, "chat")
     assert raised.value.code == "model.invalid"
