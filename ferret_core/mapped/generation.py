@@ -41,7 +41,7 @@ class Writer:
         self, folder: Path, arrays: Mapping[str, Array], names: Mapping[str, str], held: Mapping[str, Held]
     ) -> None:
         """``names``: what each parameter is called in the files. ``held``: the elements that are written here."""
-        self.held = held
+        self.held, self._folder = held, folder
         self._arrays = {name: arrays[names[name]] for name in held}
         files = {array.file for array in self._arrays.values()}
         self._handles = {name: os.open(folder / name, os.O_WRONLY) for name in files}
@@ -54,9 +54,11 @@ class Writer:
             os.close(handle)
 
     def write(self, parameter: str, begin: int, elements: Tensor) -> None:
+        """``storage.full`` where a file system has no room for what it had reserved."""
         array = self._arrays[parameter]
         view = elements.view(torch.uint8).numpy().data
         at = array.begin + begin * array.dtype.itemsize
-        while view:
-            written = os.pwrite(self._handles[array.file], view, at)
-            view, at = view[written:], at + written
+        with room_for(self._folder / array.file):
+            while view:
+                written = os.pwrite(self._handles[array.file], view, at)
+                view, at = view[written:], at + written

@@ -13,8 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, distributed
-from torch._C._distributed_c10d import PrefixStore
-from torch.distributed.rendezvous import rendezvous
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.team import place
@@ -150,6 +148,10 @@ def _leave(team: Team) -> None:
 
 
 def _start(where: Place, device: str) -> Team:
+    # Not every build of torch has them, and a process alone needs none.
+    from torch._C._distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
     if device == "cuda":
         _take_gpu(where)
     seconds = _seconds()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +12,10 @@ import pytest
 from ferret_core.mapped.replica import MappedReplica
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.tasks import TaskName
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
-from ferret_core.storage import open_storage
+from tests.worker.conftest import usually_on
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -22,6 +25,7 @@ def half(spec: ExperimentSpec) -> ExperimentSpec:
     return spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": "bfloat16"})})
 
 
+@usually_on("postgresql")
 @pytest.mark.parametrize("fresh", [False, True], ids=["kept", "a new worker for every task"])
 def test_the_service_in_mapped_files_ends_with_the_simulations_model(
     service: Service, toy_spec: SpecFactory, fresh: bool
@@ -40,6 +44,43 @@ def test_the_service_in_mapped_files_ends_with_the_simulations_model(
     assert service.experiment(experiment_id).digest == expected.digest
 
 
+@usually_on("sqlite")
+@pytest.mark.parametrize("ends", [errno.ENOSPC, None], ids=["the disk is full", "the worker is killed"])
+def test_a_round_that_ends_in_the_middle_of_a_move_is_made_again(
+    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, ends: int | None
+) -> None:
+    service.settings = service.settings.model_copy(update={"weights": "mapped"})
+    service.context = service.new_context()
+    spec = half(toy_spec(rounds=2))
+    expected = simulate(spec)
+    experiment_id = service.submit(spec)
+    service.run(until=lambda message: message.task == TaskName.AGGREGATE)
+    pwrite, written = os.pwrite, 0
+
+    def ending(*given: Any) -> int:
+        nonlocal written
+        written += 1
+        if written != 3:
+            return pwrite(*given)
+        raise KeyboardInterrupt if ends is None else OSError(ends, os.strerror(ends))
+
+    monkeypatch.setattr(os, "pwrite", ending)
+    if ends is None:
+        with pytest.raises(KeyboardInterrupt):
+            service.run()
+        service.context = service.new_context()
+        service.lose_worker()
+    else:
+        service.run()
+        assert service.experiment(experiment_id).state == ExperimentState.RUNNING
+        service.later()
+    service.run()
+    assert written > 3
+    assert service.experiment(experiment_id).state == ExperimentState.COMPLETED
+    assert service.experiment(experiment_id).digest == expected.digest
+
+
+@usually_on("sqlite")
 @pytest.mark.parametrize(
     ("setting", "memory", "algorithm", "mapped"),
     [
@@ -61,6 +102,7 @@ def test_where_the_weights_lie(
     assert isinstance(replica, MappedReplica) == mapped
 
 
+@usually_on("sqlite")
 def test_mapped_files_are_removed_with_the_worker(service: Service, toy_spec: SpecFactory) -> None:
     service.settings = service.settings.model_copy(update={"weights": "mapped"})
     experiment_id = service.submit(half(toy_spec()))
@@ -70,4 +112,3 @@ def test_mapped_files_are_removed_with_the_worker(service: Service, toy_spec: Sp
     assert list((service.settings.home / "mapped").glob("*/0"))
     context.drop(experiment_id)
     assert not list((service.settings.home / "mapped").glob("*/0"))
-    assert open_storage(service.settings.storage_url)
