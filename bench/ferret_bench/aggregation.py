@@ -1,17 +1,19 @@
 """Aggregation of a large model: in mapped files, by one process and by two, beside copying the files.
 
-A LLaMA of random bf16 weights, in files of a GiB at most. A round is what an aggregation worker does to the weights: it
-keeps those before, moves the others by the round's update, and takes the digest. The document holds ``machine``,
-``bytes`` of the files, ``contributions``, ``copy_seconds`` (median of ``cp -r``, by turns with the rounds), ``ways``
-and ``bounds``. Of each way, by name, ``ways`` has medians over the turns:
+LLaMAs of random weights, some 2.3 GB, in files of a GiB at most. A round is what an aggregation worker does to the
+weights: it keeps those before, moves the others by the round's update, and takes the digest. The document holds
+``machine``, ``contributions``, ``ways`` and ``bounds``. Of each way, by name, ``ways`` has medians over the turns:
 
+    bytes           of the weights' files
+    copy_seconds    of ``cp -r`` of them, by turns with the rounds
     move_seconds    the weights before kept, the others moved, in files
     digest_seconds  of the moved model
     ratio           median over the turns of ``move_seconds`` over the time of that turn's copy
     extra_bytes     the most anonymous memory of all its processes during a round, less what they had before it
     digest          after the last round
 
-Own seeds take one pass over the signs of the weights for each contribution, a shared seed one for all. ``memory`` is
+Own seeds take one pass over the signs of the weights for each contribution, a shared seed one for all. Weights of bf16
+take 16 random bits each to be rounded, those of fp32 none. ``memory`` is
 the same round on a replica in memory, of which ``extra_bytes`` is with the copy of the weights that it keeps.
 """
 
@@ -43,22 +45,27 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica
 
 PERIOD = 0.005
+WARM = 2
 MEMORY = "memory"
 BOUNDS = {"move_vs_copy": Bound("<=", 1.5), "extra_bytes": Bound("<=", 64 << 20), "digests_differ": Bound("<=", 0)}
-BOUNDED = "shared seed, 2 processes"
+BOUNDED = "fp32, shared seed, 2 processes"
 
 
 class Size(NamedTuple):
-    """How much is measured: a model as ``model_of`` names it, contributions of a round under own seeds, turns."""
+    """How much is measured: models by type, as ``model_of`` names them, contributions under own seeds, and turns."""
 
-    shape: str
+    shapes: Mapping[str, str]
     contributions: int
     turns: int
 
 
-FULL = Size(shape="2048/16", contributions=10, turns=5)
-QUICK = Size(shape="64/2", contributions=3, turns=2)
-SEEDS = {"shared seed": "shared", "own seeds": "own"}
+FULL = Size(shapes={"float32": "1536/12", "bfloat16": "2048/16"}, contributions=10, turns=5)
+QUICK = Size(shapes={"float32": "64/2", "bfloat16": "64/2"}, contributions=3, turns=2)
+CASES = {
+    "fp32, shared seed": ("float32", "shared"),
+    "bf16, shared seed": ("bfloat16", "shared"),
+    "bf16, own seeds": ("bfloat16", "own"),
+}
 PROCESSES = {"1 process": 1, "2 processes": 2}
 
 
@@ -80,39 +87,34 @@ class Benchmark:
         size = QUICK if quick else FULL
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as scratch:
             folder = Path(scratch)
-            say(f"random weights of the shape {size.shape}")
-            base = _base(folder, size.shape)
             ways: dict[str, Any] = {}
-            copies: list[float] = []
-            for seeds, value in list(SEEDS.items())[: 1 if bounds else None]:
-                spec = _spec(folder, base, value)
+            for case, (dtype, seeds) in list(CASES.items())[: 1 if bounds else None]:
+                base = _base(folder, size.shapes[dtype], dtype)
+                spec = _spec(folder, base, dtype, seeds)
                 for processes, number in PROCESSES.items():
-                    say(f"{seeds}, {processes}")
+                    say(f"{case}, {processes}")
                     replica = MappedReplica(spec, base, folder / "mapped", number)
-                    ways[f"{seeds}, {processes}"], copied = _way(replica, base, size, replica.pool.children)
-                    copies += copied
+                    ways[f"{case}, {processes}"] = _way(replica, base, size, replica.pool.children)
                     del replica
-                say(f"{seeds}, in {MEMORY}")
-                ways[f"{seeds}, {MEMORY}"], copied = _way(Replica.load(spec, base), base, size, [])
-                copies += copied
-            stored = sum(path.stat().st_size for path in base.glob("*.safetensors"))
+                say(f"{case}, in {MEMORY}")
+                ways[f"{case}, {MEMORY}"] = _way(Replica.load(spec, base), base, size, [])
         return {
             "benchmark": "aggregation",
             "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
             "machine": machine(),
-            "bytes": stored,
             "contributions": size.contributions,
-            "copy_seconds": median(copies),
             "ways": ways,
             "bounds": against(BOUNDS, _bounded(ways)),
             "seconds": perf_counter() - begin,
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
-        columns = ["way", "move, s", "times cp", "digest, s", "extra memory, MB"]
+        columns = ["way", "GB", "cp, s", "move, s", "times cp", "digest, s", "extra memory, MB"]
         rows = [
             [
                 name,
+                shown(way["bytes"] / 1e9),
+                shown(way["copy_seconds"]),
                 shown(way["move_seconds"]),
                 shown(way["ratio"]),
                 shown(way["digest_seconds"]),
@@ -120,27 +122,28 @@ class Benchmark:
             ]
             for name, way in document["ways"].items()
         ]
-        title = f"a round of {document['contributions']} contributions on {document['bytes'] / 1e9:.2f} GB"
-        return [Table(title, columns, rows), bound.table(document)]
+        return [Table(f"a round of {document['contributions']} contributions", columns, rows), bound.table(document)]
 
 
-def _base(folder: Path, shape: str) -> Path:
+def _base(folder: Path, shape: str, dtype: str) -> Path:
     """The base model's folder as the service stores it."""
-    made = model_of(shape, folder)
-    base = folder / "base"
-    base.mkdir()
-    save(load(ModelSpec(source=str(made), dtype="bfloat16"), anywhere=True), base)
-    shutil.rmtree(made)
+    base = folder / dtype
+    if not base.exists():
+        made = model_of(shape, folder)
+        base.mkdir()
+        stored = ModelSpec.model_validate({"source": str(made), "dtype": dtype})
+        save(load(stored, anywhere=True), base)
+        shutil.rmtree(made)
     return base
 
 
-def _spec(folder: Path, base: Path, seeds: str) -> ExperimentSpec:
+def _spec(folder: Path, base: Path, dtype: str, seeds: str) -> ExperimentSpec:
     (folder / "tasks").mkdir(exist_ok=True)
     tasks.write(folder / "tasks", train=20, test=4, edge=1)
     tree = {
         "name": "aggregation",
         "rounds": 100,
-        "model": {"source": str(base), "dtype": "bfloat16"},
+        "model": {"source": str(base), "dtype": dtype},
         "dataset": {
             "name": "jsonl",
             "train": str(folder / "tasks/train.jsonl"),
@@ -152,18 +155,19 @@ def _spec(folder: Path, base: Path, seeds: str) -> ExperimentSpec:
     return catalog.resolve(ExperimentSpec.model_validate(tree))
 
 
-def _way(replica: Replica, base: Path, size: Size, children: list[int]) -> tuple[dict[str, Any], list[float]]:
-    """What is told of a way, and the seconds of its copies. The first round compiles, and does not count."""
+def _way(replica: Replica, base: Path, size: Size, children: list[int]) -> dict[str, Any]:
+    """What is told of a way. The first rounds compile and write files for the first time, and do not count."""
     blob = update(replica.spec, replica.shapes, size.contributions)
-    turns = [_turn(replica, base, blob, children) for _ in range(1 + size.turns)][1:]
-    found = {
+    turns = [_turn(replica, base, blob, children) for _ in range(WARM + size.turns)][WARM:]
+    return {
+        "bytes": sum(path.stat().st_size for path in base.glob("*.safetensors")),
+        "copy_seconds": median(turn.copy for turn in turns),
         "move_seconds": median(turn.move for turn in turns),
         "digest_seconds": median(turn.digest for turn in turns),
         "ratio": median(turn.move / turn.copy for turn in turns),
         "extra_bytes": max(turn.extra for turn in turns),
         "digest": replica.digest,
     }
-    return found, [turn.copy for turn in turns]
 
 
 def _turn(replica: Replica, base: Path, blob: bytes, children: list[int]) -> Turn:
@@ -185,7 +189,7 @@ def _turn(replica: Replica, base: Path, blob: bytes, children: list[int]) -> Tur
 
 
 def _bounded(ways: Mapping[str, Any]) -> dict[str, float | None]:
-    digests = [{way["digest"] for name, way in ways.items() if name.startswith(seeds)} for seeds in SEEDS]
+    digests = [{way["digest"] for name, way in ways.items() if name.startswith(case)} for case in CASES]
     return {
         "move_vs_copy": ways[BOUNDED]["ratio"],
         "extra_bytes": max(way["extra_bytes"] for name, way in ways.items() if MEMORY not in name),

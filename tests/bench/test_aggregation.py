@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ferret_bench.aggregation import BOUNDED, MEMORY, Benchmark
+from ferret_bench.aggregation import BOUNDED, CASES, MEMORY, Benchmark
 
 
 @pytest.mark.parametrize("bounds", [True, False])
@@ -15,9 +15,9 @@ def test_every_way_moves_the_model_alike(bounds: bool) -> None:
     document = benchmark.run(said.append, bounds=bounds, quick=True)
     json.dumps(document, allow_nan=False)
     ways = document["ways"]
-    assert len(ways) == (3 if bounds else 6)
-    for seeds in ("shared seed", "own seeds"):
-        assert len({way["digest"] for name, way in ways.items() if name.startswith(seeds)}) <= 1
+    assert len(ways) == (3 if bounds else 9)
+    for case in CASES:
+        assert len({way["digest"] for name, way in ways.items() if name.startswith(case)}) <= 1
     assert document["bounds"]["move_vs_copy"]["value"] == ways[BOUNDED]["ratio"]
     assert document["bounds"]["extra_bytes"]["value"] == max(
         way["extra_bytes"] for name, way in ways.items() if MEMORY not in name
