@@ -26,9 +26,10 @@ from torch import nn
 
 from ferret_core.algorithms._base import FederatedAlgorithm, State
 from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
-from ferret_core.projection.project import Projected, apply_
+from ferret_core.projection.project import Projected
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ServerSpec
 from ferret_core.protocol.wire import Arrays, decode

@@ -26,7 +26,7 @@ class Ended(NamedTuple):
 
 
 def free_port() -> int:
-    """Below those that the system gives to whoever connects: another test's connection would take it meanwhile."""
+    """A port below the system's ephemeral ones, which another test's connection could take in the meantime."""
     while True:
         port = 20_000 + secrets.randbelow(10_000)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

@@ -17,9 +17,10 @@ from torch import nn
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.models.shapes import Shapes
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
-from ferret_core.projection.project import Projected, apply_
+from ferret_core.projection.project import Projected
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.pieces import places
 from ferret_core.protocol.wire import Array, Arrays, Contribution

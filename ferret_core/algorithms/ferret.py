@@ -39,10 +39,12 @@ from ferret_core.algorithms.configs.ferret import DECAY, Config, whole
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.allocation import FIXED
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinates import Kind
-from ferret_core.projection.project import Parameters, Projected, apply_, norms, project, squared_lengths
+from ferret_core.projection.pieces import Parameters
+from ferret_core.projection.project import Projected, norms, project, squared_lengths
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 

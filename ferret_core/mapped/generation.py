@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ferret_core.durable import room_for
-from ferret_core.mapped.shards import Array
+from ferret_core.models.arrays import Array
 from ferret_core.projection.blocks import Held
 
 

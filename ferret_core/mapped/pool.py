@@ -16,9 +16,9 @@ import torch
 from ferret_core.algorithms._base import State
 from ferret_core.mapped.generation import Writer
 from ferret_core.mapped.messages import read, write
-from ferret_core.mapped.shards import Array
+from ferret_core.models.arrays import Array
+from ferret_core.projection.apply import moved_to
 from ferret_core.projection.blocks import Held, cut
-from ferret_core.projection.project import moved_to
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core import catalog
-from ferret_core.mapped import shards
 from ferret_core.mapped.generation import Writer
 from ferret_core.mapped.messages import read, write
 from ferret_core.mapped.pool import STATE
+from ferret_core.models.arrays import arrays, tensors
+from ferret_core.projection.apply import moved_to
 from ferret_core.projection.blocks import Held
-from ferret_core.projection.project import moved_to
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, decode
@@ -36,13 +36,13 @@ class Mover:
         self._held = {name: Held(*range_) for name, range_ in told["held"].items()}
         torch.set_num_threads(told["threads"])
 
-    def move(self, arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
+    def move(self, sent: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
         before = Path(meta["before"])
-        stored = shards.arrays(before)
-        mapped = shards.tensors(before, stored)
+        stored = arrays(before)
+        mapped = tensors(before, stored)
         model = _module({name: mapped[called] for name, called in self._names.items()})
-        state = {name.removeprefix(STATE): array for name, array in arrays.items() if name.startswith(STATE)}
-        result = decode(np.ascontiguousarray(arrays["update"]).data)[0]
+        state = {name.removeprefix(STATE): array for name, array in sent.items() if name.startswith(STATE)}
+        result = decode(np.ascontiguousarray(sent["update"]).data)[0]
         with Writer(Path(meta["after"]), stored, self._names, self._held) as writer, moved_to(writer):
             self._optimizer.step(self._algorithm, model, state, result, meta["round"], meta["part"])
 

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from ferret_core import catalog
 from ferret_core.algorithms.configs._base import Shardable
-from ferret_core.mapped import shards
 from ferret_core.mapped.folder import LOCK, OwnFolder, link
 from ferret_core.mapped.generation import prepare
 from ferret_core.mapped.pool import Pool, Round
+from ferret_core.models.arrays import SUFFIX, arrays, check_cover, tensors
 from ferret_core.models.load import LoadedModel, skeleton
 from ferret_core.models.parameters import trainable
 from ferret_core.models.save import MANIFEST
@@ -38,6 +38,8 @@ def obstacle(spec: ExperimentSpec) -> str | None:
         return f"server.optimizer = {spec.server.optimizer!r} with momentum"
     if spec.server.average != "none":
         return f"server.average = {spec.server.average!r}"
+    if spec.robust.rule == "agree":
+        return f"robust.rule = {spec.robust.rule!r}"
     if spec.server.takes_back:
         return f"server.development_by = {spec.server.development_by!r}"
     return None
@@ -53,9 +55,9 @@ class MappedReplica(Replica):
         """
         empty = skeleton(ModelSpec(source=str(source), dtype=spec.model.dtype), anywhere=True)
         assert empty is not None
-        self._arrays = shards.arrays(source)
+        self._arrays = arrays(source)
         wanted = {name: tuple(parameter.shape) for name, parameter in empty.model.named_parameters()}
-        shards.check_cover(wanted, getattr(torch, spec.model.dtype), self._arrays)
+        check_cover(wanted, getattr(torch, spec.model.dtype), self._arrays)
         self._own = OwnFolder(root)
         self._here = self._kept = 0
         self._keep(source)
@@ -84,7 +86,7 @@ class MappedReplica(Replica):
         with self.pool.moving(moved, self._arrays):
             super().move(update, halvings, taken_back)
         self._here += 1
-        mapped = shards.tensors(after, self._arrays)
+        mapped = tensors(after, self._arrays)
         self._show({name: mapped[stored] for name, stored in self._names.items()})
         self._drop_others()
 
@@ -108,7 +110,7 @@ class MappedReplica(Replica):
         first = self._generation(self._here)
         first.mkdir()
         for path in source.iterdir():
-            if path.suffix == shards.SUFFIX:
+            if path.suffix == SUFFIX:
                 link(path, first / path.name)
             elif path.is_file() and path.name != MANIFEST:
                 shutil.copyfile(path, self._own.path / path.name)
@@ -116,7 +118,7 @@ class MappedReplica(Replica):
     def _fill(self, empty: LoadedModel) -> None:
         """Gives the model its weights."""
         model: Any = empty.model
-        mapped = shards.tensors(self._generation(self._here), self._arrays)
+        mapped = tensors(self._generation(self._here), self._arrays)
         model.load_state_dict(mapped, strict=False, assign=True)
         model.tie_weights()
 

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ferret_core.models.arrays import arrays, tensors
 from ferret_core.models.load import LoadedModel, load, skeleton
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.sharded.model import cut, require_one_model
 from ferret_core.team.group import Team
 from ferret_core.team.shards import held, is_shard, local
-
-Slices = Mapping[str, Any]
-"""Slices of safetensors by the name of their array: shapes at once, numbers when asked for."""
 
 
 def load_sharded(spec: ModelSpec, team: Team, *, anywhere: bool = False) -> LoadedModel:
@@ -32,12 +30,12 @@ def load_sharded(spec: ModelSpec, team: Team, *, anywhere: bool = False) -> Load
     :func:`ferret_core.sharded.model.require_one_model`.
     """
     empty = skeleton(spec, anywhere=anywhere)
-    slices = {} if empty is None else _slices(Path(spec.source).expanduser())
-    if empty is not None and _is_stored_so(empty.model, slices):
+    stored = {} if empty is None else _stored(Path(spec.source).expanduser())
+    if empty is not None and _is_stored_so(empty.model, stored):
         loaded = empty
         cut(loaded.model, team)
         _take_memory(loaded.model, team.device)
-        _fill(loaded.model, slices)
+        _fill(loaded.model, stored)
     else:
         loaded = _in_turn(spec, team, anywhere)
     require_one_model(loaded.model, team)
@@ -56,25 +54,19 @@ def _in_turn(spec: ModelSpec, team: Team, anywhere: bool) -> LoadedModel:
     return loaded
 
 
-def _slices(folder: Path) -> dict[str, Any]:
-    """Of every array in the folder's weights; none where two files have one of the same name."""
-    from safetensors import safe_open
-
-    found: dict[str, Any] = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        file: Any = safe_open(path, "pt")
-        for name in file.keys():  # noqa: SIM118
-            if name in found:
-                return {}
-            found[name] = file.get_slice(name)
-    return found
+def _stored(folder: Path) -> Mapping[str, Tensor]:
+    """Every array in the folder's weights, mapped; none where they cannot be told by name, or are of other types."""
+    try:
+        return tensors(folder, arrays(folder))
+    except FerretError:
+        return {}
 
 
-def _is_stored_so(model: nn.Module, slices: Slices) -> bool:
+def _is_stored_so(model: nn.Module, stored: Mapping[str, Tensor]) -> bool:
     """Whether the files have each parameter, tied ones once, by its own name and shape, and nothing else."""
-    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     rest = set(model.state_dict()) - {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    return not rest and shapes == {name: tuple(part.get_shape()) for name, part in slices.items()}
+    return not rest and shapes == {name: array.shape for name, array in stored.items()}
 
 
 def _take_memory(model: nn.Module, device: torch.device) -> None:
@@ -94,10 +86,8 @@ def _move_buffers(model: nn.Module, device: torch.device) -> None:
 
 
 @torch.no_grad()
-def _fill(model: nn.Module, slices: Slices) -> None:
+def _fill(model: nn.Module, stored: Mapping[str, Tensor]) -> None:
     """Each parameter's rows from its array."""
     for name, parameter in model.named_parameters():
-        part, width = held(parameter), parameter.numel() // parameter.shape[0]
-        if part.length:
-            rows: torch.Tensor = slices[name][part.begin // width : part.end // width]
-            local(parameter).copy_(rows.reshape(-1))
+        part = held(parameter)
+        local(parameter).copy_(stored[name].view(-1)[part.begin : part.end])

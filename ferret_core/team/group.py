@@ -175,7 +175,7 @@ def _start(where: Place, device: str) -> Team:
 def _take_gpu(where: Place) -> None:
     count = torch.cuda.device_count()
     if where.local >= count:
-        message = f"this machine has {count} GPUs: start so many processes, torchrun --nproc-per-node {count}"
+        message = f"this machine has {count} GPUs: start one process for each, torchrun --nproc-per-node {count}"
         raise FerretError.of_field("settings.invalid", place.LOCAL_RANK, where.local, message)
     torch.cuda.set_device(where.local)
 

@@ -1,8 +1,8 @@
 """Gradients of a step's parts, computed by several processes, added up in the order of the parts.
 
 A sum of floating-point numbers depends on its order. One process adds the gradient of each part to those before it, so
-the same is done here: every process sends every other one its chunk of the gradient, and whoever holds the shard adds
-what it was sent in the order of the parts, to the sum of the turns before. FSDP2 would add all at once, in an order of
+the same is done here: every process sends each of the others its chunk of the gradient. The holder of a shard adds what
+it was sent in the order of the parts, to the sum of the turns before. FSDP2 would add all at once, in an order of
 its own.
 """
 

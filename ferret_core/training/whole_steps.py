@@ -90,7 +90,7 @@ class WholeSteps:
 
 def owners(sizes: Sequence[int], count: int) -> list[int]:
     """The process, of ``count``, that owns each of the parameters with these numbers of elements: the largest first, to
-    whoever has least."""
+    the process with the fewest elements so far."""
     found, load = [0] * len(sizes), [0] * count
     for position in sorted(range(len(sizes)), key=lambda position: -sizes[position]):
         owner = load.index(min(load))

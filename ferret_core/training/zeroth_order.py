@@ -30,9 +30,10 @@ from torch import nn
 from ferret_core.datasets._shard import Batch
 from ferret_core.models.inference import inference
 from ferret_core.models.parameters import trainable
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
-from ferret_core.projection.project import Projected, apply_
+from ferret_core.projection.project import Projected
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array
 from ferret_core.training.config import ZerothOrderConfig

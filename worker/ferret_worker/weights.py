@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 from ferret_core.mapped.replica import MappedReplica, obstacle
-from ferret_core.mapped.shards import SUFFIX
+from ferret_core.models.arrays import SUFFIX
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
 from ferret_worker.settings import WorkerSettings

@@ -16,7 +16,7 @@ SMALL = 1e-4
 
 
 def update(spec: ExperimentSpec, shapes: Mapping[str, tuple[int, ...]], contributions: int) -> bytes:
-    """The blob of a round of so many contributions in fp32; under a shared seed they are one."""
+    """The blob of a round with this number of contributions, in fp32. Under a shared seed they have been summed."""
     config = catalog.algorithm_config(spec.algorithm)
     assert isinstance(config, Config)
     blocks = config.cut(shapes)

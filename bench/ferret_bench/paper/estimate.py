@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece
-from ferret_core.projection.project import Projected, apply_, project
+from ferret_core.projection.project import Projected, project
 
 NAME = "x"
 

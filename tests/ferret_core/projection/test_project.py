@@ -13,35 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from ferret_core.projection import project as module
+from ferret_core.projection import pieces as module
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
-from ferret_core.projection.blocks import Block, Held, Piece, blocks_of
+from ferret_core.projection.blocks import Block, Piece, blocks_of
 from ferret_core.projection.coordinates import PRECISIONS
-from ferret_core.projection.project import FLOATS, Projected, apply_, norms, project
+from ferret_core.projection.project import Projected, norms, project
 from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError
-
-# A matrix beyond the reference's stretch, a vector that fills no lane, a scalar.
-SHAPES = {"matrix": (520, 530), "vector": (77,), "scalar": ()}
-COUNTS = {"G": [5000, 9, 1], "H": [5000, 9, 1], "R": [2, 9, 1], "T": [2, 9, 1]}
-LETTERS = tuple(COUNTS)
+from tests.ferret_core.projection.sample import BLOCKS, COUNTS, SHAPES, as_bytes, every_letter, parameters
 
 # Of before and after: equal ones, and an fp32 master beside the half precision it trained in.
 TYPES = [(torch.float32, torch.float32), (torch.float16, torch.float16), (torch.float32, torch.bfloat16)]
-
-every_letter = pytest.mark.parametrize("letter", LETTERS)
-
-
-def parameters(seed: int, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return {name: torch.randn(shape, generator=generator).to(dtype) for name, shape in SHAPES.items()}
-
-
-BLOCKS = blocks_of(parameters(1))
-
-
-def as_bytes(tensors: Sequence[Tensor]) -> list[bytes]:
-    return [tensor.view(-1).view(torch.uint8).numpy().tobytes() for tensor in tensors]
 
 
 def everything(letter: str) -> list[bytes]:
@@ -125,56 +108,6 @@ def test_a_whole_block_is_sent_as_it_is_whatever_the_basis() -> None:
     moved = parameters(1)
     apply_(moved, blocks, basis("T"), [projected])
     assert torch.equal(moved["vector"], before["vector"] - (before["vector"] - after["vector"]))
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_without_terms_and_without_blocks_weights_keep_their_bits(dtype: torch.dtype) -> None:
-    model = parameters(1, dtype)
-    apply_(model, BLOCKS, basis("G"), [])
-    apply_(model, [], basis("G"), [Projected(1, [])])
-    assert as_bytes(list(model.values())) == as_bytes(list(parameters(1, dtype).values()))
-    assert norms(model, model, []) == []
-    assert project(model, model, [], basis("G"), [], seed=1) == Projected(1, [])
-
-
-@every_letter
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_workers_that_share_out_the_blocks_get_the_same_weights(letter: str, dtype: torch.dtype) -> None:
-    alone, shared = parameters(1, dtype), parameters(1, dtype)
-    terms = [project(alone, parameters(n), BLOCKS, basis(letter), COUNTS[letter], seed=n) for n in (2, 3)]
-    apply_(alone, BLOCKS, basis(letter), terms, rounding=8)
-    for part in (slice(1, 3), slice(0, 1)):
-        mine = [term._replace(coordinates=term.coordinates[part]) for term in terms]
-        apply_(shared, BLOCKS[part], basis(letter), mine, rounding=8)
-    assert as_bytes(list(shared.values())) == as_bytes(list(alone.values()))
-
-
-@every_letter
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("rule", ["tensor", "grouped", 3])
-def test_workers_that_share_out_the_elements_get_the_same_weights(letter: str, dtype: torch.dtype, rule: Any) -> None:
-    alone, blocks = parameters(1, dtype), blocks_of(parameters(1), rule)
-    K = [min(9, block.size) for block in blocks]
-    terms = [project(alone, parameters(n), blocks, basis(letter), K, seed=n) for n in (2, 3)]
-    parts = []
-    for place in range(3):
-        cuts = {name: (place * w.numel() // 3, (place + 1) * w.numel() // 3) for name, w in alone.items()}
-        mine = {name: alone[name].reshape(-1)[begin:end].clone() for name, (begin, end) in cuts.items() if end > begin}
-        apply_(mine, blocks, basis(letter), terms, rounding=8, held={name: Held(*cuts[name]) for name in mine})
-        parts.append(mine)
-    apply_(alone, blocks, basis(letter), terms, rounding=8)
-    for name, weights in alone.items():
-        joined = torch.cat([part[name] for part in parts if name in part])
-        assert as_bytes([joined]) == as_bytes([weights])
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_weights_are_rounded_by_the_seed_given(dtype: torch.dtype) -> None:
-    first, again, other = (parameters(1, dtype) for _ in range(3))
-    terms = [Projected(1, [torch.full((K,), 1e-4) for K in COUNTS["G"]])]
-    for model, rounding in ((first, 1), (again, 1), (other, 2)):
-        apply_(model, BLOCKS, basis("G"), terms, rounding)
-    assert as_bytes([first["matrix"]]) == as_bytes([again["matrix"]]) != as_bytes([other["matrix"]])
 
 
 def in_pieces(size: int, cuts: Sequence[int]) -> Block:
@@ -397,24 +330,3 @@ def test_bad_input_is_refused_by_name_and_value_and_moves_nothing(
         refused()
     assert caught.value.code == code
     assert as_bytes(list(MODEL.values())) == as_bytes(list(parameters(1).values()))
-
-
-def all_at_once(counts: Sequence[int], most: int) -> list[slice]:
-    return [slice(0, len(counts))]
-
-
-@every_letter
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_terms_of_more_coordinates_than_weights_go_in_turns_to_the_same_bits(
-    letter: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, after = parameters(1), parameters(2)
-    K = [max(1, block.size // 2) if letter in "GH" else min(block.size, 20) for block in BLOCKS]
-    terms = [project(before, after, BLOCKS, basis(letter), K, seed) for seed in range(7)]
-    moved, at_once = ({name: tensor.to(dtype, copy=True) for name, tensor in before.items()} for _ in range(2))
-    counts = [len(terms) * count for count in K]
-    assert any(count > block.size for count, block in zip(counts, BLOCKS, strict=True))
-    apply_(moved, BLOCKS, basis(letter), terms, 5)
-    monkeypatch.setattr(module, "_turns", all_at_once)
-    apply_(at_once, BLOCKS, basis(letter), terms, 5)
-    assert as_bytes(list(moved.values())) == as_bytes(list(at_once.values()))

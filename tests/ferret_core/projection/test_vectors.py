@@ -21,12 +21,13 @@ from torch import Tensor
 
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import split
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block, cut
 from ferret_core.projection.budget import coordinates_within
 from ferret_core.projection.coordinates import KINDS
 from ferret_core.projection.philox import philox
-from ferret_core.projection.project import Projected, apply_, project
+from ferret_core.projection.project import Projected, project
 from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.projection.rounding import stochastic
 from ferret_core.protocol.digest import digest_bytes

@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis, dense_signs, signed_buckets, truncated_normal
 from ferret_core.projection.blocks import Block, cut
-from ferret_core.projection.project import Projected, apply_, project
+from ferret_core.projection.project import Projected, project
 
 Count = Callable[[ModuleType, str], list[int]]
 D, K = 1 << 16, 64

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from ferret_core import catalog
 from ferret_core.models.parameters import trainable
+from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece
 from ferret_core.projection.coordinates import Kind
 from ferret_core.projection.noise import noise_share, relative_noise
-from ferret_core.projection.project import apply_, project, root_mean_squares
+from ferret_core.projection.project import project, root_mean_squares
 from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec

@@ -23,7 +23,7 @@ from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named
 from ferret_core.projection.kernels._base import Kernel, Term
-from ferret_core.projection.project import STRETCH
+from ferret_core.projection.pieces import STRETCH
 
 CONTRACT = "tests/contract/test_kernel.py"
 ONE_TEST = "uncover and gpu-G-6"

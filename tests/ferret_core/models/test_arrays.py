@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from ferret_core.mapped import shards
+from ferret_core.models.arrays import arrays, tensors
 from ferret_core.protocol.errors import FerretError
 
 
@@ -26,7 +26,7 @@ def read(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def test_they_are_what_the_files_hold(folder: Path) -> None:
-    found = shards.tensors(folder, shards.arrays(folder))
+    found = tensors(folder, arrays(folder))
     expected = read(folder)
     assert found.keys() == expected.keys()
     for name, tensor in found.items():
@@ -37,11 +37,11 @@ def test_they_are_what_the_files_hold(folder: Path) -> None:
 def test_an_array_in_two_files_is_refused(folder: Path) -> None:
     save_file({"a": torch.zeros(1)}, folder / "3.safetensors")
     with pytest.raises(FerretError, match=r"3\.safetensors") as refused:
-        shards.arrays(folder)
+        arrays(folder)
     assert refused.value.code == "model.invalid"
 
 
 def test_a_type_that_weights_cannot_have_is_refused(folder: Path) -> None:
     save_file({"ids": torch.zeros(1, dtype=torch.int64)}, folder / "3.safetensors")
     with pytest.raises(FerretError, match="I64"):
-        shards.arrays(folder)
+        arrays(folder)

@@ -1,0 +1,165 @@
+"""Applies updates to a whole model, block by block, from their coordinates: in place, or on the way to elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol, final
+
+import torch
+from torch import Tensor
+
+from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.blocks import Block, Held, within
+from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.pieces import (
+    STRETCH,
+    Parameters,
+    check_below,
+    check_blocks,
+    check_complete,
+    check_counts,
+    check_finite,
+    kernel_of,
+    pieces,
+)
+from ferret_core.projection.project import Projected
+from ferret_core.projection.rounding import stochastic
+from ferret_core.projection.shared_out import any_shard, own_parts
+
+PART = 1 << 21
+"""Elements that are moved on their way to a target: they stay in a processor's cache from reading to writing."""
+
+
+class Target(Protocol):
+    """Where moved elements go. ``held`` are those that are wanted, by parameter."""
+
+    held: Mapping[str, Held]
+
+    def write(self, parameter: str, begin: int, elements: Tensor) -> None:
+        """Takes elements ``begin`` … of a parameter, flat and of its type."""
+        ...
+
+
+_TARGET: ContextVar[Target | None] = ContextVar("target", default=None)
+
+
+@contextmanager
+def moved_to(target: Target) -> Generator[None]:
+    """Within the block ``apply_`` leaves parameters as they are, and gives the ``target`` what it holds of them, moved.
+
+    At most 2²¹ elements are held at a time. Whatever processes hold the others, the weights are the same.
+    """
+    token = _TARGET.set(target)
+    try:
+        yield
+    finally:
+        _TARGET.reset(token)
+
+
+def apply_(
+    parameters: Parameters, blocks: Sequence[Block], basis: Basis, terms: Sequence[Projected], rounding: int = 0
+) -> None:
+    """w_l ← w_l − V_l·c_l in place for each term in turn, in one pass over the weights (Algorithm 1, line 6).
+
+    Coefficients are coordinates already multiplied by server learning rate and participant's weight: at a rate of 1
+    and weights that sum to 1 the step is the unbiased estimate of the mean update. Weights in half precision are
+    rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's; applying the others
+    elsewhere gives the same weights. Of shards each process moves its own. Coordinates are asked for block by block, of
+    so many terms at a time as have together no more of them than the block has weights. Raises as ``project``, and then
+    has moved nothing.
+    """
+    check_below("rounding", rounding, 64)
+    for term in terms:
+        check_below("seed", term.seed, 64)
+        check_below("share", term.share, 32)
+        check_counts([len(c) for c in term.coordinates], blocks)
+        check_finite(term.coordinates, blocks)
+    check_complete(blocks)
+    target = _TARGET.get()
+    if target is not None:
+        parameters, held = _parts_of(parameters, target.held), target.held
+        blocks = [within(block, held) for block in blocks]
+    elif any_shard(parameters):
+        parameters, held = own_parts(parameters)
+        blocks = [within(block, held) for block in blocks]
+    check_blocks(parameters, blocks)
+    for position, block in enumerate(blocks):
+        _move(_Block(position, block, basis, terms, rounding), parameters, target)
+
+
+def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[Term], start: int) -> None:
+    """Fills ``rows``, fp32 (terms, n), with elements ``start`` … ``start + n − 1`` of V·c for each term; 0 where a term
+    has no coefficients. The terms lie on the device of the rows."""
+    for row, term in zip(rows, terms, strict=True):
+        row.zero_()
+        if len(term.coefficients):
+            kernel_of(block, basis, row).apply_(
+                row, block, [term._replace(coefficients=-term.coefficients)], start=start
+            )
+
+
+def _parts_of(parameters: Parameters, held: Mapping[str, Held]) -> dict[str, Tensor]:
+    return {name: parameters[name].detach().view(-1)[part.begin : part.end] for name, part in held.items()}
+
+
+def _move(block: _Block, parameters: Parameters, target: Target | None) -> None:
+    for piece, (weights, start) in zip(block.block.pieces, pieces(parameters, block.block), strict=True):
+        if target is None:
+            block.move_(weights, start)
+            continue
+        begin = target.held[piece.parameter].begin + piece.begin
+        for first in range(0, len(weights), PART):
+            part = weights[first : first + PART].clone()
+            block.move_(part, start + first)
+            target.write(piece.parameter, begin + first, part)
+
+
+@final
+class _Block:
+    """A block and what moves it; terms that go in one turn are fetched once for all of its pieces."""
+
+    def __init__(self, position: int, block: Block, basis: Basis, terms: Sequence[Projected], rounding: int) -> None:
+        self.block = block
+        self._position, self._basis, self._terms, self._rounding = position, basis, terms, rounding
+        self._turns = _turns([len(term.coordinates[position]) for term in terms], block.size)
+        self._only: list[Term] | None = None
+
+    def move_(self, weights: Tensor, start: int) -> None:
+        """Moves elements ``start`` … of the block."""
+        if len(self._turns) == 1:
+            if self._only is None:
+                self._only = self._of_turn(self._turns[0], weights.device)
+            self._apply_(weights, self._only, start)
+            return
+        moved = weights.float()
+        for turn in self._turns:
+            self._apply_(moved, self._of_turn(turn, weights.device), start)
+        if moved.dtype != weights.dtype:
+            _round_(weights, moved, self.block, start, self._rounding)
+
+    def _of_turn(self, turn: slice, device: torch.device) -> list[Term]:
+        return [Term(t.seed, t.coordinates[self._position].to(device), t.share) for t in self._terms[turn]]
+
+    def _apply_(self, weights: Tensor, terms: Sequence[Term], start: int) -> None:
+        kernel = kernel_of(self.block, self._basis, weights)
+        kernel.apply_(weights, self.block, terms, start=start, rounding=self._rounding)
+
+
+def _turns(counts: Sequence[int], most: int) -> list[slice]:
+    """Consecutive terms, one at least, whose ``counts`` of coordinates add up to ``most`` at most."""
+    turns, first, held = list[slice](), 0, 0
+    for position, count in enumerate(counts):
+        if position > first and held + count > most:
+            turns.append(slice(first, position))
+            first, held = position, 0
+        held += count
+    return [*turns, slice(first, len(counts))]
+
+
+def _round_(weights: Tensor, moved: Tensor, block: Block, start: int, rounding: int) -> None:
+    """Writes fp32 ``moved`` into weights of half precision, a stretch at a time."""
+    for first in range(0, len(weights), STRETCH):
+        part = moved[first : first + STRETCH]
+        weights[first : first + STRETCH] = stochastic(part, weights.dtype, rounding, block.id, start + first)

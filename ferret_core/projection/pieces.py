@@ -1,0 +1,119 @@
+"""A model's parameters as the pieces of its blocks, and what may be wrong with either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from ferret_core.projection.bases import basis as family
+from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.blocks import Block, Piece
+from ferret_core.projection.kernels import kernel
+from ferret_core.projection.kernels._base import Kernel
+from ferret_core.protocol.errors import FerretError
+
+STRETCH = 1 << 22
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+Parameters = Mapping[str, Tensor]
+"""Tensors by name: contiguous, of any type in ``FLOATS``. They are looked up piece after piece and soon let go."""
+
+
+def kernel_of(block: Block, basis: Basis, weights: Tensor) -> Kernel:
+    """The kernel for ``basis`` where the weights are, or the identity's for a block that is sent whole."""
+    return kernel(family("I") if block.whole else basis, weights.device)
+
+
+def pieces(parameters: Parameters, block: Block) -> Iterator[tuple[Tensor, int]]:
+    """The block's pieces as vectors that share the parameters' memory, with their first element's place in it."""
+    for piece in block.pieces:
+        yield _vector(parameters, block, piece), piece.start
+
+
+def _vector(parameters: Parameters, block: Block, piece: Piece) -> Tensor:
+    name, end = piece.parameter, piece.begin + piece.length
+    try:
+        tensor = parameters[name].detach()
+    except KeyError as error:
+        raise _mismatch(name, None, f"the model has no such parameter, which block {block.name} needs") from error
+    if tensor.dtype not in FLOATS:
+        raise _unusable(name, str(tensor.dtype), "can be float32, bfloat16 or float16: convert the model")
+    if not tensor.is_contiguous():
+        raise _unusable(name, tensor.stride(), "is strided: call .contiguous() first")
+    if end > tensor.numel():
+        raise _mismatch(name, tensor.numel(), f"block {block.name} needs {end} elements of it")
+    return tensor.view(-1)[piece.begin : end]
+
+
+def pairs(before: Parameters, after: Parameters, block: Block) -> Iterator[tuple[Tensor, Tensor, int]]:
+    """The block's pieces before and after, on the device of ``after``, with their first element's place in it."""
+    for (begin, start), (end, _) in zip(pieces(before, block), pieces(after, block), strict=True):
+        step = len(end) if begin.device == end.device else STRETCH
+        for first in range(0, len(end), step):
+            yield begin[first : first + step].to(end.device), end[first : first + step], start + first
+
+
+def check_complete(blocks: Sequence[Block]) -> None:
+    """Raises ``projection.invalid`` for a block whose pieces are not all of it."""
+    for block in blocks:
+        held = sum(piece.length for piece in block.pieces)
+        if held != block.size:
+            raise _mismatch(block.name, held, f"its pieces must hold its {block.size} elements")
+
+
+def check_blocks(parameters: Parameters, blocks: Sequence[Block]) -> None:
+    """Meets, before anything is moved, every error that the walk over the blocks would."""
+    for block in blocks:
+        for _ in pieces(parameters, block):
+            continue
+
+
+def check_below(field: str, value: int, bits: int) -> None:
+    """Raises ``projection.invalid`` unless the value is an integer of so many bits."""
+    if not 0 <= value < 1 << bits:
+        raise FerretError.of_field("projection.invalid", field, value, f"must be between 0 and 2^{bits} − 1")
+
+
+def check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
+    """Raises ``projection.invalid`` for a number of coordinates that a block cannot have."""
+    if len(K) != len(blocks):
+        raise FerretError.of_field("projection.invalid", "K", len(K), f"one number for each of {len(blocks)} blocks")
+    for count, block in zip(K, blocks, strict=True):
+        if not 0 <= count <= block.size:
+            raise FerretError.of_field(
+                "projection.invalid", f"K of {block.name}", count, f"must be between 0 and its {block.size} elements"
+            )
+        if block.whole and count not in (0, block.size):
+            raise FerretError.of_field(
+                "projection.invalid", f"K of {block.name}", count, f"it is sent whole: {block.size} coordinates, or 0"
+            )
+
+
+def check_finite(coordinates: Sequence[Tensor], blocks: Sequence[Block]) -> None:
+    """Raises ``training.non_finite`` for coordinates that are not.
+
+    Sums first, one look per device: a sum of finite numbers is finite unless they are huge, and costs nothing.
+    """
+    for device in {values.device for values in coordinates}:
+        sums = torch.stack([values.sum() for values in coordinates if values.device == device])
+        if bool(sums.isfinite().all()):
+            continue
+        for block, values in zip(blocks, coordinates, strict=True):
+            for wrong in values[~values.isfinite()].tolist():
+                raise non_finite(block, wrong)
+
+
+def non_finite(block: Block, value: float) -> FerretError:
+    """Why an update that has this value in ``block`` is refused."""
+    return FerretError.of_field(
+        "training.non_finite", block.name, str(value), "its update is not finite: lower the learning rate"
+    )
+
+
+def _mismatch(field: str, value: int | None, message: str) -> FerretError:
+    return FerretError.of_field("projection.invalid", field, value, f"{message}: cut the blocks from this model")
+
+
+def _unusable(name: str, value: str | tuple[int, ...], message: str) -> FerretError:
+    return FerretError.of_field("model.invalid", name, value, message)

@@ -1,0 +1,101 @@
+"""Moving a model by its coordinates: whole or in parts, at once or in turns, to the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ferret_core.projection import apply as module
+from ferret_core.projection.apply import apply_, moved_to
+from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import Held, blocks_of
+from ferret_core.projection.pieces import FLOATS
+from ferret_core.projection.project import Projected, norms, project
+from tests.ferret_core.projection.sample import BLOCKS, COUNTS, as_bytes, every_letter, parameters
+
+
+class Collected:
+    """A target with one of ``count`` ranges of every parameter: what it is sent must come in order and be all of it."""
+
+    def __init__(self, whole: Mapping[str, Tensor], place: int, count: int) -> None:
+        cuts = {name: Held(place * w.numel() // count, (place + 1) * w.numel() // count) for name, w in whole.items()}
+        self.held = {name: held for name, held in cuts.items() if held.begin < held.end}
+        self.moved: dict[str, Tensor] = {}
+
+    def write(self, parameter: str, begin: int, elements: Tensor) -> None:
+        before = self.moved.get(parameter, elements[:0])
+        assert begin == self.held[parameter].begin + len(before)
+        self.moved[parameter] = torch.cat([before, elements])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_without_terms_and_without_blocks_weights_keep_their_bits(dtype: torch.dtype) -> None:
+    model = parameters(1, dtype)
+    apply_(model, BLOCKS, basis("G"), [])
+    apply_(model, [], basis("G"), [Projected(1, [])])
+    assert as_bytes(list(model.values())) == as_bytes(list(parameters(1, dtype).values()))
+    assert norms(model, model, []) == []
+    assert project(model, model, [], basis("G"), [], seed=1) == Projected(1, [])
+
+
+@every_letter
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_workers_that_share_out_the_blocks_get_the_same_weights(letter: str, dtype: torch.dtype) -> None:
+    alone, shared = parameters(1, dtype), parameters(1, dtype)
+    terms = [project(alone, parameters(n), BLOCKS, basis(letter), COUNTS[letter], seed=n) for n in (2, 3)]
+    apply_(alone, BLOCKS, basis(letter), terms, rounding=8)
+    for part in (slice(1, 3), slice(0, 1)):
+        mine = [term._replace(coordinates=term.coordinates[part]) for term in terms]
+        apply_(shared, BLOCKS[part], basis(letter), mine, rounding=8)
+    assert as_bytes(list(shared.values())) == as_bytes(list(alone.values()))
+
+
+@every_letter
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("rule", ["tensor", "grouped", 3])
+def test_workers_that_share_out_the_elements_get_the_same_weights(letter: str, dtype: torch.dtype, rule: Any) -> None:
+    alone, blocks = parameters(1, dtype), blocks_of(parameters(1), rule)
+    K = [min(9, block.size) for block in blocks]
+    terms = [project(alone, parameters(n), blocks, basis(letter), K, seed=n) for n in (2, 3)]
+    parts = [Collected(alone, place, 3) for place in range(3)]
+    for part in parts:
+        with moved_to(part):
+            apply_(alone, blocks, basis(letter), terms, rounding=8)
+    apply_(alone, blocks, basis(letter), terms, rounding=8)
+    for name, weights in alone.items():
+        joined = torch.cat([part.moved[name] for part in parts if name in part.moved])
+        assert as_bytes([joined]) == as_bytes([weights])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_weights_are_rounded_by_the_seed_given(dtype: torch.dtype) -> None:
+    first, again, other = (parameters(1, dtype) for _ in range(3))
+    terms = [Projected(1, [torch.full((K,), 1e-4) for K in COUNTS["G"]])]
+    for model, rounding in ((first, 1), (again, 1), (other, 2)):
+        apply_(model, BLOCKS, basis("G"), terms, rounding)
+    assert as_bytes([first["matrix"]]) == as_bytes([again["matrix"]]) != as_bytes([other["matrix"]])
+
+
+def all_at_once(counts: Sequence[int], most: int) -> list[slice]:
+    return [slice(0, len(counts))]
+
+
+@every_letter
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_terms_of_more_coordinates_than_weights_go_in_turns_to_the_same_bits(
+    letter: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = parameters(1), parameters(2)
+    K = [max(1, block.size // 2) if letter in "GH" else min(block.size, 20) for block in BLOCKS]
+    terms = [project(before, after, BLOCKS, basis(letter), K, seed) for seed in range(7)]
+    moved, at_once = ({name: tensor.to(dtype, copy=True) for name, tensor in before.items()} for _ in range(2))
+    counts = [len(terms) * count for count in K]
+    assert any(count > block.size for count, block in zip(counts, BLOCKS, strict=True))
+    apply_(moved, BLOCKS, basis(letter), terms, 5)
+    monkeypatch.setattr(module, "_turns", all_at_once)
+    apply_(at_once, BLOCKS, basis(letter), terms, 5)
+    assert as_bytes(list(moved.values())) == as_bytes(list(at_once.values()))
