@@ -44,7 +44,8 @@ class Size(NamedTuple):
     rounds: int
 
 
-FULL = Size(clients=10_000, rounds=20)
+FULL = Size(clients=10_000, rounds=60)
+"""A process's heap has its size only after some thirty rounds: the second half of these shows whether it grows on."""
 QUICK = Size(clients=300, rounds=3)
 
 
