@@ -4,7 +4,8 @@ The document holds ``machine``, ``clients``, ``asked_per_round``, ``databases`` 
 PostgreSQL (the server that ``FERRET_TEST_POSTGRESQL`` names, else ``skipped``), ``databases`` has of an experiment with
 a tiny model in ``ferret serve``, all of its processes real, what ``rounds`` of the benchmark ``control`` has:
 ``open_ms``, p50, p99 and max from a round's commit until the next one is open; ``growth``, what a round adds to the
-rows of the database and to the memory of each process, in the first half of the rounds and in the second; and
+rows of the database and to the memory of each process, in the first half of the rounds and in the second;
+``database_bytes``, what it takes on the disk at the end; and
 
     seconds_per_client   from the first round's opening to the end, over the number of trainings
     digest_equal         whether the last model is the one that ``simulate`` ends with
@@ -124,12 +125,22 @@ def _bounded(found: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _rounds(found: Mapping[str, Any]) -> Table:
-    columns = ["database", "open p50, ms", "p99", "max", "rows per round, first half", "second half", "ms per client"]
+    columns = [
+        "database",
+        "open p50, ms",
+        "p99",
+        "max",
+        "rows per round, first half",
+        "second half",
+        "MB at the end",
+        "ms per client",
+    ]
     rows = [
         [
             name,
             *(f"{each['open_ms'][rank]:.0f}" for rank in ("p50", "p99", "max")),
             *(shown(value) for value in each["growth"]["rows_per_round"]),
+            f"{each['database_bytes'] / 1e6:.1f}",
             f"{1000 * each['seconds_per_client']:.1f}",
         ]
         for name, each in _measured(found).items()

@@ -9,7 +9,7 @@ The document holds ``machine``, ``databases`` and ``bounds``. For SQLite and for
              ``open_ms``        its second part, until the next one is open
              ``mathematics_ms`` the reconstruction, which is not counted;
              and ``growth``: what a round adds in the first half of the rounds and in the second, as ``rows_per_round``
-             of the database and ``bytes_per_round`` of each process
+             of the database and ``bytes_per_round`` of each process; ``database_bytes``, on the disk at the end
     wide     one round of ``assignments`` assignments: time to open it, to lease and to accept the first and the last
              tenth of them, and of the one transaction that freezes it
 

@@ -37,6 +37,7 @@ def test_a_few_of_many_clients_train_in_each_round_and_the_model_is_the_simulati
     assert measured["digest_equal"]
     assert measured["open_ms"]["p50"] <= measured["open_ms"]["p99"] <= measured["open_ms"]["max"]
     assert measured["seconds_per_client"] > 0
+    assert measured["database_bytes"] > 100_000, "the schema alone"
 
 
 @pytest.mark.slow

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import psycopg
 from psycopg.sql import SQL, Identifier
+from sqlalchemy import func, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import Session
 
 SETTING = "FERRET_TEST_POSTGRESQL"
 NAMES = ("sqlite", "postgresql")
@@ -44,6 +46,13 @@ def empty(name: str, folder: Path) -> Generator[str]:
             yield make_url(server).set(database=database).render_as_string(hide_password=False)
         finally:
             connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(database)))
+
+
+def bytes_of(s: Session) -> int:
+    """What the session's database takes on the disk; of a SQLite file without its log."""
+    if s.get_bind().dialect.name == "sqlite":
+        return s.execute(text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")).scalar_one()
+    return s.execute(select(func.pg_database_size(func.current_database()))).scalar_one()
 
 
 def _connect(server: str) -> psycopg.Connection:

@@ -46,13 +46,14 @@ def measure(name: str, folder: Path, clients: int, rounds: int, max_seconds: flo
 
 
 def of_experiment(spec: ExperimentSpec, name: str, folder: Path, max_seconds: float, say: Say) -> dict[str, Any]:
-    """The same of a given experiment, with the digest of its last model."""
+    """The same of a given experiment, with the digest of its last model and what the database takes at the end."""
     with databases.empty(name, folder) as url, serving(folder / "home", url) as stack:
         database = Database(url)
         run = stack.service.submit(spec)
         samples = _follow(run, database, stack, max_seconds, say)
         with database.read() as s:
             times, digest = _times(s, run.id), experiments.get(s, run.id).digest
+            database_bytes = databases.bytes_of(s)
         database.dispose()
     counted = times[WARM_UP:] or times
     return {
@@ -60,6 +61,7 @@ def of_experiment(spec: ExperimentSpec, name: str, folder: Path, max_seconds: fl
         "counted": len(counted),
         **{f"{part}_ms": spread([1000 * parts[part] for parts in counted]) for part in counted[0]},
         "growth": _growth(samples, spec.rounds),
+        "database_bytes": database_bytes,
         "digest": digest,
     }
 
