@@ -2,7 +2,8 @@
 
 LLaMAs of random weights, some 2.3 GB, in files of a GiB at most. A round is what an aggregation worker does to the
 weights: it keeps those before, moves the others by the round's update, and takes the digest. The document holds
-``machine``, ``contributions``, ``ways`` and ``bounds``. Of each way, by name, ``ways`` has medians over the turns:
+``machine``, ``contributions``, ``ways``, ``base`` and ``bounds``. Of each way, by name, ``ways`` has medians over the
+turns:
 
     bytes           of the weights' files
     copy_seconds    of ``cp -r`` of them, by turns with the rounds
@@ -15,6 +16,9 @@ weights: it keeps those before, moves the others by the round's update, and take
 Own seeds take one pass over the signs of the weights for each contribution, a shared seed one for all. Weights of bf16
 take 16 random bits each to be rounded, those of fp32 none. ``memory`` is
 the same round on a replica in memory, of which ``extra_bytes`` is with the copy of the weights that it keeps.
+
+``base`` has, by type, what it takes to look through a base model and store it when an experiment is submitted,
+``in files`` and in ``memory``: ``seconds``, ``extra_bytes`` likewise and ``digest``.
 """
 
 from __future__ import annotations
@@ -43,10 +47,12 @@ from ferret_core.models.load import load
 from ferret_core.models.save import save
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica
+from ferret_core.storage import open_storage
+from ferret_worker.checkpoints import store_base
 
 PERIOD = 0.005
 WARM = 2
-MEMORY = "memory"
+IN_FILES, MEMORY = "in files", "memory"
 BOUNDS = {"move_vs_copy": Bound("<=", 1.5), "extra_bytes": Bound("<=", 64 << 20), "digests_differ": Bound("<=", 0)}
 BOUNDED = "fp32, shared seed, 2 processes"
 
@@ -88,9 +94,13 @@ class Benchmark:
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as scratch:
             folder = Path(scratch)
             ways: dict[str, Any] = {}
+            stored: dict[str, Any] = {}
             for case, (dtype, seeds) in list(CASES.items())[: 1 if bounds else None]:
                 base = _base(folder, size.shapes[dtype], dtype)
                 spec = _spec(folder, base, dtype, seeds)
+                if dtype not in stored:
+                    say(f"{dtype}: storing the base model")
+                    stored[dtype] = _stored(spec, folder / "storage")
                 for processes, number in PROCESSES.items():
                     say(f"{case}, {processes}")
                     replica = MappedReplica(spec, base, folder / "mapped", number)
@@ -104,6 +114,7 @@ class Benchmark:
             "machine": machine(),
             "contributions": size.contributions,
             "ways": ways,
+            "base": stored,
             "bounds": against(BOUNDS, _bounded(ways)),
             "seconds": perf_counter() - begin,
         }
@@ -122,7 +133,8 @@ class Benchmark:
             ]
             for name, way in document["ways"].items()
         ]
-        return [Table(f"a round of {document['contributions']} contributions", columns, rows), bound.table(document)]
+        rounds = Table(f"a round of {document['contributions']} contributions", columns, rows)
+        return [rounds, _storing(document["base"]), bound.table(document)]
 
 
 def _base(folder: Path, shape: str, dtype: str) -> Path:
@@ -153,6 +165,30 @@ def _spec(folder: Path, base: Path, dtype: str, seeds: str) -> ExperimentSpec:
         "algorithm": {"name": "ferret", "coordinates": "float32", "allocation": "uniform", "seeds": seeds},
     }
     return catalog.resolve(ExperimentSpec.model_validate(tree))
+
+
+def _stored(spec: ExperimentSpec, root: Path) -> dict[str, Any]:
+    """What is told of storing the base model of ``spec``, each time into an empty storage."""
+    found: dict[str, Any] = {}
+    for way, in_files in {IN_FILES: True, MEMORY: False}.items():
+        before = anonymous_bytes([])
+        with sampled(lambda: anonymous_bytes([]), PERIOD) as peaks:
+            begin = perf_counter()
+            replica, _ = store_base(open_storage(root.as_uri()), spec, "e-aggregation", in_files)
+            seconds = perf_counter() - begin
+        found[way] = {"seconds": seconds, "extra_bytes": max(0, max(peaks) - before), "digest": replica.digest}
+        del replica
+        shutil.rmtree(root)
+    return found
+
+
+def _storing(base: Mapping[str, Any]) -> Table:
+    rows = [
+        [f"{dtype}, {way}", shown(found["seconds"]), f"{found['extra_bytes'] / 1e6:.0f}"]
+        for dtype, ways in base.items()
+        for way, found in ways.items()
+    ]
+    return Table("storing the base model", ["way", "s", "extra memory, MB"], rows)
 
 
 def _way(replica: Replica, base: Path, size: Size, children: list[int]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +20,7 @@ from ferret_db.repositories import assignments, contributions, events, ledger, o
 from ferret_worker import aggregate as aggregation
 from ferret_worker import repair
 from ferret_worker.aggregate import aggregate
+from tests.worker.conftest import usually_on
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -217,3 +220,19 @@ def test_the_service_looks_into_updates_as_a_simulation_does(
     for number in (1, 2):
         with service.database.read() as s:
             assert updates.get(s, experiment_id, number) == done[number].inside.model_dump(mode="json")
+
+
+@usually_on("sqlite")
+def test_rounds_leave_nothing_in_a_worker(service: Service, toy_spec: SpecFactory) -> None:
+    """Python's blocks of memory, after what the first rounds import: one kept for each contribution would be 160."""
+    options = {"K": 16, "local": {"steps": 1, "batch_size": 1}}
+    evaluation = {"examples": 2, "generate": 0}
+    spec = toy_spec(rounds=7, participants={"simulated": 40}, options=options, evaluation=evaluation)
+    experiment_id = service.submit(spec)
+    blocks: dict[int, int] = {}
+    while 6 not in blocks:
+        service.step()
+        if (done := service.experiment(experiment_id).round) not in blocks:
+            gc.collect()
+            blocks[done] = sys.getallocatedblocks()
+    assert blocks[6] - blocks[2] < 160
