@@ -17,8 +17,8 @@ Own seeds take one pass over the signs of the weights for each contribution, a s
 take 16 random bits each to be rounded, those of fp32 none. ``memory`` is
 the same round on a replica in memory, of which ``extra_bytes`` is with the copy of the weights that it keeps.
 
-``base`` has, by type, what it takes to look through a base model and store it when an experiment is submitted,
-``in files`` and in ``memory``: ``seconds``, ``extra_bytes`` likewise and ``digest``.
+``base`` has, by type, what it takes to look through a base model and store it when an experiment is submitted:
+``seconds`` and, likewise, ``extra_bytes``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from ferret_worker.checkpoints import store_base
 
 PERIOD = 0.005
 WARM = 2
-IN_FILES, MEMORY = "in files", "memory"
+MEMORY = "memory"
 BOUNDS = {"move_vs_copy": Bound("<=", 1.5), "extra_bytes": Bound("<=", 64 << 20), "digests_differ": Bound("<=", 0)}
 BOUNDED = "fp32, shared seed, 2 processes"
 
@@ -168,27 +168,19 @@ def _spec(folder: Path, base: Path, dtype: str, seeds: str) -> ExperimentSpec:
 
 
 def _stored(spec: ExperimentSpec, root: Path) -> dict[str, Any]:
-    """What is told of storing the base model of ``spec``, each time into an empty storage."""
-    found: dict[str, Any] = {}
-    for way, in_files in {IN_FILES: True, MEMORY: False}.items():
-        before = anonymous_bytes([])
-        with sampled(lambda: anonymous_bytes([]), PERIOD) as peaks:
-            begin = perf_counter()
-            replica, _ = store_base(open_storage(root.as_uri()), spec, "e-aggregation", in_files)
-            seconds = perf_counter() - begin
-        found[way] = {"seconds": seconds, "extra_bytes": max(0, max(peaks) - before), "digest": replica.digest}
-        del replica
-        shutil.rmtree(root)
-    return found
+    """What is told of storing the base model of ``spec``."""
+    before = anonymous_bytes([])
+    with sampled(lambda: anonymous_bytes([]), PERIOD) as peaks:
+        begin = perf_counter()
+        store_base(open_storage(root.as_uri()), spec, "e-aggregation")
+        seconds = perf_counter() - begin
+    shutil.rmtree(root)
+    return {"seconds": seconds, "extra_bytes": max(0, max(peaks) - before)}
 
 
 def _storing(base: Mapping[str, Any]) -> Table:
-    rows = [
-        [f"{dtype}, {way}", shown(found["seconds"]), f"{found['extra_bytes'] / 1e6:.0f}"]
-        for dtype, ways in base.items()
-        for way, found in ways.items()
-    ]
-    return Table("storing the base model", ["way", "s", "extra memory, MB"], rows)
+    rows = [[dtype, shown(found["seconds"]), f"{found['extra_bytes'] / 1e6:.0f}"] for dtype, found in base.items()]
+    return Table("storing the base model", ["type", "s", "extra memory, MB"], rows)
 
 
 def _way(replica: Replica, base: Path, size: Size, children: list[int]) -> dict[str, Any]:

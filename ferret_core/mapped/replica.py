@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +20,7 @@ from ferret_core.mapped.folder import LOCK, OwnFolder, link
 from ferret_core.mapped.generation import prepare
 from ferret_core.mapped.pool import Pool, Round
 from ferret_core.models.arrays import SUFFIX, arrays, check_cover, tensors
-from ferret_core.models.in_files import fill
-from ferret_core.models.load import skeleton
+from ferret_core.models.load import LoadedModel, skeleton
 from ferret_core.models.parameters import trainable
 from ferret_core.models.save import MANIFEST
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
@@ -61,7 +61,7 @@ class MappedReplica(Replica):
         self._own = OwnFolder(root)
         self._here = self._kept = 0
         self._keep(source)
-        fill(empty.model, tensors(self._generation(self._here), self._arrays))
+        self._fill(empty)
         super().__init__(spec, empty)
         stored = _stored_names(self.model)
         self._names = {name: stored[name] for name in self.shapes}
@@ -114,6 +114,13 @@ class MappedReplica(Replica):
                 link(path, first / path.name)
             elif path.is_file() and path.name != MANIFEST:
                 shutil.copyfile(path, self._own.path / path.name)
+
+    def _fill(self, empty: LoadedModel) -> None:
+        """Gives the model its weights."""
+        model: Any = empty.model
+        mapped = tensors(self._generation(self._here), self._arrays)
+        model.load_state_dict(mapped, strict=False, assign=True)
+        model.tie_weights()
 
     def _show(self, weights: Mapping[str, Tensor]) -> None:
         for name, parameter in trainable(self.model).items():

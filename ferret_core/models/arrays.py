@@ -67,14 +67,12 @@ def check_cover(shapes: Mapping[str, tuple[int, ...]], dtype: torch.dtype, store
             raise _unfit(name, f"{array.file} has {array.dtype} {array.shape}", f"{dtype} {shape}")
 
 
-def tensors(folder: Path, stored: Mapping[str, Array], *, private: bool = False) -> dict[str, Tensor]:
-    """Each array as a tensor in its file's memory, to be read. To write to one ends the process, unless they are
-    ``private``: then what is written to gets memory of its own, and the file stays as it is."""
-    access = mmap.ACCESS_COPY if private else mmap.ACCESS_READ
+def tensors(folder: Path, stored: Mapping[str, Array]) -> dict[str, Tensor]:
+    """Each array as a tensor in its file's memory, to be read; to write to one ends the process."""
     mappings: dict[str, mmap.mmap] = {}
     for name in {array.file for array in stored.values()}:
         with (folder / name).open("rb") as file:
-            mappings[name] = mmap.mmap(file.fileno(), 0, access=access)
+            mappings[name] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given buffer is not writable")  # as it should be
         return {name: _tensor(mappings[array.file], array) for name, array in stored.items()}

@@ -53,13 +53,6 @@ def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) ->
         return loaded
 
 
-def bytes_of(spec: ModelSpec) -> int:
-    """What the weights in the folder take in the model's ``dtype``; 0 for a name on the hub. Raises as :func:`load`."""
-    with _typed(spec):
-        weights = _look(spec)
-    return 0 if weights is None else weights.elements * getattr(torch, spec.dtype).itemsize
-
-
 def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | str) -> LoadedModel:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar

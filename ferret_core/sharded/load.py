@@ -14,8 +14,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ferret_core.models.in_files import is_stored_so, stored_in
+from ferret_core.models.arrays import arrays, tensors
 from ferret_core.models.load import LoadedModel, load, skeleton
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.sharded.model import cut, require_one_model
 from ferret_core.team.group import Team
@@ -29,8 +30,8 @@ def load_sharded(spec: ModelSpec, team: Team, *, anywhere: bool = False) -> Load
     :func:`ferret_core.sharded.model.require_one_model`.
     """
     empty = skeleton(spec, anywhere=anywhere)
-    stored = {} if empty is None else stored_in(Path(spec.source).expanduser())
-    if empty is not None and is_stored_so(empty.model, stored):
+    stored = {} if empty is None else _stored(Path(spec.source).expanduser())
+    if empty is not None and _is_stored_so(empty.model, stored):
         loaded = empty
         cut(loaded.model, team)
         _take_memory(loaded.model, team.device)
@@ -51,6 +52,21 @@ def _in_turn(spec: ModelSpec, team: Team, anywhere: bool) -> LoadedModel:
         team.numbers(rank)  # waits for all
     assert loaded is not None
     return loaded
+
+
+def _stored(folder: Path) -> Mapping[str, Tensor]:
+    """Every array in the folder's weights, mapped; none where they cannot be told by name, or are of other types."""
+    try:
+        return tensors(folder, arrays(folder))
+    except FerretError:
+        return {}
+
+
+def _is_stored_so(model: nn.Module, stored: Mapping[str, Tensor]) -> bool:
+    """Whether the files have each parameter, tied ones once, by its own name and shape, and nothing else."""
+    shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
+    rest = set(model.state_dict()) - {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    return not rest and shapes == {name: array.shape for name, array in stored.items()}
 
 
 def _take_memory(model: nn.Module, device: torch.device) -> None:

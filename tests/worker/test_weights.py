@@ -5,21 +5,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ferret_core.mapped.replica import MappedReplica
-from ferret_core.models.load import load
-from ferret_core.models.save import MANIFEST, save
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tasks import TaskName
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
-from ferret_db.repositories import artifacts
-from ferret_worker import checkpoints
 from tests.worker.conftest import usually_on
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -117,35 +112,3 @@ def test_mapped_files_are_removed_with_the_worker(service: Service, toy_spec: Sp
     assert list((service.settings.home / "mapped").glob("*/0"))
     context.drop(experiment_id)
     assert not list((service.settings.home / "mapped").glob("*/0"))
-
-
-@usually_on("sqlite")
-def test_a_base_model_is_stored_without_being_held_and_is_the_same(
-    service: Service, toy_spec: SpecFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its files have it in the type that it is to have; in another type it is converted in memory."""
-    spec = half(toy_spec())
-    save(load(spec.model), tmp_path / "model")
-    stored = spec.model_copy(update={"model": spec.model.model_copy(update={"source": str(tmp_path / "model")})})
-    submitted: dict[str, str] = {}
-    for setting in ("memory", "mapped"):
-        service.settings = service.settings.model_copy(update={"weights": setting})
-        service.context = service.new_context()
-        service.messages.clear()
-        submitted[setting] = service.submit(stored)
-        if setting == "mapped":
-            monkeypatch.setattr(checkpoints, "load", _refuse)
-        service.step()
-    memory, mapped = (service.experiment(submitted[setting]) for setting in ("memory", "mapped"))
-    assert mapped.state == ExperimentState.RUNNING
-    assert mapped.base_digest == memory.base_digest
-    with service.database.read() as s:
-        files = [
-            {each.name: each.digest for each in artifacts.of_round(s, experiment.id, 0) if each.name != MANIFEST}
-            for experiment in (memory, mapped)
-        ]
-    assert files[0] == files[1]
-
-
-def _refuse(*given: Any) -> None:
-    raise AssertionError("the base model is held in memory")

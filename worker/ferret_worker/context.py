@@ -12,7 +12,6 @@ from ferret_core.device import chosen_device, place
 from ferret_core.federated_data import FederatedData
 from ferret_core.follow import follow
 from ferret_core.ledger import LedgerEntry
-from ferret_core.models.load import bytes_of
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
@@ -97,12 +96,8 @@ class Context:
 
     def keep_base(self, experiment_id: str, replica: Replica, size: int) -> None:
         """Keeps a base model with ``size`` bytes of weights, unless they are to be mapped from the storage's files."""
-        if not self._in_files(replica.spec, size):
+        if not (self._on_cpu and weights.in_files(self.settings, replica.spec, size)):
             self.keep(experiment_id, replica)
-
-    def base_in_files(self, spec: ExperimentSpec) -> bool:
-        """Whether the base model of ``spec`` is not to be held in memory; raises ``model.invalid`` if it is none."""
-        return self._in_files(spec, bytes_of(spec.model))
 
     def drop(self, experiment_id: str) -> None:
         """Forgets a replica that may have been left half moved."""
@@ -138,9 +133,6 @@ class Context:
         if replica.digest != experiment.base_digest:
             raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
         return replica
-
-    def _in_files(self, spec: ExperimentSpec, size: int) -> bool:
-        return self._on_cpu and weights.in_files(self.settings, spec, size)
 
     @property
     def _on_cpu(self) -> bool:

@@ -90,7 +90,7 @@ def _start(context: Context, experiment: Experiment) -> None:
     spec = experiments.spec_of(experiment)
     try:
         with memory_checked(BASE_REMEDY):
-            replica, files = checkpoints.store_base(context.storage, spec, experiment.id, context.base_in_files(spec))
+            replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
             check_base(replica, FederatedData(spec, replica.tokenizer, replica.context))
     except FerretError as error:
         if error.code in TRANSIENT:

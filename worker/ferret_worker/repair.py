@@ -176,8 +176,7 @@ class _Walk:
             return self._context.load_base(self._experiment.id)
         spec = experiments.spec_of(self._experiment)
         try:
-            in_files = self._context.base_in_files(spec)
-            replica, files = checkpoints.store_base(self._context.storage, spec, self._experiment.id, in_files)
+            replica, files = checkpoints.store_base(self._context.storage, spec, self._experiment.id)
         except FerretError as error:
             raise self._lost_base(error.detail) from error
         if replica.digest != self._experiment.base_digest:
