@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -50,7 +51,7 @@ class Size(NamedTuple):
     heads: int
 
 
-SIZES = {"15M": Size(384, 8, 1024, 6), "60M": Size(768, 8, 2048, 12)}
+SIZES = {"toy": Size(32, 1, 64, 2), "15M": Size(384, 8, 1024, 6), "60M": Size(768, 8, 2048, 12)}
 
 
 def main(
@@ -64,25 +65,35 @@ def main(
 ) -> None:
     """Train a small model for the study over size."""
     torch.set_num_threads(threads)
-    pretrain(size, data, tokenizer, out, 60 * minutes, batch)
+    pretrain(size, instructions(data), tokenizer, out, 60 * minutes, batch)
 
 
-def pretrain(size: str, data: Path, tokenizer: Path, out: Path, seconds: float, batch: int) -> dict[str, Any]:
-    """Trains where ``FERRET_DEVICE`` says; what goes into ``pretrain.json``."""
+def instructions(data: Path) -> list[Choice]:
+    """The datasets in a folder with the official files."""
+    return [
+        Choice.model_validate({"name": name, option: str(data / file), **others})
+        for name, (option, file, others) in TEXTS.items()
+    ]
+
+
+def pretrain(
+    size: str, sources: Sequence[Choice], tokenizer: Path, out: Path, seconds: float, batch: int
+) -> dict[str, Any]:
+    """Trains on these datasets' texts where ``FERRET_DEVICE`` says; what goes into ``pretrain.json``."""
     torch.manual_seed(SEED)
     words = AutoTokenizer.from_pretrained(tokenizer)
-    model = LlamaForCausalLM(_config(SIZES[size], len(words)))
+    model = LlamaForCausalLM(_config(SIZES[size], words))
     place(model, chosen_device())
-    figures = {"size": size, **_train(model, _windows(_text(data, words), batch), seconds)}
+    figures = {"size": size, **_train(model, _windows(_text(sources, words), batch), seconds)}
     model.eval().save_pretrained(out)
     words.save_pretrained(out)
     (out / "pretrain.json").write_text(json.dumps(figures, indent=2) + "\n")
     return figures
 
 
-def _config(size: Size, vocabulary: int) -> LlamaConfig:
+def _config(size: Size, words: Any) -> LlamaConfig:
     return LlamaConfig(
-        vocab_size=vocabulary,
+        vocab_size=len(words),
         hidden_size=size.hidden,
         intermediate_size=size.mlp,
         num_hidden_layers=size.layers,
@@ -90,26 +101,20 @@ def _config(size: Size, vocabulary: int) -> LlamaConfig:
         num_key_value_heads=size.heads,
         max_position_embeddings=512,
         tie_word_embeddings=True,
-        bos_token_id=1,
-        eos_token_id=2,
-        pad_token_id=0,
+        bos_token_id=words.bos_token_id,
+        eos_token_id=words.eos_token_id,
+        pad_token_id=words.pad_token_id,
     )
 
 
-def _text(data: Path, words: Any) -> torch.Tensor:
+def _text(sources: Sequence[Choice], words: Any) -> torch.Tensor:
     """All tokens, int64, example after example, these in an order of their own."""
-    sources = [
-        Choice.model_validate({"name": name, option: str(data / file), **others})
-        for name, (option, file, others) in TEXTS.items()
-    ]
     examples = [example for source in sources for example in catalog.dataset(source).train()]
     order = np.random.default_rng(SEED).permutation(len(examples))
     texts = [f"{prompt_of(examples[index])} {examples[index].output}" for index in order]
-    ends = [[words.bos_token_id], [words.eos_token_id]]
-    return torch.tensor(
-        [token for text in texts for part in (ends[0], words(text, add_special_tokens=False).input_ids, ends[1])
-         for token in part]
-    )  # fmt: skip
+    begin = [] if words.bos_token_id is None else [words.bos_token_id]
+    parts = [[*begin, *words(text, add_special_tokens=False).input_ids, words.eos_token_id] for text in texts]
+    return torch.tensor(list(chain.from_iterable(parts)))
 
 
 def _windows(tokens: torch.Tensor, batch: int) -> Iterator[torch.Tensor]:

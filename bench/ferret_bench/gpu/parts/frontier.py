@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import final
 
 from ferret_bench._base import Table
-from ferret_bench._size.pretrain import pretrain
+from ferret_bench._size.pretrain import instructions, pretrain
 from ferret_bench.gpu.part import Done, Found, Step
 from ferret_bench.gpu.reruns import Asked, rerun, table
 from ferret_bench.gpu.setup import Setup
 from ferret_bench.paper.reruns.studies import study
 from ferret_core import demo
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import Choice
 
 MODEL = "60M"
 MINUTES, BATCH = 2.0, 64
@@ -46,20 +47,27 @@ class Part:
 
 
 def _name(setup: Setup) -> str:
-    return "demo" if setup.miniature else MODEL
+    return "toy" if setup.miniature else MODEL
 
 
 def _base(setup: Setup) -> Found:
-    """Trains the model to be tuned; in miniature it is the demo's, which is there."""
+    """Trains the model to be tuned."""
+    folder = _folder(setup)
+    folder.mkdir(parents=True, exist_ok=True)
     if setup.miniature:
-        return {"model": str(demo.model_path())}
+        return pretrain("toy", [_tasks(setup)], demo.model_path(), folder, 1.0, 4)
     if setup.official is None:
         raise FerretError.of_field(
             "request.invalid", "--data", str(setup.data), "needs a folder with the official files"
         )
-    folder = _folder(setup)
-    folder.mkdir(parents=True, exist_ok=True)
-    return pretrain(MODEL, setup.official, demo.model_path(), folder, 60 * MINUTES, BATCH)
+    return pretrain(MODEL, instructions(setup.official), demo.model_path(), folder, 60 * MINUTES, BATCH)
+
+
+def _tasks(setup: Setup) -> Choice:
+    folder = setup.toy_data()
+    return Choice.model_validate(
+        {"name": "jsonl", **{part: str(folder / f"{part}.jsonl") for part in ("train", "test")}}
+    )
 
 
 def _run(row: str, setup: Setup) -> Found:
@@ -67,7 +75,7 @@ def _run(row: str, setup: Setup) -> Found:
     given = ("algorithm.local.precision=bfloat16",) if row != "fedkseed" else ()
     if setup.miniature:
         small = ("rounds=1", "algorithm.local.steps=2", "evaluation.examples=4", "evaluation.generate=0")
-        asked = Asked(demo.model_path(), setup.toy_data(), "jsonl", row, small)
+        asked = Asked(_folder(setup), setup.toy_data(), "jsonl", row, small)
     else:
         small = ("evaluation.examples=200", "evaluation.generate=0")
         asked = Asked(_folder(setup), setup.official or setup.toy_data(), "gsm8k", row, (*given, *small))
@@ -75,4 +83,4 @@ def _run(row: str, setup: Setup) -> Found:
 
 
 def _folder(setup: Setup) -> Path:
-    return setup.scratch / f"pretrained-{MODEL}"
+    return setup.scratch / f"pretrained-{_name(setup)}"
