@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, final
@@ -12,12 +12,13 @@ from torch import Tensor
 
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block, Held, within
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.gather import apply_all_
+from ferret_core.projection.kernels._base import Move, Term
 from ferret_core.projection.pieces import (
     STRETCH,
     Parameters,
+    Vector,
     check_below,
-    check_blocks,
     check_complete,
     check_counts,
     check_finite,
@@ -67,14 +68,14 @@ def apply_(
     and weights that sum to 1 the step is the unbiased estimate of the mean update. Weights in half precision are
     rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's; applying the others
     elsewhere gives the same weights. Of shards each process moves its own. Coordinates are asked for block by block, of
-    so many terms at a time as have together no more of them than the block has weights. Raises as ``project``, and then
-    has moved nothing.
+    so many terms at a time as have together no more of them than the block has weights, or 2²². Raises as ``project``,
+    and then has moved nothing.
     """
     check_below("rounding", rounding, 64)
     for term in terms:
         check_below("seed", term.seed, 64)
         check_below("share", term.share, 32)
-        check_counts([len(c) for c in term.coordinates], blocks)
+        check_counts([c.numel() for c in term.coordinates], blocks)
         check_finite(term.coordinates, blocks)
     check_complete(blocks)
     target = _TARGET.get()
@@ -84,9 +85,16 @@ def apply_(
     elif any_shard(parameters):
         parameters, held = own_parts(parameters)
         blocks = [within(block, held) for block in blocks]
-    check_blocks(parameters, blocks)
-    for position, block in enumerate(blocks):
-        _move(_Block(position, block, basis, terms, rounding), parameters, target)
+    vectors = [
+        list(pieces(parameters, block)) for block in blocks
+    ]  # met before anything is moved: every error of these
+    updates = [_Update(position, block, basis, terms, rounding) for position, block in enumerate(blocks)]
+    if target is None:
+        moves = (move for update, of_block in zip(updates, vectors, strict=True) for move in update.moves(of_block))
+        apply_all_(moves, basis, rounding)
+        return
+    for update, of_block in zip(updates, vectors, strict=True):
+        update.write(of_block, target)
 
 
 def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[Term], start: int) -> None:
@@ -104,47 +112,44 @@ def _parts_of(parameters: Parameters, held: Mapping[str, Held]) -> dict[str, Ten
     return {name: parameters[name].detach().view(-1)[part.begin : part.end] for name, part in held.items()}
 
 
-def _move(block: _Block, parameters: Parameters, target: Target | None) -> None:
-    for piece, (weights, start) in zip(block.block.pieces, pieces(parameters, block.block), strict=True):
-        if target is None:
-            block.move_(weights, start)
-            continue
-        begin = target.held[piece.parameter].begin + piece.begin
-        for first in range(0, len(weights), PART):
-            part = weights[first : first + PART].clone()
-            block.move_(part, start + first)
-            target.write(piece.parameter, begin + first, part)
-
-
 @final
-class _Block:
-    """A block and what moves it; terms that go in one turn are fetched once for all of its pieces."""
+class _Update:
+    """What moves a block; terms that go in one turn are fetched once for all of its pieces."""
 
     def __init__(self, position: int, block: Block, basis: Basis, terms: Sequence[Projected], rounding: int) -> None:
-        self.block = block
-        self._position, self._basis, self._terms, self._rounding = position, basis, terms, rounding
-        self._turns = _turns([len(term.coordinates[position]) for term in terms], block.size)
+        self._position, self._block, self._basis, self._terms, self._rounding = position, block, basis, terms, rounding
+        self._turns = _turns([term.coordinates[position].numel() for term in terms], max(block.size, STRETCH))
         self._only: list[Term] | None = None
 
-    def move_(self, weights: Tensor, start: int) -> None:
-        """Moves elements ``start`` … of the block."""
-        if len(self._turns) == 1:
+    def moves(self, vectors: Iterable[Vector]) -> Iterator[Move]:
+        """Of these vectors of the block, to be done with those of others; what takes several turns is done here."""
+        for weights, start in vectors:
+            if len(self._turns) > 1:
+                self._in_turns_(weights, start)
+                continue
             if self._only is None:
                 self._only = self._of_turn(self._turns[0], weights.device)
-            self._apply_(weights, self._only, start)
-            return
+            yield Move(weights, self._block, self._only, start)
+
+    def write(self, vectors: Sequence[Vector], target: Target) -> None:
+        """Gives the target what it holds of the block, moved, a part at a time."""
+        for piece, (weights, start) in zip(self._block.pieces, vectors, strict=True):
+            begin = target.held[piece.parameter].begin + piece.begin
+            for first in range(0, len(weights), PART):
+                part = weights[first : first + PART].clone()
+                apply_all_(self.moves([(part, start + first)]), self._basis, self._rounding)
+                target.write(piece.parameter, begin + first, part)
+
+    def _in_turns_(self, weights: Tensor, start: int) -> None:
         moved = weights.float()
         for turn in self._turns:
-            self._apply_(moved, self._of_turn(turn, weights.device), start)
+            terms = self._of_turn(turn, weights.device)
+            kernel_of(self._block, self._basis, moved).apply_(moved, self._block, terms, start=start)
         if moved.dtype != weights.dtype:
-            _round_(weights, moved, self.block, start, self._rounding)
+            _round_(weights, moved, self._block, start, self._rounding)
 
     def _of_turn(self, turn: slice, device: torch.device) -> list[Term]:
         return [Term(t.seed, t.coordinates[self._position].to(device), t.share) for t in self._terms[turn]]
-
-    def _apply_(self, weights: Tensor, terms: Sequence[Term], start: int) -> None:
-        kernel = kernel_of(self.block, self._basis, weights)
-        kernel.apply_(weights, self.block, terms, start=start, rounding=self._rounding)
 
 
 def _turns(counts: Sequence[int], most: int) -> list[slice]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.utils import get_total_norm
 
 from ferret_core.projection.bases import basis as family
 from ferret_core.projection.bases._base import Basis
@@ -18,6 +19,8 @@ STRETCH = 1 << 22
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 Parameters = Mapping[str, Tensor]
 """Tensors by name: contiguous, of any type in ``FLOATS``. They are looked up piece after piece and soon let go."""
+Vector = tuple[Tensor, int]
+"""A piece, flat, and the place of its first element in its block."""
 
 
 def kernel_of(block: Block, basis: Basis, weights: Tensor) -> Kernel:
@@ -25,8 +28,8 @@ def kernel_of(block: Block, basis: Basis, weights: Tensor) -> Kernel:
     return kernel(family("I") if block.whole else basis, weights.device)
 
 
-def pieces(parameters: Parameters, block: Block) -> Iterator[tuple[Tensor, int]]:
-    """The block's pieces as vectors that share the parameters' memory, with their first element's place in it."""
+def pieces(parameters: Parameters, block: Block) -> Iterator[Vector]:
+    """The block's pieces, which share the parameters' memory."""
     for piece in block.pieces:
         yield _vector(parameters, block, piece), piece.start
 
@@ -43,15 +46,18 @@ def _vector(parameters: Parameters, block: Block, piece: Piece) -> Tensor:
         raise _unusable(name, tensor.stride(), "is strided: call .contiguous() first")
     if end > tensor.numel():
         raise _mismatch(name, tensor.numel(), f"block {block.name} needs {end} elements of it")
-    return tensor.view(-1)[piece.begin : end]
+    vector = tensor.view(-1)
+    return vector if piece.length == vector.numel() else vector[piece.begin : end]
 
 
 def pairs(before: Parameters, after: Parameters, block: Block) -> Iterator[tuple[Tensor, Tensor, int]]:
     """The block's pieces before and after, on the device of ``after``, with their first element's place in it."""
     for (begin, start), (end, _) in zip(pieces(before, block), pieces(after, block), strict=True):
-        step = len(end) if begin.device == end.device else STRETCH
-        for first in range(0, len(end), step):
-            yield begin[first : first + step].to(end.device), end[first : first + step], start + first
+        if begin.device == end.device:
+            yield begin, end, start
+            continue
+        for first in range(0, len(end), STRETCH):
+            yield begin[first : first + STRETCH].to(end.device), end[first : first + STRETCH], start + first
 
 
 def check_complete(blocks: Sequence[Block]) -> None:
@@ -60,13 +66,6 @@ def check_complete(blocks: Sequence[Block]) -> None:
         held = sum(piece.length for piece in block.pieces)
         if held != block.size:
             raise _mismatch(block.name, held, f"its pieces must hold its {block.size} elements")
-
-
-def check_blocks(parameters: Parameters, blocks: Sequence[Block]) -> None:
-    """Meets, before anything is moved, every error that the walk over the blocks would."""
-    for block in blocks:
-        for _ in pieces(parameters, block):
-            continue
 
 
 def check_below(field: str, value: int, bits: int) -> None:
@@ -93,11 +92,11 @@ def check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
 def check_finite(coordinates: Sequence[Tensor], blocks: Sequence[Block]) -> None:
     """Raises ``training.non_finite`` for coordinates that are not.
 
-    Sums first, one look per device: a sum of finite numbers is finite unless they are huge, and costs nothing.
+    Their length first, one look per device: that of finite numbers is finite unless they are huge, and costs nothing.
     """
     for device in {values.device for values in coordinates}:
-        sums = torch.stack([values.sum() for values in coordinates if values.device == device])
-        if bool(sums.isfinite().all()):
+        length = get_total_norm([values for values in coordinates if values.device == device])
+        if bool(length.isfinite()):
             continue
         for block, values in zip(blocks, coordinates, strict=True):
             for wrong in values[~values.isfinite()].tolist():

@@ -14,7 +14,9 @@ from torch import Tensor
 from ferret_core.models.stretches import stretches
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block
+from ferret_core.projection.gather import most_of, project_all
 from ferret_core.projection.kernels import squared_norm
+from ferret_core.projection.kernels._base import Pair
 from ferret_core.projection.pieces import (
     Parameters,
     check_below,
@@ -26,6 +28,11 @@ from ferret_core.projection.pieces import (
     pairs,
 )
 from ferret_core.projection.shared_out import Work, any_shard, of_pieces
+
+Sent = tuple[Block, int]
+"""A block and its K_l ≥ 1."""
+Part = tuple[int, Tensor]
+"""A block's id, and what a piece of it adds to γ_l."""
 
 
 class Projected(NamedTuple):
@@ -57,17 +64,38 @@ def project(
     check_counts(K, blocks)
     check_complete(blocks)
 
-    def of_piece(block: int, begin: Tensor, end: Tensor, start: int) -> Tensor:
-        kernel = kernel_of(blocks[block], basis, end)
-        return kernel.project(begin, end, blocks[block], K[block], seed, start=start, share=share)
-
-    sent = [block if count else block._replace(pieces=()) for block, count in zip(blocks, K, strict=True)]
-    parts = _found(before, after, sent, of_piece, lambda block: torch.empty(K[block]))
-    gammas = [
-        reduce(Tensor.add_, of_block) if count else torch.empty(0) for of_block, count in zip(parts, K, strict=True)
-    ]
+    sent = {block.id: (block, count) for block, count in zip(blocks, K, strict=True) if count}
+    found = {number: list[Tensor]() for number in sent}
+    if sent:
+        parts = _of_shards if any_shard(after) else _of_whole
+        for number, gamma in parts(before, after, list(sent.values()), basis, seed, share):
+            found[number].append(gamma)
+    gammas = [reduce(Tensor.add_, found[block.id]) if block.id in found else torch.empty(0) for block in blocks]
     check_finite(gammas, blocks)
     return Projected(seed, gammas, share)
+
+
+def _of_whole(
+    before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int, share: int
+) -> Iterator[Part]:
+    every = (
+        Pair(begin, end, block, K, start) for block, K in sent for begin, end, start in pairs(before, after, block)
+    )
+    for pair, gamma in project_all(every, basis, seed, share, most_of(before, after)):
+        yield pair.block.id, gamma
+
+
+def _of_shards(
+    before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int, share: int
+) -> Iterator[Part]:
+
+    def of_piece(number: int, begin: Tensor, end: Tensor, start: int) -> Tensor:
+        block, K = sent[number]
+        return kernel_of(block, basis, end).project(begin, end, block, K, seed, start=start, share=share)
+
+    blocks = [block for block, _ in sent]
+    parts = of_pieces(before, after, blocks, of_piece, lambda number: torch.empty(sent[number][1]))
+    return ((block.id, gamma) for block, of_block in zip(blocks, parts, strict=True) for gamma in of_block)
 
 
 def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> list[float]:

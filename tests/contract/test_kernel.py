@@ -19,7 +19,7 @@ from triton.runtime.interpreter import InterpretedFunction
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import _base, named
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import Batched, Move, Pair, Term
 
 KERNELS = ["cpu", "gpu"]
 TILE = 4096
@@ -145,6 +145,38 @@ def test_coordinates_are_the_references_but_for_the_order_of_sums(case: Case, st
             assert found.dtype == torch.float32
             assert found.shape == (k,)
             assert (found - expected).abs().max() <= 1e-5 * expected.abs().max()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_coordinates_of_whole_tiles(case: Case, dtype: torch.dtype) -> None:
+    """Which a GPU reads 16 bytes at a time, and so adds up in another order than other vectors."""
+    d = 4 * TILE
+    block, before, after = Block(4, "w", d), vector(d, 4).to(dtype), vector(d, 5).to(dtype)
+    for K in [d] if case.letter == "I" else [2] if case.letter in DENSE else [2, 16, 64, 256, 1000]:
+        found = case.kernel.project(before.to(case.device), after.to(case.device), block, K, SEED)
+        expected = case.reference.project(before, after, block, K, SEED)
+        assert (found.cpu() - expected).abs().max() <= 1e-5 * expected.abs().max()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_many_blocks_at_once_are_as_one_after_the_other(case: Case, dtype: torch.dtype) -> None:
+    if not isinstance(case.kernel, Batched):
+        return
+    sizes = [(20_000, 64), (5, 2), (2 * TILE, 16), (3200, 1024), (2 * TILE + 16, 700)]
+    blocks = [Block(number, "w", size) for number, (size, _) in enumerate(sizes)]
+    before, after = ([vector(d, n + d).to(dtype).to(case.device) for d, _ in sizes] for n in (0, 1))
+    vectors = list(zip(before, after, blocks, sizes, strict=True))
+    pairs = [Pair(begin, end, block, K) for begin, end, block, (_, K) in vectors]
+    pairs.append(Pair(before[0][5000:], after[0][5000:], blocks[0], 64, 5000))
+    for gamma, pair in zip(case.kernel.project_all(pairs, SEED), pairs, strict=True):
+        alone = case.kernel.project(*pair[:4], SEED, start=pair.start)
+        assert torch.equal(gamma, alone)
+    terms = [case.terms(size, [K, 3 if size > 5 else 0]) for size, K in sizes]
+    moves = [Move(end.clone(), block, of_block) for (_, end, block, _), of_block in zip(vectors, terms, strict=True)]
+    case.kernel.apply_all_([*moves, Move(after[0].clone(), blocks[0], [])], ROUNDING)
+    for move, (_, end, block, _) in zip(moves, vectors, strict=True):
+        case.kernel.apply_(end, block, move.terms, rounding=ROUNDING)
+        assert torch.equal(bits(move.weights), bits(end))
 
 
 @pytest.mark.parametrize("start", [0, 5000])

@@ -7,7 +7,7 @@ may differ in the order of their sums, never by thread count.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -23,6 +23,33 @@ class Term(NamedTuple):
     seed: int
     coefficients: Tensor
     share: int = 0
+
+
+class Pair(NamedTuple):
+    """Elements ``start`` … of a block before and after, and how many coordinates the block has."""
+
+    before: Tensor
+    after: Tensor
+    block: Block
+    K: int
+    start: int = 0
+
+    @property
+    def moved(self) -> Tensor:
+        return self.after
+
+
+class Move(NamedTuple):
+    """Elements ``start`` … of a block, and what moves them."""
+
+    weights: Tensor
+    block: Block
+    terms: Sequence[Term]
+    start: int = 0
+
+    @property
+    def moved(self) -> Tensor:
+        return self.weights
 
 
 class Kernel(Protocol):
@@ -46,4 +73,17 @@ class Kernel(Protocol):
         ``rounding`` is the seed of that rounding (:mod:`ferret_core.projection.rounding`). Terms without
         coefficients change nothing; weights without terms keep their bits.
         """
+        ...
+
+
+@runtime_checkable
+class Batched(Kernel, Protocol):
+    """A kernel that takes vectors of many blocks at once, all on one device."""
+
+    def project_all(self, pairs: Sequence[Pair], seed: int) -> list[Tensor]:
+        """What ``project`` finds in each."""
+        ...
+
+    def apply_all_(self, moves: Sequence[Move], rounding: int = 0) -> None:
+        """Does with each what ``apply_`` does."""
         ...

@@ -95,6 +95,7 @@ def test_terms_of_more_coordinates_than_weights_go_in_turns_to_the_same_bits(
     moved, at_once = ({name: tensor.to(dtype, copy=True) for name, tensor in before.items()} for _ in range(2))
     counts = [len(terms) * count for count in K]
     assert any(count > block.size for count, block in zip(counts, BLOCKS, strict=True))
+    monkeypatch.setattr(module, "STRETCH", 64)
     apply_(moved, BLOCKS, basis(letter), terms, 5)
     monkeypatch.setattr(module, "_turns", all_at_once)
     apply_(at_once, BLOCKS, basis(letter), terms, 5)

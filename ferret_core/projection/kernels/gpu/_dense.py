@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels.gpu._launch import launch, signed, stretches, tiles
-from ferret_core.projection.kernels.gpu._signs import TILE
+from ferret_core.projection.kernels.gpu._signs import SHAPE, TILE
 from ferret_core.projection.kernels.gpu._terms import nth
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
 from ferret_core.projection.kernels.gpu._value import Value
@@ -80,7 +80,7 @@ def subtract_columns(
     values = load(weights, at, inside)
     for n in range(terms):
         seed, coefficients, K, _ = nth(sheet, n)
-        total = tl.zeros([TILE], tl.float32)
+        total = tl.zeros(SHAPE, tl.float32)
         for k in range(K):
             total += TIMES(tl.load(coefficients + k), seed, tile, k, block, constants)
         values -= total

@@ -34,3 +34,8 @@ def stretches(start: int, count: int, size: int) -> Iterator[tuple[int, int]]:
         last = min(count, first + size - (start + first) % size)
         yield first, last
         first = last
+
+
+def aligned(start: int, *vectors: Tensor) -> bool:
+    """Whether elements ``start`` … of a block begin and end where 16 elements, and 16 bytes, do."""
+    return not any((start | vector.numel() | vector.data_ptr()) & 15 for vector in vectors)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
 import triton.language as tl
 from torch import Tensor
 
@@ -13,6 +12,7 @@ from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import Term
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
+from ferret_core.projection.kernels.gpu._table import sent
 from ferret_core.projection.kernels.gpu._value import Value
 
 FIELDS = tl.constexpr(4)
@@ -31,11 +31,16 @@ def subtract(
     **constants: Any,
 ) -> None:
     """``kernel`` over the weights, if any of the terms changes them; one program for each tile unless told."""
-    sent = [term for term in terms if len(term.coefficients)]
-    if sent and len(weights):
-        number, sheet = programs or tiles(start, len(weights)), _table(sent, extra, weights.device)
-        arguments = start, len(weights), sheet, len(sent), signed(rounding), block.id, *more
+    rows = [row_of(term, extra(term)) for term in terms if len(term.coefficients)]
+    if rows and len(weights):
+        number, sheet = programs or tiles(start, len(weights)), sent(rows, weights.device)
+        arguments = start, len(weights), sheet, len(rows), signed(rounding), block.id, *more
         launch(kernel, number, weights, *arguments, **constants)
+
+
+def row_of(term: Term, extra: int) -> tuple[int, int, int, int]:
+    """(seed, address of the coefficients, K, ``extra``) of a term."""
+    return signed(term.seed), term.coefficients.data_ptr(), term.coefficients.numel(), extra
 
 
 @jit
@@ -44,9 +49,3 @@ def nth(sheet: Value, n: Value) -> Value:
     row = sheet + n * FIELDS
     coefficients = tl.load(row + 1).to(tl.pointer_type(tl.float32))
     return tl.load(row), coefficients, tl.load(row + 2), tl.load(row + 3)
-
-
-def _table(terms: Sequence[Term], extra: Callable[[Term], int], device: torch.device) -> Tensor:
-    """(seed, address of the coefficients, K, ``extra``) of each term: int64 (N, 4), sent without waiting."""
-    rows = [(signed(term.seed), term.coefficients.data_ptr(), len(term.coefficients), extra(term)) for term in terms]  # nosec B610
-    return torch.tensor(rows, pin_memory=device.type == "cuda").to(device, non_blocking=True)

@@ -1,6 +1,7 @@
 """Tiles of weights of any float type: read as fp32, written with the stochastic rounding of the format's tag 6.
 
-A program works on one tile of 4096 elements of a block; the vector at hand need not begin or end with a tile.
+A program works on one tile of 4096 elements of a block, in the shape of its signs; the vector at hand need not begin
+or end with a tile.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import triton.language as tl
 from ferret_core.projection import rounding
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._philox import draw
-from ferret_core.projection.kernels.gpu._signs import TILE
+from ferret_core.projection.kernels.gpu._signs import LANES, ROWS, TILE
 from ferret_core.projection.kernels.gpu._value import Value
 from ferret_core.projection.philox import Tag
 
@@ -24,16 +25,28 @@ FP16_SCALE = tl.constexpr(2.0**37)  # exact: 2⁻¹⁴ becomes 2²³
 def place(number: Value, start: Value, count: Value) -> Value:
     """(tile, at, inside) of the tile that is ``number`` in a vector of ``count`` elements, ``start`` … of the block.
 
-    Its number in the block, the places of its elements in the vector, int64 (4096,), and which of them exist.
+    Its number in the block, the places of its elements in the vector, int64 (128, 32), and which of them exist.
     """
+    return _place(number, start, count, tl.arange(0, ROWS)[:, None] * LANES + tl.arange(0, LANES)[None, :])
+
+
+@jit
+def place_cube(number: Value, start: Value, count: Value) -> Value:
+    """The same, as (4, 32, 32)."""
+    words, bits = tl.arange(0, ROWS // 32)[:, None, None], tl.arange(0, 32)[None, :, None]
+    return _place(number, start, count, (words * 32 + bits) * LANES + tl.arange(0, LANES)[None, None, :])
+
+
+@jit
+def _place(number: Value, start: Value, count: Value, elements: Value) -> Value:
     tile = tl.cast(start, tl.int64) // TILE + number
-    at = tile * TILE - start + tl.arange(0, TILE)
+    at = tile * TILE - start + elements
     return tile, at, (at >= 0) & (at < count)
 
 
 @jit
 def load(vector: Value, at: Value, inside: Value) -> Value:
-    """fp32 (4096,); zero outside."""
+    """fp32, of the shape of ``at``; zero outside."""
     return tl.load(vector + at, mask=inside, other=0.0).to(tl.float32)
 
 
@@ -53,7 +66,7 @@ def store(
         tl.store(vector + at, values, mask=inside)
     else:
         bits = values.to(tl.int32, bitcast=True)
-        magnitude, chances = bits & 0x7FFFFFFF, _chances(rounding, tile, block)
+        magnitude, chances = bits & 0x7FFFFFFF, tl.reshape(_chances(rounding, tile, block), values.shape)
         if kind == tl.bfloat16:
             rounded = tl.where(magnitude < 0x7F800000, magnitude + chances, magnitude) >> 16
             nan = 0x7FC0
@@ -77,6 +90,6 @@ def _to_float16(magnitude: Value, chances: Value) -> Value:
 
 @jit
 def _chances(seed: Value, tile: Value, block: Value) -> Value:
-    """16 random bits for each element: int32 (4096,)."""
+    """16 random bits for each element: int32 (512, 4, 2)."""
     words = draw(seed, tile * (TILE // 8) + tl.arange(0, TILE // 8), 0, block, STOCHASTIC_ROUNDING)
-    return tl.reshape(tl.join(words & 0xFFFF, words >> 16), [TILE]).to(tl.int32)
+    return tl.join(words & 0xFFFF, words >> 16).to(tl.int32)

@@ -19,7 +19,7 @@ from ferret_core.projection.kernels._base import Term
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
 from ferret_core.projection.kernels.gpu._philox import draw_below
-from ferret_core.projection.kernels.gpu._signs import MINUS, SIGNS, TILE, flip, sign_bits
+from ferret_core.projection.kernels.gpu._signs import MINUS, SHAPE, SIGNS, TILE, flip, sign_bits
 from ferret_core.projection.kernels.gpu._terms import nth, subtract
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
 from ferret_core.projection.kernels.gpu._value import Value
@@ -83,7 +83,8 @@ def _project(
     """γ_k ← n·y of each place that lies in a chunk; n is the size of the place's stratum."""
     chunk, at, inside = place(tl.program_id(0), start, count)
     delta = load(before, at, inside) - load(after, at, inside)
-    y = _hadamard(flip(delta, sign_bits(seed, chunk, 0, block, SIGNS)), tl.minimum(d - chunk * TILE, TILE))
+    signed = tl.reshape(flip(delta, sign_bits(seed, chunk, 0, block, SIGNS)), [TILE])
+    y = _hadamard(signed, tl.minimum(d - chunk * TILE, TILE))
     low, high = _near(chunk, K, d)
     for first in range(low, high, COLUMNS):
         k = first + tl.arange(0, COLUMNS)
@@ -116,7 +117,7 @@ def _subtract(
             seed, coefficients, K, share = nth(sheet, n)
             x = _scattered(mine, coefficients, chunk, K, share, seed, block, d)
             y = _hadamard(x, tl.minimum(d - chunk * TILE, TILE))
-            values -= flip(y, sign_bits(seed, chunk, 0, block, SIGNS))
+            values -= flip(tl.reshape(y, SHAPE), sign_bits(seed, chunk, 0, block, SIGNS))
         store(weights, at, inside, values, chunk, rounding, block)
 
 

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import Term
-from ferret_core.projection.kernels.gpu._signs import TILE
 from ferret_core.projection.kernels.gpu._terms import nth, subtract
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
 from ferret_core.projection.kernels.gpu._value import Value
@@ -48,5 +47,5 @@ def _subtract(
     values = load(weights, at, inside)
     for n in range(terms):
         _, coefficients, _, _ = nth(sheet, n)
-        values -= tl.load(coefficients + tile * TILE + tl.arange(0, TILE), mask=inside, other=0.0)
+        values -= tl.load(coefficients + start + at, mask=inside, other=0.0)
     store(weights, at, inside, values, tile, rounding, block)

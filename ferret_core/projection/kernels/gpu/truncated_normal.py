@@ -14,7 +14,7 @@ from ferret_core.projection.kernels._base import Term
 from ferret_core.projection.kernels.gpu._dense import project, subtract_columns
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._philox import draw
-from ferret_core.projection.kernels.gpu._signs import TILE
+from ferret_core.projection.kernels.gpu._signs import SHAPE, TILE
 from ferret_core.projection.kernels.gpu._terms import subtract
 from ferret_core.projection.kernels.gpu._value import Value
 from ferret_core.projection.moments import truncated_normal
@@ -48,5 +48,5 @@ def _constants(d: int) -> tuple[float, float]:
 def _times(x: Value, seed: Value, tile: Value, k: Value, block: Value, constants: Value) -> Value:
     """x·v in fp32: every operation of the format's polynomial is rounded by itself."""
     words = draw(seed, tile * (TILE // 4) + tl.arange(0, TILE // 4), k, block, TAG)
-    u = ((tl.reshape(words, [TILE]) >> 8).to(tl.int32) * 2 + (1 - (1 << 24))).to(tl.float32) * STEP
+    u = ((tl.reshape(words, SHAPE) >> 8).to(tl.int32) * 2 + (1 - (1 << 24))).to(tl.float32) * STEP
     return x * ((u * constants[0]) * (1 - (1 - u * u) * constants[1]))

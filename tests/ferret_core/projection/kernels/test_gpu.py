@@ -62,12 +62,18 @@ for position, letter in enumerate(letters()):
     weights = torch.zeros(count, dtype=torch.float16 if start else torch.bfloat16)
     kernel.project(weights.float(), weights, block, 5001, 2**64 - 1, start=start)
     kernel.apply_(weights, block, [Term(2**64 - 1, torch.zeros(5001)), Term(7, torch.zeros(5001))], start=start)
+many, block = named("gpu", basis("G")), Block(3, "w", 1 << 15)
+for dtype, K in ((torch.bfloat16, 4), (torch.float32, 1 << 10)):
+    weights = torch.zeros(block.size, dtype=dtype)
+    many.project(weights, weights.clone(), block, K, 7)
+    many.apply_(weights, block, [Term(7, torch.zeros(K))])
 on_gpu.squared_norm(torch.zeros(5000), torch.zeros(5000, dtype=torch.bfloat16))
 """
 KERNELS = {
-    ("signed_buckets", "_sum_granules"),
-    ("signed_buckets", "_sum_buckets"),
-    ("signed_buckets", "_subtract"),
+    ("_project_buckets", "_sum_granules"),
+    ("_project_buckets", "_sum_buckets"),
+    ("_project_buckets", "_sum_parts"),
+    ("_apply_buckets", "_subtract"),
     ("hadamard", "_project"),
     ("hadamard", "_subtract"),
     ("identity", "_subtract"),

@@ -1,0 +1,69 @@
+"""Vectors of many blocks for one call of a kernel that takes them: a launch on a GPU takes as long as a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.kernels._base import Batched, Kernel, Move, Pair
+from ferret_core.projection.pieces import Parameters, kernel_of
+
+MOST = 1 << 29
+"""Elements in a call: enough for a launch not to matter, while a GPU works on some and the next are gathered."""
+V = TypeVar("V", Pair, Move)
+
+
+def most_of(before: Parameters, after: Parameters) -> int:
+    """How many elements of an update to gather; none where ``before`` is copied to the device of ``after``."""
+    devices = {next(iter(parameters.values())).device for parameters in (before, after)}
+    return MOST if len(devices) == 1 else 0
+
+
+def project_all(pairs: Iterable[Pair], basis: Basis, seed: int, share: int, most: int) -> Iterator[tuple[Pair, Tensor]]:
+    """Each pair, and what it adds to its block's γ; at most ``most`` elements are gathered."""
+    for kernel, group in _gathered(pairs, basis, most):
+        if isinstance(kernel, Batched):
+            yield from zip(group, kernel.project_all(group, seed), strict=True)
+            continue
+        for pair in group:
+            before, after, block, K, start = pair
+            yield pair, kernel.project(before, after, block, K, seed, start=start, share=share)
+
+
+def apply_all_(moves: Iterable[Move], basis: Basis, rounding: int) -> None:
+    """Moves all, in place."""
+    for kernel, group in _gathered(moves, basis, MOST):
+        if isinstance(kernel, Batched):
+            kernel.apply_all_(group, rounding)
+            continue
+        for weights, block, terms, start in group:
+            kernel.apply_(weights, block, terms, start=start, rounding=rounding)
+
+
+def _gathered(vectors: Iterable[V], basis: Basis, most: int) -> Iterator[tuple[Kernel, list[V]]]:
+    """Each kernel with what it is given next: alone, unless it takes many."""
+    kernels: dict[tuple[bool, torch.device], tuple[Kernel, bool]] = {}
+    gathering: Kernel | None = None
+    group, held = list[V](), 0
+    for vector in vectors:
+        moved = vector.moved
+        kind = vector.block.whole, moved.device
+        if kind not in kernels:
+            kernel = kernel_of(vector.block, basis, moved)
+            kernels[kind] = kernel, isinstance(kernel, Batched)
+        kernel, batched = kernels[kind]
+        if not batched:
+            yield kernel, [vector]
+            continue
+        held += moved.numel()
+        if gathering is not None and (kernel is not gathering or held > most):
+            yield gathering, group
+            group, held = [], moved.numel()
+        gathering = kernel
+        group.append(vector)
+    if gathering is not None:
+        yield gathering, group
