@@ -38,13 +38,8 @@ WIDTH = tl.constexpr(16)
 TILES, SLICES, TOTALS = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 BEFORE, AFTER, START, COUNT = tl.constexpr(3), tl.constexpr(4), tl.constexpr(5), tl.constexpr(6)
 BLOCK, K_COLUMN, ORIGIN, GRANULES_COLUMN = tl.constexpr(7), tl.constexpr(8), tl.constexpr(9), tl.constexpr(10)
-SUMS, PART, PARTS, PARTIAL, GAMMA = (
-    tl.constexpr(11),
-    tl.constexpr(12),
-    tl.constexpr(13),
-    tl.constexpr(14),
-    tl.constexpr(15),
-)
+SUMS, PART, PARTS = tl.constexpr(11), tl.constexpr(12), tl.constexpr(13)
+PARTIAL, GAMMA = tl.constexpr(14), tl.constexpr(15)
 
 Kind = tuple[torch.dtype, torch.dtype, int, bool]
 

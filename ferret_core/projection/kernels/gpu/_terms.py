@@ -26,26 +26,26 @@ def subtract(
     start: int,
     rounding: int,
     *more: Any,
-    extra: Callable[[Term], int] = lambda term: 0,
+    fourth: Callable[[Term], int] = lambda term: 0,
     programs: int | None = None,
     **constants: Any,
 ) -> None:
     """``kernel`` over the weights, if any of the terms changes them; one program for each tile unless told."""
-    rows = [row_of(term, extra(term)) for term in terms if len(term.coefficients)]
+    rows = [row_of(term, fourth(term)) for term in terms if len(term.coefficients)]
     if rows and len(weights):
         number, sheet = programs or tiles(start, len(weights)), sent(rows, weights.device)
         arguments = start, len(weights), sheet, len(rows), signed(rounding), block.id, *more
         launch(kernel, number, weights, *arguments, **constants)
 
 
-def row_of(term: Term, extra: int) -> tuple[int, int, int, int]:
-    """(seed, address of the coefficients, K, ``extra``) of a term."""
-    return signed(term.seed), term.coefficients.data_ptr(), term.coefficients.numel(), extra
+def row_of(term: Term, fourth: int) -> tuple[int, int, int, int]:
+    """(seed, address of the coefficients, K, ``fourth``) of a term."""
+    return signed(term.seed), term.coefficients.data_ptr(), term.coefficients.numel(), fourth
 
 
 @jit
 def nth(sheet: Value, n: Value) -> Value:
-    """(seed, pointer to the coefficients, K, extra) of term ``n``."""
+    """(seed, pointer to the coefficients, K, fourth) of term ``n``."""
     row = sheet + n * FIELDS
     coefficients = tl.load(row + 1).to(tl.pointer_type(tl.float32))
     return tl.load(row), coefficients, tl.load(row + 2), tl.load(row + 3)

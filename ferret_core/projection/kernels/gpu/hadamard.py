@@ -61,7 +61,7 @@ class Kernel:
             start,
             rounding,
             *more,
-            extra=lambda term: term.share,
+            fourth=lambda term: term.share,
             programs=len(placed),
             num_warps=WARPS,
         )
