@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 import torch
@@ -19,7 +20,7 @@ V = TypeVar("V", Pair, Move)
 
 def most_of(before: Parameters, after: Parameters) -> int:
     """How many elements of an update to gather; none where ``before`` is copied to the device of ``after``."""
-    devices = {next(iter(parameters.values())).device for parameters in (before, after)}
+    devices = {tensor.device for parameters in (before, after) for tensor in islice(parameters.values(), 1)}
     return MOST if len(devices) == 1 else 0
 
 

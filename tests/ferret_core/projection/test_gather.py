@@ -16,6 +16,7 @@ from ferret_core.projection.kernels import named
 from ferret_core.projection.kernels._base import Move, Pair
 from ferret_core.projection.kernels.gpu.signed_buckets import Kernel
 from ferret_core.projection.project import Projected, project
+from ferret_core.protocol.errors import FerretError
 
 SIZES = {"a": 6000, "b": 40, "c": 5000, "d": 70}
 BLOCKS = cut(SIZES)
@@ -85,3 +86,9 @@ def test_blocks_that_are_not_sent_are_not_looked_at(calls: list[list[int]]) -> N
     assert [len(gamma) for gamma in sent.coordinates] == [9, 0, 0, 3]
     apply_(weights(2), BLOCKS, basis("G"), [Projected(5, sent.coordinates)])
     assert calls[0] == [6000, 70]
+
+
+def test_what_another_model_has_not_is_named() -> None:
+    with pytest.raises(FerretError, match="cut the blocks from this model") as refused:
+        project({}, weights(2), BLOCKS, basis("G"), K, seed=5)
+    assert refused.value.code == "projection.invalid"
