@@ -85,10 +85,10 @@ def apply_(
     elif any_shard(parameters):
         parameters, held = own_parts(parameters)
         blocks = [within(block, held) for block in blocks]
-    vectors = [
-        list(pieces(parameters, block)) for block in blocks
-    ]  # met before anything is moved: every error of these
-    updates = [_Update(position, block, basis, terms, rounding) for position, block in enumerate(blocks)]
+    # Whatever is wrong with a piece is found before anything is moved.
+    vectors = [list(pieces(parameters, block)) for block in blocks]
+    # One after the other, as each keeps the coordinates that it has asked for.
+    updates = (_Update(position, block, basis, terms, rounding) for position, block in enumerate(blocks))
     if target is None:
         moves = (move for update, of_block in zip(updates, vectors, strict=True) for move in update.moves(of_block))
         apply_all_(moves, basis, rounding)

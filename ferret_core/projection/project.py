@@ -88,6 +88,7 @@ def _of_whole(
 def _of_shards(
     before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int, share: int
 ) -> Iterator[Part]:
+    """Of a model in shards: each piece is looked at by one process."""
 
     def of_piece(number: int, begin: Tensor, end: Tensor, start: int) -> Tensor:
         block, K = sent[number]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -100,3 +101,26 @@ def test_terms_of_more_coordinates_than_weights_go_in_turns_to_the_same_bits(
     monkeypatch.setattr(module, "_turns", all_at_once)
     apply_(at_once, BLOCKS, basis(letter), terms, 5)
     assert as_bytes(list(moved.values())) == as_bytes(list(at_once.values()))
+
+
+class Made(Sequence[Tensor]):
+    """Coordinates that are made when they are asked for, and how many were there at once."""
+
+    def __init__(self) -> None:
+        self.there, self.most = weakref.WeakSet[Tensor](), 0
+
+    def __len__(self) -> int:
+        return len(BLOCKS)
+
+    def __getitem__(self, position: Any) -> Any:
+        made = torch.ones(COUNTS["R"][position])
+        self.there.add(made)
+        self.most = max(self.most, len(self.there))
+        return made
+
+
+@pytest.mark.parametrize("letter", ["G", "R"])
+def test_coordinates_of_a_block_are_let_go_before_those_of_the_next_but_one(letter: str) -> None:
+    sent = Made()
+    apply_(parameters(1), BLOCKS, basis(letter), [Projected(1, sent)])
+    assert sent.most <= 2 < len(BLOCKS)

@@ -34,8 +34,6 @@ PROGRAMS, WEIGHTS, START, COUNT = tl.constexpr(0), tl.constexpr(1), tl.constexpr
 BLOCK, TERM, TERMS = tl.constexpr(4), tl.constexpr(5), tl.constexpr(6)
 
 Kind = tuple[torch.dtype, int, bool]
-
-
 Row = tuple[int, int, int, int]
 
 

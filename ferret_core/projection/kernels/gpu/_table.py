@@ -27,7 +27,7 @@ def sent(rows: Iterable[Sequence[int]], device: torch.device) -> Tensor:
 
 
 def starts(counts: Iterable[int]) -> list[int]:
-    """Where each of so many begins, one after the other; and at last how many there are in all."""
+    """Where each begins if they are laid out one after the other, and the sum of all."""
     return list(accumulate(counts, initial=0))
 
 
