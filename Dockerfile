@@ -22,7 +22,7 @@ RUN PIP_NO_CACHE_DIR=1 python -m scripts.setup --service --venv /opt/ferret --to
 FROM ${PYTHON_IMAGE}
 # Triton compiles the launchers of the GPU kernels.
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
-RUN useradd --create-home --uid 10001 ferret && install -d -o ferret /var/lib/ferret
+RUN useradd --create-home --uid 10001 ferret && install -d -o ferret /var/lib/ferret /var/lib/ferret/data
 COPY --from=build /opt/ferret /opt/ferret
 # The image is read-only where compose runs it: caches go to the volume and to memory.
 ENV PATH=/opt/ferret/bin:$PATH FERRET_HOME=/var/lib/ferret PYTHONUNBUFFERED=1 \

@@ -27,10 +27,6 @@ lock: ## renew requirements*.txt after a change of pyproject.toml; ARGS=--upgrad
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -q "$$(grep -oE 'uv==[0-9.]+' pyproject.toml)"; }
 	$(BIN)/python -m scripts.lock $(ARGS)
 
-.PHONY: lock-check
-lock-check: setup ## fail where requirements*.txt and the pyproject.toml files disagree
-	$(BIN)/python -m scripts.lock --check
-
 .PHONY: demo
 demo: setup ## run the whole service with a small experiment; ARGS="--once --json" runs to the end
 	$(BIN)/ferret demo $(ARGS)
@@ -50,25 +46,21 @@ doctor: setup ## say what is missing and how to fix it
 # Three at once on two cores: many tests wait for the processes they started.
 PYTEST := $(BIN)/pytest -n 3 --dist loadgroup --durations 20
 
+.PHONY: test
+test: setup $(NODE_MODULES) ## every behaviour once: about ten minutes on two cores
+	$(PYTEST) $(ARGS)
+
 .PHONY: test-fast
-test-fast: setup ## the unit tests, which start no processes: a minute and a half
+test-fast: setup ## the unit tests, which start no processes: a minute
 	$(BIN)/pytest -n 2 --dist loadgroup --durations 20 --tier fast $(ARGS)
 
-.PHONY: test
-test: TIER := usual
-test: checked-tests ## checks and tests side by side
+.PHONY: test-changed
+test-changed: setup $(NODE_MODULES) ## what your changes can break; ARGS="--changed main" compares with another commit than HEAD
+	$(PYTEST) --changed $(ARGS)
 
 .PHONY: test-all
-test-all: TIER := all
-test-all: checked-tests ## the same with every kill, race and storm
-
-# What a check says comes in one piece when it ends; tests are shown as they run, past make's collecting.
-.PHONY: checked-tests tests
-checked-tests: setup
-	@exec 3>&1; \
-	$(MAKE) --no-print-directory --jobs --keep-going --output-sync=target check web-check tests TIER=$(TIER)
-tests: $(NODE_MODULES)
-	@$(PYTEST) --tier $(TIER) $(ARGS) >&3 2>&3
+test-all: setup $(NODE_MODULES) ## all of them: every kill, race and storm, every algorithm, every benchmark; an hour and a half
+	$(PYTEST) --tier all $(ARGS)
 
 .PHONY: chaos
 chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on PostgreSQL; at most an hour
@@ -96,16 +88,19 @@ screenshots: setup ## make the pictures of docs/screenshots again, from the demo
 
 SOURCES := ferret_core ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
-check: lock-check ## format, lint, types, import rules, guard, bandit, committed openapi.json, the lock, documentation site
+check: setup $(NODE_MODULES) ## format, lint, types, import rules, guard, bandit, openapi.json, the lock, documentation site, dashboard
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright
-	$(BIN)/pyright --project tests
+	$(BIN)/pyrefly check
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m scripts.guard
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(SOURCES)
+	$(BIN)/python -m scripts.lock --check
 	$(BIN)/python -m ferret_api.openapi --check
 	$(BIN)/python docs/generator/build.py
+	@if command -v npm >/dev/null; then cd web && npm run check && npm run stale; \
+	elif [ "$${CI:-}" = true ]; then echo 'CI needs Node 20 with npm' >&2; exit 1; \
+	else echo 'skipped the dashboard: no npm on PATH'; fi
 
 .PHONY: audit
 audit: setup ## known vulnerabilities of the locked dependencies; passes where the advisories cannot be reached
@@ -128,12 +123,6 @@ openapi: setup $(NODE_MODULES) ## write openapi.json and the dashboard's types f
 .PHONY: web
 web: setup $(NODE_MODULES) ## build the dashboard into api/ferret_api/static (needs Node 20)
 	cd web && npm run build
-
-.PHONY: web-check
-web-check: setup $(NODE_MODULES) ## lint and test the dashboard, and see that its committed build is fresh
-	@if command -v npm >/dev/null; then cd web && npm run check && npm run stale; \
-	elif [ "$${CI:-}" = true ]; then echo 'CI needs Node 20 with npm' >&2; exit 1; \
-	else echo 'skipped the dashboard checks: no npm on PATH'; fi
 
 .PHONY: clean
 clean: ## remove what the other commands made

@@ -48,7 +48,7 @@ class Chat:
     def __init__(self, folder: Path, max_tokens: int) -> None:
         logging.getLogger("transformers").setLevel(logging.ERROR)  # its advice is not to those who chat
         self._folder, self._max_tokens = folder, max_tokens
-        self._model, self._tokenizer = load_exported(folder)
+        self._model, self._tokenizer, _ = load_exported(folder)
 
     def once(self, question: str, input: str, *, json: bool) -> None:
         """One answer; Ctrl-C ends it and the command."""

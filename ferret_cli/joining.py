@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.protocol.words import shown, shown_lines
 from ferret_core.site import Site
 from ferret_sdk.address import ClientSettings
+from ferret_sdk.exposure import Exposure
 from ferret_sdk.participant import Participant
 from ferret_sdk.privacy import Budget
 from ferret_sdk.progress import Progress, RoundReport, Stage, Totals, Watcher
@@ -43,6 +45,7 @@ NEXT_STEPS = {
     "receipt.invalid": "keep the file, and compare it with a backup; the next ferret join makes receipts again",
     "audit.broken": "keep the file, and compare it with a backup: somebody or something has changed it",
     "secret.exposed": "close the file, and ask the person who invited you for a new code if somebody may have read it",
+    "consent.missing": "read what is said above; if this site consents, run the same command with --yes",
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
     "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
     "terms.spent": "if this site agrees to more, change its terms (site.toml) and run the same command again",
@@ -52,17 +55,19 @@ NEXT_STEPS = {
 """For a site, which cannot do what is advised to those who run a server."""
 
 Say = Callable[[str], None]
+Paused = Callable[[], AbstractContextManager[None]]
 
 
 class JoinOptions(NamedTuple):
     """The options of ``ferret join``: what the ``data`` call their ``fields``, the functions of a ``site``;
-    ``give_up_after`` is in seconds."""
+    ``give_up_after`` is in seconds, ``consented`` says that people need not be asked any more."""
 
     data: Path
     fields: Mapping[str, str] = {}
     site: Site | None = None
     keep_model: Path | None = None
     give_up_after: float | None = None
+    consented: bool = False
     json: bool = False
 
 
@@ -81,8 +86,8 @@ def take_part(participant: Participant, asked: JoinOptions) -> None:
     if (budget := participant.budget) is not None:
         say(f"privacy: {budget_in_words(budget)}")
     try:
-        with watching(asked.json) as (watcher, tell):
-            state = _run(participant, asked, watcher, tell)
+        with watching(asked.json) as (watcher, tell, paused):
+            state = _run(participant, asked, watcher, tell, paused)
             if asked.keep_model is not None and state == ExperimentState.COMPLETED:
                 participant.keep_model(asked.keep_model)
     except KeyboardInterrupt:
@@ -93,30 +98,65 @@ def take_part(participant: Participant, asked: JoinOptions) -> None:
         say(f"the tuned model is in {asked.keep_model}, rebuilt from the ledger and checked")
 
 
-def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: Say) -> ExperimentState:
+def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: Say, paused: Paused) -> ExperimentState:
     def report(done: RoundReport) -> None:
         tell(_report(done))
         if asked.json:
             emit({**done._asdict(), "error": done.error and done.error.to_json()})
 
+    def consent(exposure: Exposure) -> bool:
+        for line in readers(exposure):
+            tell(line)
+        if not exposure.reasons or asked.consented:
+            return True
+        tell(f"A contribution may reveal single examples word for word: {', and '.join(exposure.reasons)}.")
+        with paused():
+            return sys.stdin.isatty() and typer.confirm("Take part?", err=True)
+
     return participant.run(
-        asked.data, report, watcher, fields=asked.fields, site=asked.site, give_up_after=asked.give_up_after
+        asked.data,
+        report,
+        watcher,
+        fields=asked.fields,
+        site=asked.site,
+        give_up_after=asked.give_up_after,
+        consent=consent,
     )
 
 
+def readers(exposure: Exposure) -> Iterator[str]:
+    """Says who will be able to read what, before anything is trained."""
+    update = "each of your contributions on its own" if exposure.separate else "the mean of a round's contributions"
+    yield f"A contribution is computed from {exposure.examples} examples. It tells whether a text was among them."
+    yield "The server and the people who run it read each of your contributions on its own."
+    yield f"The other participants of the experiment read {update}."
+    yield f"The members of the experiment's project read {update}, once a round has enough participants."
+
+
 @contextmanager
-def watching(json: bool) -> Generator[tuple[Watcher, Say]]:
-    """Somebody to watch the participant, and a way to say what stays: on a terminal progress is one line that changes,
-    elsewhere a line for each new stage. A changing line would catch what goes to stdout, so JSON has none."""
+def watching(json: bool) -> Generator[tuple[Watcher, Say, Paused]]:
+    """Shows a participant's progress, and gives a way to print what stays and one to stop meanwhile for a question.
+
+    On a terminal progress is one line that changes, elsewhere a line for each new stage. A changing line would catch
+    what goes to stdout, so JSON has none.
+    """
     console = stderr()
     if json or not console.is_terminal:
         with _warnings():
-            yield Lines(), say
+            yield Lines(), say, nullcontext
         return
+
+    @contextmanager
+    def paused() -> Generator[None]:
+        status.stop()
+        yield
+        status.start()
+
     with console.status("") as status, _warnings():
         yield (
             lambda progress: status.update(shown(words(progress))),
             lambda text: console.print(shown_lines(text), soft_wrap=True, highlight=False, markup=False),
+            paused,
         )
 
 

@@ -34,6 +34,7 @@ from ferret_cli.commands.audit import audit
 from ferret_cli.commands.experiment import experiment
 from ferret_cli.commands.project import project
 from ferret_cli.commands.receipt import receipt
+from ferret_cli.commands.session import session
 from ferret_cli.commands.site import site
 from ferret_cli.commands.storage import storage
 from ferret_cli.commands.token import token
@@ -75,6 +76,7 @@ app.add_typer(project, name="project")
 app.add_typer(alert, name="alert")
 app.add_typer(user, name="user")
 app.add_typer(token, name="token")
+app.add_typer(session, name="session")
 app.command("backup")(backup.backup)
 app.command("restore")(restore.restore)
 

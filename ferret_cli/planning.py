@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ferret_cli.setup import require_training
 from ferret_core import catalog
 from ferret_core.models import outline
 from ferret_core.plan import Plan
 from ferret_core.plan import plan as make
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.quantities import size
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 
 TOKENS = 256
 
@@ -35,6 +36,16 @@ def lines(plan: Plan) -> Iterator[str]:
     yield f"memory, participant   {_size(plan.memory_bytes)}, estimated"
     yield f"training              {_seconds(plan.local_seconds)} each, in a round, estimated"
     yield f"aggregation           {_seconds(plan.aggregate_seconds)} in a round, estimated"
+
+
+def digest_of(model: ModelSpec) -> str:
+    """The digest of the base model with all its files, for which it is loaded; ``setup.missing`` without the packages
+    for training."""
+    require_training()
+
+    from ferret_core.models.load import digest_of, load
+
+    return digest_of(load(model))
 
 
 def summary(spec: ExperimentSpec) -> list[str]:

@@ -16,7 +16,7 @@ def show_preview(
     participant: Participant, data: Path, fields: Mapping[str, str], site: Site | None, *, json: bool
 ) -> None:
     """Trains once and prints every part of the request that would send the contribution; nothing is sent."""
-    with watching(json) as (watcher, _):
+    with watching(json) as (watcher, _, _):
         preview = participant.preview(data, watcher, fields=fields, site=site)
     if json:
         emit({**preview._asdict(), "parts": [part._asdict() for part in preview.parts]})

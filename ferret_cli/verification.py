@@ -69,7 +69,7 @@ def replay(
         if mean is not None:
             mean.put(replica)
             replica.settle()
-        first = mean and mean.begin
+        first = mean.begin if mean else None
         return checkpoint.write_folder(replica, run.id, folder, lambda draft: run.describe(draft, number, first))
 
 

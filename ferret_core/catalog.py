@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import cleandoc
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -194,6 +195,17 @@ def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
 def is_folder(source: str) -> bool:
     """Whether a model's ``source`` names a folder, and no model of a hub."""
     return source.startswith(("/", ".", "~")) or ".." in source.split("/") or source.count("/") > 1
+
+
+def without_places(spec: ExperimentSpec) -> ExperimentSpec:
+    """A resolved ``spec`` without paths on the server: of a model's folder the last name, of the dataset its name."""
+    model = spec.model.model_copy(update={"source": without_place(spec.model.source)})
+    return spec.model_copy(update={"model": model, "dataset": Choice.model_validate({"name": spec.dataset.name})})
+
+
+def without_place(source: str) -> str:
+    """``./NAME`` for a model's ``source`` that is a folder, whatever folders that is in; a hub name as it is."""
+    return f"./{PurePath(source).name or 'model'}" if is_folder(source) else source
 
 
 def _is_path(schema: Mapping[str, Any]) -> bool:

@@ -1,8 +1,9 @@
 """Files that a specification names: under the folders that are allowed, regular, and bounded in what is read of them.
 
-Who writes a specification need not be who owns the machine. So a path is looked at only if it lies, links followed,
-under one of the roots that a worker reads from; a pipe or a device, on which reading never ends, is not opened; and a
-small file that unpacks into a huge one is left half-way. No error here says what stands in a file.
+The author of a specification need not own the machine. So a path is looked at only if it lies, links followed, under
+one of the roots that a worker reads from, and not among the files that the service itself keeps. A pipe or a device, on
+which reading never ends, is not opened; and a small file that unpacks into a huge one is left half-way. No error here
+quotes a file's content.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import gzip
 import os
 import stat
 import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 SETTING = "FERRET_ROOTS"
+USERS_DATA = "data"
+"""The one folder in the service's home that is for users' files: the service writes nothing there."""
 GIB = 2**30
 MAX_FILE_BYTES = 16 * GIB
 """Of a file, as it lies there and unpacked."""
@@ -43,31 +46,73 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
 )
-_roots: ContextVar[tuple[Path, ...] | None] = ContextVar("roots", default=None)
 
 
 class UnfitFile(Exception):
     """Why a file is not read, without a word of what stands in it."""
 
 
+class Readable(NamedTuple):
+    """The files that specifications may name: those under ``roots``.
+
+    The service's own files are closed even there: all of ``home`` but its folder :data:`USERS_DATA`, and the folders
+    ``stores``, wherever they are.
+    """
+
+    roots: tuple[Path, ...]
+    home: Path | None = None
+    stores: tuple[Path, ...] = ()
+
+    def followed(self) -> Readable:
+        """The same with all links followed."""
+        roots, stores = (tuple(map(_resolved, folders)) for folders in (self.roots, self.stores))
+        return Readable(roots, self.home and _resolved(self.home), stores)
+
+    def closes(self, path: Path) -> bool:
+        """True if ``path`` is one of the service's own files."""
+        if self.home is not None and _lies_in(path, self.home) and not _lies_in(path, self.home / USERS_DATA):
+            return True
+        return any(_lies_in(path, store) for store in self.stores)
+
+
+_readable: ContextVar[Readable | None] = ContextVar("readable", default=None)
+
+
 @contextmanager
-def within(roots: Sequence[Path] | None) -> Generator[None]:
-    """Only files under ``roots`` are read during the block, in this thread; every file where none are given."""
-    token = _roots.set(None if roots is None else tuple(_resolved(root) for root in roots))
+def within(readable: Readable | None) -> Generator[None]:
+    """Only ``readable`` files are read during the block, in this thread; every file where None is given."""
+    token = _readable.set(readable and readable.followed())
     try:
         yield
     finally:
-        _roots.reset(token)
+        _readable.reset(token)
 
 
-def allowed(path: str | Path, roots: Sequence[Path] | None = None) -> Path:
-    """``path`` with its links followed; ``UnfitFile`` where it is under no root, whether or not something is there."""
-    under = _roots.get() if roots is None else tuple(_resolved(root) for root in roots)
+def allowed(path: str | Path, readable: Readable | None = None) -> Path:
+    """``path`` with its links followed; ``UnfitFile`` where it may not be read, whether or not something is there."""
+    limits = _readable.get() if readable is None else readable.followed()
     real = _resolved(path)
-    if under is not None and not any(real.is_relative_to(root) for root in under):
+    if limits is None:
+        return real
+    if not any(real.is_relative_to(root) for root in limits.roots):
         message = f"is outside the folders that this service reads: add its folder to {SETTING}, or move it"
         raise UnfitFile(f"{message}; ferret serve takes --root")
+    if limits.closes(real):
+        message = "is in a folder where the service keeps its own files, which no experiment reads"
+        raise UnfitFile(f"{message}: move it to FERRET_HOME/{USERS_DATA}, or to another folder in {SETTING}")
     return real
+
+
+def _lies_in(path: Path, folder: Path) -> bool:
+    """True if ``path`` is in ``folder``, also under another spelling of its name or another mount."""
+    return path.is_relative_to(folder) or any(_is_same(parent, folder) for parent in (path, *path.parents))
+
+
+def _is_same(path: Path, folder: Path) -> bool:
+    try:
+        return path.samefile(folder)
+    except OSError:  # one of them does not exist
+        return False
 
 
 def _resolved(path: str | Path) -> Path:

@@ -86,7 +86,7 @@ class Header(Strict):
     taken_back: TakenBack | None = Field(default=None, description=TAKEN_BACK)
 
     @model_serializer(mode="wrap")
-    def _without_nothing(self, whole: SerializerFunctionWrapHandler):  # annotated, the schema would lose its members
+    def _without_nothing(self, whole: SerializerFunctionWrapHandler):  # pyrefly: ignore[unannotated-return] - annotated, the schema would lose its members
         return {name: value for name, value in whole(self).items() if value is not None}
 
     @property

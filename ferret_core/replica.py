@@ -6,7 +6,7 @@ Workers, participants and auditors all hold one. It is loaded once and advanced 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +19,14 @@ from ferret_core.algorithms.configs._base import Projecting
 from ferret_core.cost import numbers_in
 from ferret_core.datasets._encoding import longest
 from ferret_core.ledger import LedgerRecord, broken
+from ferret_core.models import definition
 from ferret_core.models.digest import frozen_weights_digest, model_digest
-from ferret_core.models.load import LoadedModel, context_of, load
+from ferret_core.models.load import LoadedModel, context_of, digest_of, load
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.models.save import save
 from ferret_core.projection.project import root_mean_squares
 from ferret_core.protocol.digest import derive_seed, digest_bytes
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
 from ferret_core.robust.centre import centre
@@ -56,17 +58,19 @@ class Replica:
 
     ``head`` is the hash of that round's record in the ledger, empty for the base model; ``numbers`` is how many numbers
     the update held that led there, 0 for the base model. ``last`` is the step that led there, where the specification
-    lets it be taken back: no second copy of the weights is kept for that.
+    lets it be taken back: no second copy of the weights is kept for that. ``files`` is the digest of the files that
+    define the base model, which no round changes.
     A method that raises may leave the weights half moved: drop the replica and load it again.
     """
 
     def __init__(self, spec: ExperimentSpec, loaded: LoadedModel) -> None:
+        self.files = definition.digest(loaded.files)
+        _require_digest(spec.model, loaded)
         self.spec = spec
         seed = derive_seed(spec.seed, "algorithm")
         self.algorithm: FederatedAlgorithm = catalog.algorithm(spec.algorithm)
         self.model: nn.Module = self.algorithm.prepare(loaded.model, seed)
         self.tokenizer: Any = loaded.tokenizer
-        self.context = longest(spec.prompt, self.tokenizer, context_of(self.model))
         self.state: State = self.algorithm.init_state(self.model, seed)
         self.optimizer = ServerOptimizer(spec.server, spec.rounds)
         self.round = 0
@@ -74,12 +78,21 @@ class Replica:
         self.numbers = 0
         self.last: Step | None = None
         self._frozen = frozen_weights_digest(self.model)
-        self.digest = model_digest(self.model, self._frozen)
+        self.digest = model_digest(self.model, self._frozen, self.files)
         self.shapes = shapes(self.model)
+
+    @cached_property
+    def context(self) -> int:
+        """The most tokens of a sequence. A chat template is rendered for it, so not before the digest was compared.
+
+        Raises ``spec.invalid`` as :func:`ferret_core.datasets._encoding.longest` does.
+        """
+        return longest(self.spec.prompt, self.tokenizer, context_of(self.model))
 
     @classmethod
     def load(cls, spec: ExperimentSpec, folder: Path | None = None) -> Replica:
-        """The base model of ``spec``, read from ``folder`` where another copy of it lies; ``model.invalid`` if none.
+        """The base model of ``spec``, read from ``folder`` where another copy of it is; ``model.invalid`` if there is
+        none, or if it has another digest than the specification names.
 
         In shards where this process is in a team: each method of the replica is then for all of it to call. Raises
         ``request.invalid`` for what a team cannot train.
@@ -194,7 +207,15 @@ class Replica:
 
     def settle(self) -> None:
         """The model has come to rest: takes its digest."""
-        self.digest = model_digest(self.model, self._frozen)
+        self.digest = model_digest(self.model, self._frozen, self.files)
+
+
+def _require_digest(spec: ModelSpec, loaded: LoadedModel) -> None:
+    """Raises ``model.invalid`` unless the model is the one that the specification names by its digest, if it does."""
+    if spec.digest is None or (found := digest_of(loaded)) == spec.digest:
+        return
+    message = f"the model that was found has the digest {found}: put the right one there, or name this digest"
+    raise FerretError.of_field("model.invalid", "model.digest", spec.digest, message)
 
 
 def _set_aside(weight: torch.Tensor) -> torch.Tensor:

@@ -1,8 +1,8 @@
 """Changes to a specification: a JSON Merge Patch, and what setting one option does to others.
 
 - Another algorithm, dataset or partition comes without the options of the one before, and another model without its
-  revision. Only ``algorithm.local``, the participants' own training, stays as far as both algorithms declare an
-  option the same, default included: a rate for Adam says nothing about one for zeroth-order steps.
+  revision and digest. Only ``algorithm.local``, the participants' own training, stays as far as both algorithms declare
+  an option the same, default included: a rate for Adam says nothing about one for zeroth-order steps.
 - An option takes the place of those that it excludes (``excludes`` in its JSON Schema).
 - Another local optimizer comes without rate and schedule where one of the two is ``normalized``: its rate is a length.
 """
@@ -25,6 +25,8 @@ OPTIMIZER: Path = ("local", "optimizer")
 RATE: frozenset[Path] = frozenset({("local", "learning_rate"), ("local", "schedule")})
 KEYS = {"algorithm": "name", "dataset": "name", "partition": "name", "model": "source"}
 """What each part of a specification chooses by."""
+OF_SOURCE: frozenset[Path] = frozenset({("revision",), ("digest",)})
+"""What a model's source has of its own."""
 
 
 class Revision(NamedTuple):
@@ -61,7 +63,7 @@ def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]
     if NORMALIZED in (optimizers := (_optimizer(before, old), changed.get(OPTIMIZER))) and None not in optimizers:
         excluded |= set() if optimizers[0] == optimizers[1] else RATE
     for path, value in _leaves(before):
-        stays = chosen == name or (part == "model" and path != ("revision",)) or _means_the_same(path, old, new)
+        stays = chosen == name or (part == "model" and path not in OF_SOURCE) or _means_the_same(path, old, new)
         if path not in changed and (path in excluded or not stays):
             yield path, value
     if chosen != name and ("local",) not in new and "local" not in change:

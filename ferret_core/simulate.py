@@ -266,7 +266,7 @@ class _Simulation:
         return part._replace(memory={})
 
     def _own(self, participant: str) -> Own | None:
-        return self._site and Own(self._site, self.data.examples(participant), self.replica.tokenizer)
+        return Own(self._site, self.data.examples(participant), self.replica.tokenizer) if self._site else None
 
     def _fold(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
         """Moves the model on by the round; returns what the round cost, and what was measured of its update."""

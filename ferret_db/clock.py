@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, Float, select
+from sqlalchemy import ColumnElement, DateTime, Dialect, Float, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import FunctionElement
@@ -36,21 +36,24 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class utcnow(FunctionElement[datetime]):
+def utcnow() -> ColumnElement[datetime]:
     """The time of the call, not of the transaction's start, which may lie before a long wait for a lock."""
+    return _UtcNow()
 
+
+class _UtcNow(FunctionElement[datetime]):
     type = UtcDateTime()
     inherit_cache = True
 
 
-@compiles(utcnow, "sqlite")
-def _sqlite(element: utcnow, compiler: Any, **kw: Any) -> str:
+@compiles(_UtcNow, "sqlite")
+def _sqlite(element: _UtcNow, compiler: Any, **kw: Any) -> str:
     # Milliseconds, padded to the six digits that SQLAlchemy writes: texts of equal length sort by time.
     return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"
 
 
-@compiles(utcnow, "postgresql")
-def _postgresql(element: utcnow, compiler: Any, **kw: Any) -> str:
+@compiles(_UtcNow, "postgresql")
+def _postgresql(element: _UtcNow, compiler: Any, **kw: Any) -> str:
     return "clock_timestamp()"
 
 

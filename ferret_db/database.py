@@ -189,10 +189,23 @@ def _sqlite_connect(foreign_keys: bool) -> Callable[[SqliteConnection, Any], Non
         # Python would begin a plain, deferred transaction at the first write, whose later upgrade from reader to
         # writer fails at once when another process writes; so it begins none, and _sqlite_begin does.
         connection.isolation_level = None
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_write_ahead_log(connection)
         connection.execute(f"PRAGMA foreign_keys = {int(foreign_keys)}")
 
     return connect
+
+
+def _use_write_ahead_log(connection: SqliteConnection) -> None:
+    """Waits for other processes that do the same: SQLite's own waiting covers no change of the journal mode."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except SqliteError as error:
+            if error.sqlite_errorcode != SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(LOOK_SECONDS)
 
 
 def _sqlite_begin(connection: Connection) -> None:

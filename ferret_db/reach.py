@@ -1,4 +1,4 @@
-"""What a session sees: every experiment, those of one user's projects, or none.
+"""What a session sees: every experiment, those of one user's projects, what is for participants, or none.
 
 The rows of all others are left out of every query, whoever wrote it: a query that forgets to ask shows too little, and
 never too much. What is inserted is not checked; it belongs to an experiment or a project that was found before.
@@ -13,7 +13,8 @@ from sqlalchemy import ColumnElement, Engine, Select, event, false, select
 from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 from sqlalchemy.sql.base import ExecutableOption
 
-from ferret_db.tables import Base, Experiment, Membership, Project
+from ferret_core.exported import ADAPTERS
+from ferret_db.tables import Artifact, Base, Experiment, Membership, Project
 
 _CRITERIA = "ferret_criteria"
 # Plain tables: a criterion on a mapped class would apply to the query inside of it too.
@@ -22,9 +23,11 @@ _EXPERIMENTS, _MEMBERSHIPS, _PROJECTS = (table.__table__.c for table in (Experim
 
 @dataclass(frozen=True)
 class Reach:
-    """``projects`` selects the names of the projects that are seen, with all that belongs to them; None: all are."""
+    """``projects`` selects the names of the projects that are seen, with all that belongs to them; None: all are.
+    Without ``base_path`` the files of adapters that hold the path of the base model are left out."""
 
     projects: Select[tuple[str]] | None
+    base_path: bool = True
 
     @classmethod
     def of_member(cls, user_id: str) -> Reach:
@@ -33,12 +36,16 @@ class Reach:
 
     def open(self, engine: Engine) -> Session:
         """A session that sees so much."""
-        if self.projects is None:
+        criteria = [] if self.projects is None else _criteria(self.projects)
+        if not self.base_path:
+            criteria.append(with_loader_criteria(Artifact, Artifact.name != ADAPTERS))
+        if not criteria:
             return Session(engine, expire_on_commit=False)
-        return _NarrowSession(engine, expire_on_commit=False, info={_CRITERIA: _criteria(self.projects)})
+        return _NarrowSession(engine, expire_on_commit=False, info={_CRITERIA: criteria})
 
 
 EVERYTHING = Reach(None)
+FOR_PARTICIPANTS = Reach(None, base_path=False)
 NOTHING = Reach(select(_PROJECTS.name).where(false()))
 
 

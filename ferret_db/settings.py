@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Any, Self
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ferret_core import demo
+from ferret_core.files import USERS_DATA, Readable
 from ferret_core.protocol.errors import FerretError, FieldError, described
 from ferret_core.storage import ObjectStore, Storage, open_storage
 from ferret_db.broker import address
@@ -113,8 +115,9 @@ class ServiceSettings(BaseSettings):
         default=64 << 30, ge=0, description="Beyond it the copies go that were not used for the longest time"
     )
     roots: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), AfterValidator(_absolute_all)] = Field(
-        default_factory=lambda data: (data["home"], demo.model_path().parent),
-        description="Folders, separated by colons, under which data and models named in specifications may lie",
+        default_factory=lambda data: (data["home"] / USERS_DATA, demo.model_path().parent),
+        description="Folders, separated by colons, under which data and models named in specifications may lie. "
+        "Of home that is its folder data alone, whatever is set here",
     )
     lease_seconds: float = Field(
         default=60, gt=0, description="Seconds without a heartbeat after which work is considered lost and redone"
@@ -138,6 +141,13 @@ class ServiceSettings(BaseSettings):
     log_files: int = Field(
         default=3, ge=1, description="Older logs of each process that are kept under home as .1, .2, …"
     )
+
+    @property
+    def readable(self) -> Readable:
+        """The files that specifications may name."""
+        storage = urlsplit(self.storage_url)
+        folders = (Path(unquote(storage.path)),) if storage.scheme == "file" else ()
+        return Readable(self.roots, self.home, (*folders, self.s3_cache))
 
     def require_redis(self) -> str:
         """The Redis that the playground talks through; ``redis.unset`` where RabbitMQ is all there is."""

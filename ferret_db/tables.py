@@ -34,7 +34,7 @@ _DOCUMENT: TypeEngine[Any] = JSON(none_as_null=True).with_variant(JSONB(none_as_
 
 
 class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
-    metadata = MetaData(
+    metadata: ClassVar[MetaData] = MetaData(
         naming_convention={
             "pk": "pk_%(table_name)s",
             "fk": "fk_%(table_name)s_%(column_0_name)s",
@@ -541,33 +541,56 @@ class User(Base, kw_only=True):
 
 
 class UserToken(Base, kw_only=True):
-    """A user's token, by its BLAKE3 hash. A token that is revoked has no row any more."""
+    """A user's token, by its BLAKE3 hash. A token that is revoked has no row any more.
+
+    One that was made with another token, or in a session that descends from one, has that as its parent and goes with
+    it.
+    """
 
     __tablename__ = "user_tokens"
-    __table_args__ = (UniqueConstraint("user_id", "name"),)
+    __table_args__ = (UniqueConstraint("user_id", "name"), Index(None, "parent_id"))
 
     id: Mapped[str] = mapped_column(primary_key=True, default_factory=_ids("tok"))
     user_id: Mapped[UserId]
     name: Mapped[str]
     token_hash: Mapped[str] = mapped_column(unique=True)
     scopes: Mapped[list[str]]
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("user_tokens.id", ondelete="CASCADE"), default=None)
     expires_at: Mapped[datetime | None] = mapped_column(default=None)
     used_at: Mapped[datetime | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 
+SESSION_PREFIX, SESSION_DIGITS = "ses_", 16
+
+
+def session_name(secret_hash: str) -> str:
+    """What others call a session: a part of the hash, which opens nothing."""
+    return f"{SESSION_PREFIX}{secret_hash[:SESSION_DIGITS]}"
+
+
 class BrowserSession(Base, kw_only=True):
-    """A browser in which a user is signed in, by the BLAKE3 hash of its cookie; ``issuer`` names the admin token of the
-    time."""
+    """A browser in which a user is signed in, by the BLAKE3 hash of its cookie, or a sign-in link that can become one.
+
+    ``issuer`` names the admin token of the time, and the kind. A session whose link was made with a token has that
+    ``token_id`` and goes with the token. ``address`` is the network address of the browser, or of the link's maker.
+    """
 
     __tablename__ = "sessions"
-    __table_args__ = (Index(None, "expires_at"),)
+    __table_args__ = (Index(None, "expires_at"), Index(None, "token_id"), Index(None, "user_id"))
 
     secret_hash: Mapped[str] = mapped_column(primary_key=True)
     user_id: Mapped[UserId]
     issuer: Mapped[str]
     expires_at: Mapped[datetime]
+    token_id: Mapped[str | None] = mapped_column(ForeignKey("user_tokens.id", ondelete="CASCADE"), default=None)
+    address: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+    @property
+    def id(self) -> str:
+        """What others call the session."""
+        return session_name(self.secret_hash)
 
 
 class AuditEntry(Base, kw_only=True):

@@ -6,19 +6,32 @@ configuration code of the hub. Of a server's folder, only its own files are read
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from ferret_core.models.definition import NAMES, UNREAD
+from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.places import checkpoint_file
 from ferret_sdk.schemas import Artifact
 
-MAX_JSON_BYTES = 64 << 20
-"""The longest JSON file; the one of a tokenizer of 256,000 words has 35 MB."""
+MAX_JSON_BYTES = 16 << 20
+"""Of a JSON file. The index of a model with 90,000 arrays has 9 MB."""
+MAX_TOKENIZER_BYTES = 64 << 20
+"""Of a tokenizer's words, of which 256,000 have 35 MB."""
+TOKENIZERS = {"tokenizer.json", "vocab.json"}
+MAX_MARKS = 8_000_000
+"""In such a file. The one of 256,000 words has five million."""
 ADAPTERS = "adapter_"
 INDEX = ".index.json"
+WEIGHTS = ".safetensors"
+MANIFEST = "ferret.json"
+
+
+def holds_weights(name: str) -> bool:
+    """True if the file of a model is weights, or says where they are."""
+    return name.endswith((WEIGHTS, f"{WEIGHTS}{INDEX}"))
 
 
 def require_plain(files: list[Artifact]) -> None:
@@ -26,18 +39,24 @@ def require_plain(files: list[Artifact]) -> None:
     for file in files:
         if file.name.startswith(ADAPTERS):
             raise _refused("artifact.name", file.name, "adapters load another model: a base model has none")
-        if file.name.endswith(".json") and file.size > MAX_JSON_BYTES:
+        if not (file.name in NAMES or file.name == MANIFEST or holds_weights(file.name)):
+            raise _refused("artifact.name", file.name, "is no file that the digest of a base model covers")
+        most = MAX_TOKENIZER_BYTES if file.name in TOKENIZERS else MAX_JSON_BYTES
+        if file.name.endswith(".json") and file.size > most:
             raise _refused("artifact.size", file.size, f"is too long for {file.name[:100]}")
 
 
 def require_own_files(folder: Path) -> None:
-    """Refuses a downloaded base model whose JSON leads to files outside ``folder``: ``server.unexpected``."""
+    """Raises ``server.unexpected`` for a downloaded base model whose JSON leads to files outside ``folder``, or would
+    take very much memory."""
+    for path in folder.glob("*.json"):
+        _require_small(path)
     for index in folder.glob(f"*{INDEX}"):
         for field, value in _members(index):
             if field.startswith("weight_map."):
                 checkpoint_file(folder, str(value))
     for field, value in _members(folder / "tokenizer_config.json"):
-        if field.endswith("_file") and value:
+        if field.endswith("_file") and value and field != UNREAD:
             raise _refused(f"tokenizer_config.json: {field}", value, "names a file elsewhere")
     for field, value in _members(folder / "config.json"):
         if field.endswith("_implementation") and "/" in str(value):
@@ -46,16 +65,29 @@ def require_own_files(folder: Path) -> None:
 
 def _members(path: Path) -> Iterator[tuple[str, Any]]:
     """Every member of the file's object and of the objects in it, by its dotted name. Lists are left out."""
-    try:
-        waiting: list[tuple[str, Any]] = [("", json.loads(path.read_bytes()) if path.exists() else {})]
-    except (ValueError, RecursionError) as error:
-        raise _refused("artifact.name", path.name, "is not JSON") from error
+    waiting: list[tuple[str, Any]] = [("", read_json(path) if path.exists() else {})]
     while waiting:
         at, found = waiting.pop()
         if isinstance(found, dict):
             for name, below in cast(dict[str, Any], found).items():
                 yield f"{at}{name}", below
                 waiting.append((f"{at}{name}.", below))
+
+
+def _require_small(path: Path) -> None:
+    if path.name not in TOKENIZERS:
+        read_json(path)
+    elif bounded_json.marks(path.read_bytes()) > MAX_MARKS:
+        raise _refused("artifact.name", path.name, "has too many values")
+
+
+def read_json(path: Path) -> Any:
+    """The file's JSON value; ``server.unexpected`` if there is none, or one with very many or deep values."""
+    try:
+        with path.open("rb") as file:
+            return bounded_json.parse(file.read(MAX_JSON_BYTES + 1), MAX_JSON_BYTES)
+    except ValueError as error:
+        raise _refused("artifact.name", path.name, "is not JSON, or too large") from error
 
 
 def _refused(field: str, value: Any, message: str) -> FerretError:

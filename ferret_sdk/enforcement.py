@@ -8,28 +8,36 @@ A refusal names the value that was asked for and the site's own; nothing else of
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
 from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
 
 from ferret_core import catalog, federation
 from ferret_core.cost import resident_memory
 from ferret_core.discretion import Discretion
 from ferret_core.ledger import LedgerRecord
 from ferret_core.models.shapes import Shapes, count
-from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.errors import PROBLEMS, FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
+from ferret_core.sealed import Sealed
 from ferret_sdk import quiet
+from ferret_sdk.exposure import Exposure, largest_share, sequences
 from ferret_sdk.privacy import Budget, require_blind
 from ferret_sdk.progress import Progress, Stage, Watcher
 from ferret_sdk.terms import Terms
 from ferret_sdk.usage import Usage
 
+if TYPE_CHECKING:
+    from torch import nn
+
 HOUR = 3600.0
 GIGABYTE = 1e9
 LONGEST_WAIT = 60.0
 """Seconds until the clock is looked at again: it may be set while we wait."""
+LOOK_SECONDS = 1.0
+"""Between two looks at hours and memory within a step."""
 NOTED_EVERY = 60.0
 """Seconds of training that a killed process may lose from what is counted."""
 LEAST_COPIES = 3
@@ -44,6 +52,7 @@ class Enforcement:
         self.budget = None if terms.privacy is None else Budget(home, terms.privacy)
         self.usage = usage
         self._name = name
+        self._home = home
         self._clock = Stopwatch(usage)
         self._spec: ExperimentSpec | None = None
 
@@ -55,54 +64,82 @@ class Enforcement:
             sleep(min(max(seconds, 0.0), LONGEST_WAIT))
 
     def require_experiment(self, spec: ExperimentSpec, base_digest: str | None) -> None:
-        """Raises ``terms.refused`` unless the algorithm and the model are allowed; before anything is downloaded.
+        """Raises ``terms.refused`` unless the algorithm, the model and its chat template are allowed; before anything
+        is downloaded.
 
         ``base_digest`` is what the downloaded model must then have.
         """
         allow = self.terms.allow
         if allow.algorithms is not None and spec.algorithm.name not in allow.algorithms:
             raise _refused("algorithm.name", spec.algorithm.name, f"this site allows {', '.join(allow.algorithms)}")
-        if allow.models is not None and not any(
-            (model.source, model.revision or spec.model.revision, model.digest or base_digest)
-            == (spec.model.source, spec.model.revision, base_digest)
-            for model in allow.models
-        ):
-            raise _refused("model.source", _named(spec.model, base_digest), "this site does not allow this model")
+        allowed = [
+            model
+            for model in allow.models or []
+            if (model.source, model.revision or spec.model.revision) == (spec.model.source, spec.model.revision)
+            and model.digest in {None, base_digest, spec.model.digest}
+        ]
+        if allow.models is not None and not allowed:
+            message = "this site does not allow this model: a table [[allow.models]] in site.toml with its source and "
+            raise _refused("model.source", _named(spec.model, base_digest), f"{message}digest would")
+        if spec.prompt.template == "chat" and all(model.digest is None for model in allowed):
+            message = f"is a program that comes with the model: allow its digest {base_digest} in [[allow.models]]"
+            raise _refused("prompt.template", "chat", message)
         if self.budget is not None:
             require_blind(spec)
         self._spec = spec
 
-    @contextmanager
-    def training(self, task: RoundTask, spec: ExperimentSpec, shapes: Shapes, examples: int) -> Generator[None]:
-        """Counts the time of a ``with`` block of training, or keeps it from beginning: raises ``terms.refused``,
-        ``terms.round_refused``, ``terms.spent`` or ``terms.paused``."""
-        limits = self.terms.limits
-        config = catalog.algorithm_config(spec.algorithm)
-        local = getattr(config, "local", None)
-        steps: int = local.steps_for(examples) if local else 0
-        if limits.steps is not None and steps > limits.steps:
-            raise _refused("algorithm.local.steps", steps, f"this site allows {limits.steps} local steps in a round")
+    def require_round(self, task: RoundTask, spec: ExperimentSpec, shapes: Shapes, examples: int) -> None:
+        """Before an example is used: raises ``terms.refused``, ``terms.round_refused``, ``terms.spent`` or
+        ``terms.paused`` unless the round keeps to the terms. ``examples`` is how many the site has."""
+        config: Any = catalog.algorithm_config(spec.algorithm)
+        self._require_work(config, examples)
+        self._require_exposure(Exposure.of(spec, shapes, examples))
         self._require_company(task, spec)
         self._require_memory(4 * LEAST_COPIES * count(shapes))
         self.require_size(config.size(shapes).arrays)
         if self.budget is not None:
             require_blind(spec)
             self.budget.require()
+        self.check_step()
+
+    @contextmanager
+    def training(self, model: nn.Module) -> Generator[None]:
+        """Counts the time of a ``with`` block that uses examples. Raises as :meth:`check_step`, also within a step:
+        before the forward pass of each of the ``model``'s layers."""
+        looked = monotonic()
+
+        def look(layer: nn.Module, inputs: Any) -> None:
+            nonlocal looked
+            if monotonic() - looked >= LOOK_SECONDS:
+                self.check_step()
+                looked = monotonic()
+
         self._clock.start()
-        try:
-            self.check_step()
+        with ExitStack() as ending:
+            ending.callback(self._clock.stop)
+            for layer in model.modules():
+                ending.callback(layer.register_forward_pre_hook(look).remove)
             yield
-        finally:
-            self._clock.stop()
 
     def discretion(self) -> Discretion:
         """What one contribution withholds."""
         return Discretion() if self.budget is None else self.budget.discretion()
 
-    def spend(self, discretion: Discretion) -> None:
-        """Before a contribution made with ``discretion`` is kept to be sent: raises ``terms.spent``."""
+    def spend(self) -> None:
+        """Before the first example is used: counts a contribution against the privacy budget, or raises
+        ``terms.spent``."""
         if self.budget is not None:
-            self.budget.spend(discretion)
+            self.budget.spend()
+
+    def require_contribution(self, sealed: Sealed, spec: ExperimentSpec, shapes: Shapes, made: Discretion) -> None:
+        """After training: raises ``terms.refused`` or ``terms.spent`` unless the contribution's size and coordinates
+        keep to the terms, and it was noised once where there is a privacy budget."""
+        self.require_size(sealed.size)
+        if (K := sealed.meta.K) is not None:
+            config: Any = catalog.algorithm_config(spec.algorithm)
+            self._require_share(largest_share(K, [block.size for block in config.cut(shapes)]))
+        if self.budget is not None:
+            self.budget.require_noised(made)
 
     def check_step(self) -> None:
         """Before each local step: raises ``terms.paused`` or ``terms.spent``, and ``terms.refused`` for its memory."""
@@ -114,10 +151,22 @@ class Enforcement:
             raise FerretError("terms.paused", "quiet hours of this site have begun, or its hours for today are over")
         self._require_memory(resident_memory() or 0)
 
-    def told(self, error: FerretError) -> str:
-        """What the server is told of a failure: under a privacy budget nothing that could follow from the data."""
-        own = self.budget is None or error.code.startswith("terms.")
-        return error.detail if own else error.problem.title
+    def reported(self, error: Exception, *, used_examples: bool) -> FerretError | None:
+        """The failure as the server may learn of it, without this machine's paths; None for nothing.
+
+        Once examples were used it has no text, only the code, or the type of an unforeseen error. Under a privacy
+        budget it then has one code for all, and a pause is not reported: the lease runs out.
+        """
+        if not isinstance(error, FerretError):  # whose message may quote the site's data
+            failure = FerretError("internal", f"{type(error).__name__} at the participant")
+        else:
+            text = error.problem.title if used_examples else error.detail.replace(str(self._home), "FERRET_HOME")
+            failure = FerretError(error.code, text)
+        if self.budget is None or not used_examples:
+            return failure
+        if failure.code == "terms.paused":
+            return None
+        return FerretError("participant.failed", PROBLEMS["participant.failed"].title)
 
     def require_sending(self, size: int, *, private: bool) -> None:
         """Before a contribution of ``size`` bytes is sent, which is counted then: raises ``terms.paused``,
@@ -144,6 +193,31 @@ class Enforcement:
         if real < wanted:
             message = f"participants are in the round's mean, this site demands {wanted}"
             raise _refused(f"round {record.round}", real, message)
+
+    def _require_work(self, config: Any, examples: int) -> None:
+        limits, local = self.terms.limits, getattr(config, "local", None)
+        steps: int = local.steps_for(examples) if local else 0
+        if limits.steps is not None and steps > limits.steps:
+            raise _refused("algorithm.local.steps", steps, f"this site allows {limits.steps} local steps in a round")
+        trained = sequences(config, examples)
+        if limits.sequences is not None and trained > limits.sequences:
+            message = f"this site trains on {limits.sequences} sequences a round: lower steps, batch or accumulation"
+            raise _refused("sequences", trained, message)
+
+    def _require_exposure(self, exposure: Exposure) -> None:
+        allow = self.terms.allow
+        if exposure.examples < allow.examples:
+            message = f"this site demands at least {allow.examples} examples for a contribution: ask for more steps"
+            raise _refused("examples", exposure.examples, message)
+        if exposure.whole_blocks and not allow.whole_blocks:
+            raise _refused("algorithm.whole_up_to", exposure.whole_blocks, "this site sends no block whole")
+        self._require_share(exposure.share)
+
+    def _require_share(self, share: float) -> None:
+        limit = self.terms.limits.share
+        if limit is not None and share > limit:
+            message = f"this site sends at most {limit:g} coordinates for each weight of a block: ask for fewer bytes"
+            raise _refused("share", round(share, 4), message)
 
     def _require_company(self, task: RoundTask, spec: ExperimentSpec) -> None:
         """The fewest real participants that the round can be committed with."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
+from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk import sse
 from ferret_sdk.retry import PATIENT, Retry, Transient
@@ -51,6 +51,6 @@ def _events(stream: Stream, after: int) -> Iterator[Event]:
 
 def _event(data: str) -> Event:
     try:
-        return Event.read(json.loads(data))
-    except (ValueError, RecursionError) as error:
+        return Event.read(bounded_json.parse(data.encode(), 4 * sse.MAX_EVENT))
+    except ValueError as error:
         raise FerretError("server.unexpected", f"the event cannot be read: {data[:200]}") from error

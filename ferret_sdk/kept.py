@@ -89,6 +89,7 @@ def pieces(home: Path, among: list[Kept] | None = None) -> Iterator[Piece]:
             ("contribution that was not sent", places.upload),
             ("memory between rounds", places.memory),
             ("what was spent", places.usage),
+            ("what was agreed to", places.agreed),
             ("end of the experiment", places.ended),
             ("membership", places.membership),
         ):
@@ -142,7 +143,7 @@ def size_of(path: Path) -> int | None:
 
 
 def _own(places: Places) -> set[Path]:
-    return {places.upload, places.memory, places.usage, places.ended, places.membership}
+    return {places.upload, places.memory, places.usage, places.agreed, places.ended, places.membership}
 
 
 def _ended(path: Path) -> ExperimentState | None:

@@ -16,9 +16,11 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.site import Site
 from ferret_sdk import membership
 from ferret_sdk.address import ClientSettings, split
+from ferret_sdk.agreement import Agreement
 from ferret_sdk.download import require_empty
 from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.examples import Examples, read_examples
+from ferret_sdk.exposure import Exposure
 from ferret_sdk.follower import Follower
 from ferret_sdk.kept import note_end
 from ferret_sdk.lock import sole
@@ -81,6 +83,7 @@ class Participant:
         places = Places(home, member.experiment, member.participant)
         self._lock, self._ended = places.lock, places.ended
         self._site: Site | None = None
+        self._consent: Callable[[Exposure], bool] | None = None
         self._memory = Memory(places.memory, member.name)
         self._spool = Spool(places.upload)
         terms = of_home(home) if terms is None else terms
@@ -93,6 +96,7 @@ class Participant:
             require=self._require,
             base=base,
         )
+        self._agreement = Agreement(places.agreed)
         self._receipts = Receipts(places.receipts, member, self._why_missing)
         self._sending = Sending(self._transport, self._spool, self._receipts.acknowledged)
 
@@ -150,6 +154,7 @@ class Participant:
         fields: Mapping[str, str] | None = None,
         site: Site | None = None,
         give_up_after: float | None = None,
+        consent: Callable[[Exposure], bool] | None = None,
     ) -> ExperimentState:
         """Takes part until the experiment is finished and returns how it ended; a paused one is waited for.
 
@@ -159,13 +164,15 @@ class Participant:
         place of Ferret's own. A contribution that was made before a crash, here or at the server, is sent and not made
         again. ``on_progress`` is told of every step in between, from this thread. A server that is away is waited for;
         after ``give_up_after`` seconds without an answer, if given, that raises ``server.unreachable``.
+        ``consent`` is asked once, before anything is trained, whether a contribution may reveal what it can; False ends
+        the participation with ``consent.missing``. Without it the caller has consented.
 
         Raises ``dataset.invalid`` before anything is asked of the server, ``participant.in_use`` while another process
         on this machine runs this participant, ``training.unsupported`` where the experiment's algorithm cannot take the
         site's own training, and ``terms.refused`` and ``terms.spent`` once the site's terms leave nothing to do.
         """
         mine = read_examples(examples, fields)
-        self._site = site
+        self._site, self._consent = site, consent
         with sole(self._lock, self.member.shown_name):
             return self._run(mine, on_round, on_progress, give_up_after)
 
@@ -180,7 +187,9 @@ class Participant:
         polling = Polling(self._transport, self.member, on_progress, give_up_after)
         enforcement = self._enforcement
         key, site = self.member.key, self._site
-        training = Training(self._follower, self._memory, self._spool, enforcement, examples, on_progress, key, site)
+        training = Training(
+            self._follower, self._memory, self._spool, enforcement, examples, on_progress, self._ask, key, site
+        )
         rounds = Rounds(self._transport, self._spool, self._sending, training, enforcement)
         enforcement.wait(on_progress)
         while not (poll := polling.ask()).experiment_state.finished:
@@ -207,10 +216,21 @@ class Participant:
         return self._enforcement.budget
 
     def _require(self, spec: ExperimentSpec, base_digest: str | None) -> None:
-        """Before anything is downloaded: the site's terms and its own functions fit the experiment."""
+        """Before anything is downloaded: the base model is the one that the participant began with, and the site's
+        terms and its own functions fit the experiment."""
         self._enforcement.require_experiment(spec, base_digest)
+        self._agreement.require_base(base_digest)
         if self._site is not None:
             self._site.require(spec.algorithm)
+
+    def _ask(self, exposure: Exposure) -> None:
+        """Raises ``consent.missing`` where people do not consent to what a contribution reveals."""
+        if self._consent is None or self._agreement.covers(exposure):
+            return
+        if not self._consent(exposure):
+            message = f"nothing was trained: a contribution may reveal single examples, {', '.join(exposure.reasons)}"
+            raise FerretError("consent.missing", message)
+        self._agreement.consent(exposure)
 
     def _follow(self, record: LedgerRecord) -> None:
         self._memory.follow(record)

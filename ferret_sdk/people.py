@@ -1,20 +1,22 @@
-"""Users and tokens of a server."""
+"""Users, tokens and sessions of a server."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role, Scope
 from ferret_sdk.pages import items
-from ferret_sdk.schemas import Me, NewUserToken, Page, User, UserToken
+from ferret_sdk.schemas import BrowserSession, Me, NewUserToken, Page, User, UserToken
 from ferret_sdk.transport import Transport
 
 
 class People:
-    """What ``Service.people`` gives. Users are for administrators; tokens are one's own where no ``user`` is named."""
+    """The value of ``Service.people``. Users are for administrators. Tokens and sessions are the caller's own unless a
+    ``user`` is named."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -60,18 +62,32 @@ class People:
     def create_token(
         self, name: str, scopes: Sequence[Scope], seconds: int | None, user: User | None = None
     ) -> NewUserToken:
-        """A token with its text, which is shown this once; None ``seconds``: it does not expire."""
+        """A token with its text, which is shown this once; None ``seconds``: it does not expire. It ends with the token
+        that this service was opened with, if that is a user's: ``expires_at`` says when at the latest."""
         body = {"name": name, "scopes": [scope.value for scope in scopes], "expires_seconds": seconds}
         return NewUserToken.read(self._transport.post(_tokens(user), body).json())
 
     def revoke_token(self, name: str, user: User | None = None) -> UserToken:
-        """Revokes the token of this name or id, and gives what it was; ``token.not_found``."""
+        """Revokes the token of this name or id, with all tokens and sessions that were made with it, and gives what it
+        was; ``token.not_found``."""
         for token in self.tokens(user):
             if name in {token.name, token.id}:
                 self._transport.request("DELETE", f"{_tokens(user)}/{token.id}")
                 return token
         raise FerretError.of_field("token.not_found", "token", name, "no such token; see `ferret token list`")
 
+    def sessions(self, user: User | None = None) -> list[BrowserSession]:
+        """Signed-in browsers and unused sign-in links, the newest first."""
+        return [BrowserSession.read(item) for item in Page.read(self._transport.get(_sessions(user))).items]
+
+    def end_session(self, id: str, user: User | None = None) -> None:
+        """Ends the session of this id, or makes the sign-in link useless; ``session.not_found``."""
+        self._transport.request("DELETE", f"{_sessions(user)}/{quote(id, safe='')}")
+
 
 def _tokens(user: User | None) -> str:
     return "/tokens" if user is None else f"/users/{user.id}/tokens"
+
+
+def _sessions(user: User | None) -> str:
+    return "/sessions" if user is None else f"/users/{user.id}/sessions"

@@ -42,6 +42,7 @@ class Places:
         self.ended = inside(home, folder / f"{participant}-ended.json")
         self.receipts = inside(home, folder / f"{participant}{RECEIPTS}")
         self.usage = inside(home, folder / f"{participant}-usage.json")
+        self.agreed = inside(home, folder / f"{participant}-agreed.json")
         self.base = inside(home, folder / "base")
         self.lock = inside(home, folder / f"{participant}.lock")
         """Held by the process that takes part; a second one on the same memory and spool would lose contributions."""

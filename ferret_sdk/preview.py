@@ -8,6 +8,7 @@ from ferret_core import federation
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import cut
 from ferret_core.protocol.rises import unpacked
+from ferret_core.protocol.spec import RoundTask
 from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.follower import Follower
 from ferret_sdk.membership import Membership
@@ -84,29 +85,32 @@ class Previewing:
         from ferret_core.participant import contribute
 
         with self._follower.at_the_end() as (_, replica):
-            client = self._client(replica, examples, watcher)
-            with self._enforcement.training(client.task, replica.spec, replica.shapes, len(client.shard)):
+            task = self._task(replica)
+            self._enforcement.require_round(task, replica.spec, replica.shapes, len(examples))
+            with self._enforcement.training(replica.model):
+                client = self._client(replica, task, examples, watcher)
                 sealed, _, cost = contribute(replica, client)
-        self._enforcement.require_size(sealed.size)
+            self._enforcement.require_contribution(sealed, replica.spec, replica.shapes, client.discretion)
         return self._shown(sealed, client, client.discretion.timed(cost.seconds))
 
-    def _client(self, replica: Replica, examples: list[Example], watcher: Watcher) -> Client:
+    def _task(self, replica: Replica) -> RoundTask:
+        round_number = min(replica.round + 1, replica.spec.rounds)
+        names = [self._member.name]
+        return federation.round_tasks(replica.spec, self._member.experiment, round_number, names, replica.digest)[0]
+
+    def _client(self, replica: Replica, task: RoundTask, examples: list[Example], watcher: Watcher) -> Client:
         from ferret_core.algorithms._base import Client
         from ferret_core.datasets._encoding import shard_of
         from ferret_core.training.own import Own
 
-        spec, round_number = replica.spec, min(replica.round + 1, replica.spec.rounds)
-        (task,) = federation.round_tasks(
-            spec, self._member.experiment, round_number, [self._member.name], replica.digest
-        )
-        shard = shard_of(examples, replica.tokenizer, replica.context, spec.prompt.template)
+        shard = shard_of(examples, replica.tokenizer, replica.context, replica.spec.prompt.template)
 
         def stepped(step: int) -> None:
             self._enforcement.check_step()
-            watcher(Progress(Stage.TRAIN, round_number, step))
+            watcher(Progress(Stage.TRAIN, task.round, step))
 
-        watcher(Progress(Stage.TRAIN, round_number))
-        own = self._site and Own(self._site, examples, replica.tokenizer)
+        watcher(Progress(Stage.TRAIN, task.round))
+        own = Own(self._site, examples, replica.tokenizer) if self._site else None
         return Client(task, shard, self._memory.recall(), stepped, self._enforcement.discretion(), own)
 
     def _shown(self, sealed: Sealed, client: Client, seconds: float) -> Preview:

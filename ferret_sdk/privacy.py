@@ -8,8 +8,8 @@ adaptive composition allows: μ² = Σ (2/zᵢ)² (there, corollary 3.3), also w
 Thakurta, "Fully Adaptive Composition for Gaussian Differential Privacy", 2022). ε at δ is then that of one Gaussian
 mechanism (Balle and Wang 2018, theorem 8), computed by dp-accounting.
 
-What was spent is on disk before a contribution can be sent: a process that is killed has spent at most too much. A
-contribution that is sent again has the same bytes and costs nothing; one that is made again costs again.
+A contribution is spent on disk before its first example is used. A failure thus costs as much as a contribution, and
+so does a process that is killed. A contribution that is sent again has the same bytes and costs nothing.
 """
 
 from __future__ import annotations
@@ -96,23 +96,28 @@ class Budget:
         return max(fits, 0)
 
     def require(self) -> None:
-        """Before training: raises ``terms.spent`` unless one more contribution fits."""
+        """Raises ``terms.spent`` unless one more contribution fits."""
         self._require(self.spent())
 
-    def spend(self, discretion: Discretion) -> None:
-        """Notes one contribution that ``discretion`` protected, durably, before it is kept to be sent.
+    def spend(self) -> None:
+        """Notes one contribution durably, before its first example is used: an attempt that fails costs as much.
 
-        Raises ``terms.spent``, and ``terms.refused`` where an algorithm has not passed exactly one vector through it.
+        Raises ``terms.spent`` where it does not fit.
         """
-        assert isinstance(discretion.protect, Gaussian)
-        if discretion.protect.uses != 1:
-            message = "vectors were noised, and one is what the budget counts: this algorithm cannot be used with it"
-            raise FerretError.of_field("terms.refused", "privacy", discretion.protect.uses, message)
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with in_turn(self._path.with_suffix(".lock"), lambda: None):
             spent = self.spent()
             self._require(spent)
             write_durably(self._path, spent.and_one(self.privacy.noise_multiplier).model_dump_json().encode())
+
+    @staticmethod
+    def require_noised(discretion: Discretion) -> None:
+        """After training: raises ``terms.refused`` unless the algorithm noised exactly one vector, as the budget counts
+        it."""
+        assert isinstance(discretion.protect, Gaussian)
+        if discretion.protect.uses != 1:
+            message = "vectors were noised, and one is what the budget counts: this algorithm cannot be used with it"
+            raise FerretError.of_field("terms.refused", "privacy", discretion.protect.uses, message)
 
     def _require(self, spent: Spending) -> None:
         after = self.epsilon(spent.and_one(self.privacy.noise_multiplier))
@@ -140,7 +145,11 @@ def require_accounting() -> None:
 
 
 def require_blind(spec: ExperimentSpec) -> None:
-    """Raises ``terms.refused`` for an allocation that follows the unprotected update: K_l would tell of it."""
+    """Raises ``terms.refused`` for a chat template of the model's own, and for an allocation that follows the
+    unprotected update, whose K_l would tell of it."""
+    if spec.prompt.template == "chat":
+        message = "comes with the model; under a privacy budget use a template of Ferret's: paper, alpaca or dolly"
+        raise FerretError.of_field("terms.refused", "prompt.template", "chat", message)
     if spec.algorithm.name != "ferret":
         return
     from ferret_core.algorithms.configs.ferret import Config

@@ -31,8 +31,11 @@ FINAL = frozenset(
         "terms.refused",
         "terms.spent",
         "training.unsupported",
+        "consent.missing",
     }
 )
+ENDING = "participant.failed"
+"""Under a privacy budget: that a round fails may tell of an example, so no further round is begun."""
 MOST_DAMAGED = 5
 """Assignments in a row that end with a damaged file before it is no longer believed that the server rebuilds it."""
 
@@ -70,19 +73,20 @@ class Rounds:
 
     def _take_part(self, lease: Lease, made: Upload | None) -> RoundReport:
         """Contributes under the lease: what was ``made`` under an earlier lease, or a new contribution."""
+        self._training.used_examples = False
         try:
             with Heartbeat(self._transport, lease) as heartbeat:
                 return self._contribute(lease, made, heartbeat)
         except FerretError as error:
+            reported = None
             if error.code not in OVERTAKEN | AWAY | DAMAGED and error.code != "participant.revoked":
-                self._report(lease, error)
+                reported = self._report(lease, error)
             self._damaged = self._damaged + 1 if error.code in DAMAGED else 0
-            if error.code in FINAL or self._damaged == MOST_DAMAGED:
+            if error.code in FINAL or reported == ENDING or self._damaged == MOST_DAMAGED:
                 raise
             return RoundReport(lease.task.round, error=error)
         except Exception as error:
-            # Its message may quote the site's data, and stays here.
-            self._report(lease, FerretError("internal", f"{type(error).__name__} at the participant"))
+            self._report(lease, error)
             raise
 
     def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport:
@@ -106,12 +110,15 @@ class Rounds:
         with carrying(upload.round, upload.digest):
             return self._sending.send(upload)
 
-    def _report(self, lease: Lease, error: FerretError) -> None:
-        """Gives the assignment up, unless its contribution is made and only has to be sent again."""
-        if self._spool.waiting() is not None:
-            return
-        body = {"fence": lease.fence, "code": error.code, "detail": self._enforcement.told(error)[:2000]}
+    def _report(self, lease: Lease, error: Exception) -> str | None:
+        """Gives the assignment up, unless its contribution is made and only has to be sent again. Returns the code that
+        the server got, if any."""
+        failure = self._enforcement.reported(error, used_examples=self._training.used_examples)
+        if failure is None or self._spool.waiting() is not None:
+            return None
+        body = {"fence": lease.fence, "code": failure.code, "detail": failure.detail[:2000]}
         try:
             self._transport.post(f"/participant/assignments/{lease.id}/failure", body, repeatable=True)
         except FerretError as refused:
             log.warning("the failure of round %d could not be reported: %s", lease.task.round, refused.detail)
+        return failure.code

@@ -57,8 +57,12 @@ EDITS = 5
 """Tries at changing tags that others change too."""
 LEDGER_PAGE = 200
 LEDGER_PAGE_BYTES = MAX_ANSWER_BYTES // 4
+LONGEST_RECORD_BYTES = 64 << 20
+"""Of a round with 100,000 participants who sign."""
 NAMED_BYTES = 600
 """What one participant takes in a ledger record, at most."""
+METRICS_BYTES = 128 << 20
+"""Of 350,000 points."""
 
 
 class Run:
@@ -144,7 +148,7 @@ class Run:
 
     def metrics(self) -> dict[str, list[Point]]:
         """The points of every metric by its name, in the order of rounds."""
-        answer = Metrics.read(self._transport.get(f"{self._path}/metrics"))
+        answer = Metrics.read(self._transport.get(f"{self._path}/metrics", at_most=METRICS_BYTES))
         return {series.name: series.points for series in answer.series}
 
     def to_csv(self) -> str:
@@ -301,9 +305,12 @@ class Run:
 
     def ledger(self, after: int = 0) -> Iterator[LedgerItem]:
         """The records of the rounds after ``after``, in order."""
-        fitting = LEDGER_PAGE_BYTES // (NAMED_BYTES * max(1, self.experiment.participants))
-        limit = min(LEDGER_PAGE, max(1, fitting))
-        while page := self._list(f"{self._path}/ledger", LedgerItem, PATIENT, after=after, limit=limit):
+        record = NAMED_BYTES * max(1, self.experiment.participants)
+        limit = min(LEDGER_PAGE, max(1, LEDGER_PAGE_BYTES // record))
+        at_most = min(LONGEST_RECORD_BYTES, max(MAX_ANSWER_BYTES, 2 * record))
+        while page := self._list(
+            f"{self._path}/ledger", LedgerItem, PATIENT, at_most=at_most, after=after, limit=limit
+        ):
             yield from page
             after = page[-1].parsed().round
 

@@ -25,6 +25,7 @@ from ferret_core.protocol.ids import (
     ParticipantId,
     ParticipantName,
     PublicKey,
+    SessionId,
     TokenId,
     UserId,
 )
@@ -665,3 +666,16 @@ class NewUserToken(UserToken):
     """A token that was made, with its text, which is shown this once."""
 
     token: Token
+
+
+class BrowserSession(Document):
+    """A browser in which a user is signed in, or with ``link`` a sign-in link that nobody has used yet. ``address`` is
+    that of the browser, or of the link's maker; ``token`` is the id of the token that it ends with."""
+
+    id: SessionId
+    link: bool
+    current: bool
+    address: Line | None = None
+    token: TokenId | None = None
+    created_at: AwareDatetime
+    expires_at: AwareDatetime

@@ -5,6 +5,8 @@
     [allow]
     algorithms = ["ferret"]
     participants = 5
+    examples = 32
+    whole_blocks = false
     quiet_hours = ["mon-fri 07:00-19:00"]
 
     [[allow.models]]
@@ -13,6 +15,8 @@
 
     [limits]
     steps = 50
+    sequences = 2000
+    share = 0.1
     hours_per_day = 6
     memory_gb = 32
     bytes_per_round = 20000
@@ -38,7 +42,16 @@ from pydantic import Field, ValidationError
 
 from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.ids import Digest
-from ferret_core.protocol.limits import MAX_BYTES, MAX_REAL, MAX_STEPS, Label, Revision, Source
+from ferret_core.protocol.limits import (
+    MAX_BYTES,
+    MAX_EXAMPLES,
+    MAX_REAL,
+    MAX_SEQUENCES,
+    MAX_STEPS,
+    Label,
+    Revision,
+    Source,
+)
 from ferret_core.protocol.spec import Strict
 from ferret_sdk.quiet import QuietHours
 
@@ -47,8 +60,8 @@ Hours = Annotated[float, Field(gt=0, le=100_000)]
 
 
 class AllowedModel(Strict):
-    """A base model, as an experiment names it. ``digest`` is that of its weights, which are computed here: a server can
-    give any model any name."""
+    """A base model, as an experiment names it. ``digest`` is computed here from all its files, because a server can
+    give any model any name. A model's own chat template is used only where its digest is allowed."""
 
     source: Source = Field(description="Folder or hub name in the experiment's specification")
     revision: Revision | None = Field(default=None, description="Commit or tag; any if unset")
@@ -66,6 +79,15 @@ class Allow(Strict):
         le=100_000,
         description="Fewest participants in a round, this one included; simulated ones do not count",
     )
+    examples: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_EXAMPLES,
+        description="Fewest distinct examples that a contribution may be computed from",
+    )
+    whole_blocks: bool = Field(
+        default=True, description="Allows contributions that hold blocks of the model whole, K_l = d_l"
+    )
     quiet_hours: list[QuietHours] = Field(
         default=[],
         max_length=100,
@@ -77,6 +99,15 @@ class Limits(Strict):
     """How much a participant of this site may spend on one experiment. What is unset is not limited."""
 
     steps: int | None = Field(default=None, ge=1, le=MAX_STEPS, description="Local steps in a round")
+    sequences: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_SEQUENCES**2,
+        description="Sequences in a round: steps × batch × accumulation, times the perturbations of each step",
+    )
+    share: float | None = Field(
+        default=None, gt=0, le=1, description="Coordinates for each weight of a block, K_l / d_l"
+    )
     hours_per_day: Hours | None = Field(default=None, description="Hours of training in a day of this machine's clock")
     hours: Hours | None = Field(default=None, description="Hours of training in all")
     memory_gb: float | None = Field(default=None, gt=0, le=1e6, description="Memory in training, in units of 10⁹ bytes")

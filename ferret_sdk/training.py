@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ferret_core.failpoints import failpoint
 from ferret_sdk.enforcement import Enforcement
+from ferret_sdk.exposure import Exposure
 from ferret_sdk.follower import Follower
 from ferret_sdk.heartbeat import Heartbeat
 from ferret_sdk.memory import Memory
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 
 
 class Training:
-    """Trains on ``examples``, on the model that ``follower`` keeps, by the functions of ``site`` where it has any;
-    every contribution is signed with ``key`` and goes to ``spool``."""
+    """Trains on ``examples``, on the model that ``follower`` keeps, by the functions of ``site`` where it has any.
+
+    ``ask`` gets consent to what a contribution reveals, or raises. Every contribution is signed with ``key`` and goes
+    to ``spool``.
+    """
 
     def __init__(
         self,
@@ -34,6 +38,7 @@ class Training:
         enforcement: Enforcement,
         examples: list[Example],
         watcher: Watcher,
+        ask: Callable[[Exposure], None],
         key: str | None = None,
         site: Site | None = None,
     ) -> None:
@@ -43,24 +48,33 @@ class Training:
         self._enforcement = enforcement
         self._examples = examples
         self._watcher = watcher
+        self._ask = ask
         self._key = key
         self._site = site
         self._shard: Shard | None = None
+        self.used_examples = False
+        """True from the first use of an example: an error may then tell of it."""
 
     def make(self, lease: Lease, heartbeat: Heartbeat) -> Upload:
-        """Trains, and keeps the contribution until it has arrived."""
+        """Trains, and keeps the contribution until it has arrived.
+
+        Everything that the terms, the ledger and the base model decide is checked before the first example is used.
+        """
         from ferret_core.algorithms._base import Client
         from ferret_core.participant import contribute
 
         with self._follower.at(lease.task) as replica:
-            shard = self._tokenised(replica)
+            self._enforcement.require_round(lease.task, replica.spec, replica.shapes, len(self._examples))
+            self._ask(Exposure.of(replica.spec, replica.shapes, len(self._examples)))
+            self._enforcement.spend()
+            self.used_examples = True
             discretion, on_step = self._enforcement.discretion(), self._stepping(replica, lease, heartbeat)
-            client = Client(lease.task, shard, self._memory.recall(), on_step, discretion, self._own(replica))
-            with self._enforcement.training(lease.task, replica.spec, replica.shapes, len(shard)):
+            with self._enforcement.training(replica.model):
+                shard = self._tokenised(replica)
+                client = Client(lease.task, shard, self._memory.recall(), on_step, discretion, self._own(replica))
                 sealed, kept, cost = contribute(replica, client)
-            self._enforcement.require_size(sealed.size)
+            self._enforcement.require_contribution(sealed, replica.spec, replica.shapes, discretion)
             heartbeat.check()
-            self._enforcement.spend(discretion)
         failpoint("participant.trained")
         self._memory.keep(sealed.digest, kept)
         failpoint("participant.kept")
@@ -73,7 +87,7 @@ class Training:
     def _own(self, replica: Replica) -> Own | None:
         from ferret_core.training.own import Own
 
-        return self._site and Own(self._site, self._examples, replica.tokenizer)
+        return Own(self._site, self._examples, replica.tokenizer) if self._site else None
 
     def _stepping(self, replica: Replica, lease: Lease, heartbeat: Heartbeat) -> Callable[[int], None]:
         """What is to be done after each local step."""

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk import certificates, proxies, traceparent
 from ferret_sdk.pinned import pinned
@@ -29,8 +30,9 @@ NOT_MODIFIED = 304
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
-MAX_ANSWER_BYTES = 64 << 20
-"""The longest answer that is read into memory, unless the caller expects another length."""
+MAX_ANSWER_BYTES = 8 << 20
+"""The longest answer that is read into memory, unless the caller expects another length. A page of a list has tens of
+kilobytes, and the shapes of a model with 20,000 parameters have 2 MB."""
 CHUNK_BYTES = 64 << 10
 MAX_PROBLEM_BYTES = 64 << 10
 """What is read of a refusal."""
@@ -46,13 +48,15 @@ class Answer:
     headers: Mapping[str, str]
     unchanged: bool
     """Nothing but what the request's ``If-None-Match`` names: there is no body (RFC 9110, section 15.4.5)."""
+    at_most: int
+    """The bytes that the body could have had."""
 
     def json(self) -> Any:
-        """The body's JSON value; ``server.unexpected`` if it is none."""
+        """The body's JSON value; ``server.unexpected`` if there is none, or one with very many or deep values."""
         try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError) as error:
-            detail = f"{self.url} answered with something that is not JSON: is this the address of a Ferret server?"
+            return bounded_json.parse(self.body, self.at_most)
+        except ValueError as error:
+            detail = f"{self.url} answered with no JSON, or too much of it: is this the address of a Ferret server?"
             raise FerretError("server.unexpected", detail) from error
 
 
@@ -150,9 +154,9 @@ class Transport:
         # The connections end with the last Service, Run or Participant that uses them.
         weakref.finalize(self, self._client.close)
 
-    def get(self, path: str, attempts: int = ATTEMPTS, **query: Any) -> Any:
-        """The JSON at ``path``; query members that are None are left out."""
-        return self.request("GET", path, query=query, attempts=attempts).json()
+    def get(self, path: str, attempts: int = ATTEMPTS, at_most: int = MAX_ANSWER_BYTES, **query: Any) -> Any:
+        """The JSON at ``path``, of ``at_most`` bytes; query members that are None are left out."""
+        return self.request("GET", path, query=query, attempts=attempts, at_most=at_most).json()
 
     def post(self, path: str, body: Any = None, **options: Any) -> Answer:
         """Sends ``body`` as JSON; ``options`` are those of :meth:`request`."""
@@ -198,7 +202,7 @@ class Transport:
         """One request, tried once: raises :class:`Transient` for what is worth another try."""
         with self._exchange(method, path, query, content, dict(headers)) as answer:
             body = self._read(answer, at_most)
-            return Answer(str(answer.url), body, answer.headers, answer.status_code == NOT_MODIFIED)
+            return Answer(str(answer.url), body, answer.headers, answer.status_code == NOT_MODIFIED, at_most)
 
     @contextmanager
     def stream(self, path: str, headers: Mapping[str, str] | None = None) -> Generator[Stream]:

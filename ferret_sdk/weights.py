@@ -1,12 +1,11 @@
 """The base model's weights from where the site has them: a folder on its disk, or the hub.
 
 Weights are what is large. All other files, which say how the model computes and what its tokens are, still come from
-the server, and the model made of both counts only if it has the experiment's digest.
+the server. The model made of both counts only if it has the experiment's digest, which covers every one of them.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -18,7 +17,7 @@ from tempfile import TemporaryDirectory
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
-from ferret_sdk.base_model import INDEX
+from ferret_sdk.base_model import INDEX, MANIFEST, WEIGHTS, holds_weights, read_json
 from ferret_sdk.places import require_name
 from ferret_sdk.schemas import Artifact
 from ferret_sdk.transport import Traffic
@@ -26,14 +25,7 @@ from ferret_sdk.transport import Traffic
 log = logging.getLogger(__name__)
 
 HUB = "hub"
-WEIGHTS = ".safetensors"
 WHOLE, SHARDED = f"model{WEIGHTS}", f"model{WEIGHTS}{INDEX}"
-MANIFEST = "ferret.json"
-
-
-def holds_weights(name: str) -> bool:
-    """Whether the file of a model is weights, or says where they are."""
-    return name.endswith((WEIGHTS, f"{WEIGHTS}{INDEX}"))
 
 
 def require_weights(folder: Path) -> None:
@@ -102,7 +94,7 @@ def _from_hub(source: str, revision: str, traffic: Traffic) -> Path:
     with suppress(errors.EntryNotFoundError):
         return _fetched(source, revision, WHOLE, traffic).parent
     index = _fetched(source, revision, SHARDED, traffic)
-    names: set[str] = set(json.loads(index.read_bytes())["weight_map"].values())
+    names: set[str] = set(read_json(index)["weight_map"].values())
     for name in sorted(names):
         require_name(name)
         _fetched(source, revision, name, traffic)

@@ -8,6 +8,7 @@ not run; names are followed through imports and their aliases. The standard libr
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -40,12 +41,18 @@ NAMES = {
     "yaml.full_load": "use yaml.safe_load",
     "yaml.unsafe_load": "use yaml.safe_load",
     "pandas.read_pickle": "use another format",
+    "torch.distributed.checkpoint": "use ferret_core.models",
+    "torch.distributed.rpc": "use ferret_core.team",
+    "multiprocessing.connection": "use ferret_core.mapped.messages",
+    "multiprocessing.managers": "use ferret_core.mapped.messages",
     "eval": "use ast.literal_eval, or a table of functions",
     "exec": "use a function",
     "builtins.eval": "use ast.literal_eval, or a table of functions",
     "builtins.exec": "use a function",
 }
 """What must not be called or passed on, and what to do instead."""
+OBJECTS = re.compile(r"(all_gather|broadcast|gather|recv|scatter|send)_object(_\w+)?")
+"""The functions of ``torch.distributed`` that unpickle what other processes send, by whatever name it is imported."""
 OPTIONS = {"trust_remote_code": False, "allow_pickle": False, "weights_only": True}
 """Arguments and options that may have this value, written out, and no other."""
 IMPORTERS = frozenset({"importlib.import_module", "__import__", "builtins.__import__"})
@@ -106,10 +113,10 @@ def _wrong(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, str]]:
         case ast.Call(func=called, args=[ast.Constant(value=str(module)), *_]):
             if _dotted(called, aliases) in IMPORTERS:
                 yield from _imported(node.lineno, [module])
-        case ast.Name() | ast.Attribute():
-            name = _dotted(node, aliases)
-            if name in NAMES:
-                yield node.lineno, f"{name} runs what it reads: {NAMES[name]}"
+        case ast.Name(id=name):
+            yield from _named(node.lineno, aliases.get(name, name))
+        case ast.Attribute(attr=name):
+            yield from _named(node.lineno, _dotted(node, aliases) or f"….{name}")
         case ast.keyword(arg=str(name), value=value):
             yield from _option(value.lineno, name, value)
         case ast.Dict(keys=keys, values=values):
@@ -131,8 +138,16 @@ def _imported(line: int, modules: Iterable[str]) -> Iterator[tuple[int, str]]:
     for module in modules:
         if module.partition(".")[0] in MODULES:
             yield line, f"{module} runs what it reads: use JSON, or safetensors for arrays"
-        elif module in NAMES:
-            yield line, f"{module} runs what it reads: {NAMES[module]}"
+        parts = module.split(".")
+        for length in range(1, len(parts) + 1):
+            yield from _named(line, ".".join(parts[:length]))
+
+
+def _named(line: int, name: str) -> Iterator[tuple[int, str]]:
+    if name in NAMES:
+        yield line, f"{name} runs what it reads: {NAMES[name]}"
+    elif OBJECTS.fullmatch(name.rpartition(".")[2]):
+        yield line, f"{name} runs what it reads: use ferret_core.team.group"
 
 
 def _option(line: int, name: str, value: ast.expr) -> Iterator[tuple[int, str]]:

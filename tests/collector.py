@@ -40,7 +40,7 @@ class Collector:
             def do_POST(self) -> None:
                 collector._take(self)
 
-            def log_message(self, *_: Any) -> None:
+            def log_message(self, *_: Any) -> None:  # pyrefly: ignore[bad-override]
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -7,11 +7,13 @@ import os
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read by huggingface_hub when it is imported
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("FERRET_ROOTS", "/")  # tests have their files anywhere
+os.environ.setdefault("FERRET_MIN_PARTICIPANTS", "1")  # and few participants
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch, here and in the processes that tests start
 
 import copy
 import json
 import logging
+import runpy
 import secrets
 import signal
 from collections.abc import Callable, Iterator
@@ -39,6 +41,9 @@ from ferret_db import logs, migrate
 from tests import object_store as s3_server
 from tests import postgresql_server, rabbitmq_server
 
+PLUGINS = Path(__file__).parent / "plugins"
+runpy.run_path(str(PLUGINS / "sitecustomize.py"))  # here; and in the processes that tests start:
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PLUGINS), os.environ.get("PYTHONPATH")]))
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
 torch.set_num_threads(1)
 # No test depends on how fast the machine is.
@@ -308,7 +313,7 @@ def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_tokenizer(tiny_model_dir: Path) -> PreTrainedTokenizerFast:
     """Byte-level, so that any text round-trips; puts ``<s>`` first, and has ``</s>`` and ``<pad>``."""
-    return AutoTokenizer.from_pretrained(tiny_model_dir)
+    return AutoTokenizer.from_pretrained(tiny_model_dir)  # pyrefly: ignore[bad-return]
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ RELEASE, NAMESPACE = "ferret", "hospital"
 
 
 def main() -> None:
-    import helm_python  # pyright: ignore[reportMissingImports] - there on some machines alone
-
+    helm_python = import_module("helm_python")  # some machines have no build of it
     cases: dict[str, dict[str, Any]] = json.load(sys.stdin)
     found: dict[str, dict[str, Any]] = {}
     with helm_python.Chart.load(CHART) as chart:

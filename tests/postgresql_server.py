@@ -53,7 +53,7 @@ def started(program: str) -> Iterator[str]:
 
         def pg_ctl(*arguments: str) -> None:
             command = [program, *arguments, "--pgdata", data, "--silent"]
-            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, **other)
+            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, **other)  # pyrefly: ignore[no-matching-overload]
 
         pg_ctl("initdb", "--options", "--username=postgres --auth=trust --no-sync")
         pg_ctl("start", "--wait", "--log", log, "--options", options)

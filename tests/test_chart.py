@@ -98,7 +98,7 @@ EVERYTHING: dict[str, Any] = {
         "tlsSecret": "ferret-tls",
     },
     "trustedProxies": ["10.244.0.0/16", "fd00::/8"],
-    "autoscaling": {"enabled": True, "tasksPerWorker": 2, "token": {"secretName": "keda", "key": "token"}},
+    "autoscaling": {"enabled": True, "tasksPerWorker": 2, "token": {"secretName": "keda"}},
     "networkPolicy": {
         "enabled": True,
         "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}],
@@ -130,6 +130,7 @@ CASES: dict[str, dict[str, Any]] = {
     "everything": MINIMAL | EVERYTHING,
     "smallest": MINIMAL | SMALLEST,
     "no-gpu": MINIMAL | NO_GPU,
+    "open": MINIMAL | {"networkPolicy": {"enabled": False}},
     **dict(guide()),
 }
 
@@ -146,7 +147,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "unknown-proxy": (MINIMAL | {"ingress": {"enabled": True}}, "trustedProxies is needed"),
     "more-than-most": (MINIMAL | {"autoscaling": {"enabled": True, "minReplicas": 5}}, "autoscaling.minReplicas"),
-    "nobody-gets-in": (MINIMAL | {"networkPolicy": {"enabled": True}}, "networkPolicy.from is needed"),
+    "no-token-for-keda": (MINIMAL | {"autoscaling": {"enabled": True}}, "autoscaling.token.secretName is needed"),
+    "the-ingress-does-not-get-in": (
+        MINIMAL | {"ingress": {"enabled": True}, "trustedProxies": ["10.244.0.0/16"]},
+        "networkPolicy.from is needed",
+    ),
+    "keda-does-not-get-in": (
+        MINIMAL | {"autoscaling": {"enabled": True, "token": {"secretName": "keda"}}},
+        "networkPolicy.from is needed",
+    ),
     "slip": (MINIMAL | {"publicURL": "https://ferret.example.org"}, "publicURL"),
     "slip-within": (MINIMAL | {"train": {"replica": 1}}, "replica"),
     "no-setting": (MINIMAL | {"settings": {"FERRET_LEASE": 30}}, "FERRET_LEASE"),
@@ -395,7 +404,7 @@ class TestRendered:
         api = read(chart.environment("everything", "api"), ApiSettings, monkeypatch, tmp_path)
         assert isinstance(api, ApiSettings)
         assert (api.s3_cache_bytes, api.lease_seconds, api.s3_path_style) == (64 << 30, 0.5, True)
-        assert api.roots == (Path("/var/lib/ferret"), Path("/data"))
+        assert api.roots == (Path("/var/lib/ferret/data"), Path("/data"))
         assert api.trusted_proxies == "10.244.0.0/16,fd00::/8"
         assert (api.smtp_password, api.smtp_port) == ("of smtp_password", 587)
         found = OidcSettings.of(api)
@@ -466,7 +475,10 @@ class TestRendered:
             assert trigger["authenticationRef"] == {"name": authentication["metadata"]["name"]}
 
     def test_a_network_policy_lets_its_peers_in_to_the_api_alone(self, chart: Chart) -> None:
-        assert not chart.of_kind("minimal", "NetworkPolicy")
+        assert not chart.of_kind("open", "NetworkPolicy")
+        closed = chart.of_kind("minimal", "NetworkPolicy")
+        assert [policy["spec"]["policyTypes"] for policy in closed.values()] == [["Ingress"], ["Ingress"]]
+        assert not any("ingress" in policy["spec"] for policy in closed.values()), "a rule without peers lets all in"
         policies = chart.of_kind("everything", "NetworkPolicy")
         everywhere, api = policies["ferret"]["spec"], policies["ferret-api"]["spec"]
         assert everywhere["policyTypes"] == ["Ingress", "Egress"]

@@ -85,7 +85,7 @@ def test_every_variable_is_a_setting(name: str) -> None:
 def test_every_command_is_one_of_ours(name: str) -> None:
     import typer.main
 
-    commands = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+    commands = typer.main.get_command(app).commands
     assert OURS[name]["command"][0] in commands
 
 

@@ -21,7 +21,7 @@ from ferret_cli.main import app
 from ferret_cli.simulation import facts
 from ferret_cli.tune import plan
 from ferret_cli.tune.settings import USUAL_TRIALS, Settings
-from ferret_core import catalog, checkpoint, discovery
+from ferret_core import catalog, checkpoint
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import encode_prompts
 from ferret_core.demo import model_path
@@ -32,6 +32,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
 from ferret_core.simulate import RoundResult, SimulationResult, simulate
 from ferret_worker.settings import WorkerSettings
+from tests import algorithms
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
@@ -73,7 +74,7 @@ def test_every_metric_of_a_round_is_in_the_catalog(toy_spec: Callable[..., Exper
 
 def test_every_algorithm_and_no_other_is_documented() -> None:
     rows = re.findall(r"^\| `(\w+)` \|.*\|.*\|.*\|$", (ROOT / "docs/algorithms.md").read_text(), re.MULTILINE)
-    assert sorted(rows) == discovery.names("ferret_core.algorithms")
+    assert sorted(rows) == algorithms.NAMES
 
 
 def test_every_folder_on_the_map_exists_and_every_package_is_on_it() -> None:

@@ -119,7 +119,10 @@ def test_everything_else_that_tells_the_version_tells_the_same() -> None:
     )
 
 
-@pytest.mark.parametrize("folder", CONTENTS)
+@pytest.mark.parametrize(
+    "folder",
+    [PARTICIPANT, *(pytest.param(folder, marks=pytest.mark.slow) for folder in CONTENTS if folder != PARTICIPANT)],
+)
 def test_a_source_distribution_builds_the_same_wheel(wheels: dict[str, Path], folder: str, tmp_path: Path) -> None:
     build(ROOT / folder, "sdist", tmp_path)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:

@@ -3,6 +3,9 @@
 ``slow`` tests are left to ``all``. ``fast`` also leaves out what is ``heavy``: what starts processes or computes for
 seconds. That is marked so, has another mark that says as much, asks for a fixture that starts a process or a service,
 or lies in a folder where many parts work together.
+
+What runs on ``EITHER_DATABASE`` does so in ``all``. Otherwise it runs on SQLite alone, unless it is marked
+``about_database``: its subject is locks, dialect, migrations or concurrency.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-LEFT_OUT = {"fast": {"slow", "heavy"}, "usual": {"slow"}, "all": set[str]()}
+LEFT_OUT = {"fast": {"slow", "rabbitmq", "heavy"}, "usual": {"slow", "rabbitmq"}, "all": set[str]()}
 HEAVY = {"heavy", "postgresql", "redis", "rabbitmq", "browser"}
 """Marks."""
 TOGETHER = {"bench", "chaos", "contract", "e2e", "scripts", "worker"}
@@ -34,6 +37,8 @@ STARTERS = {
 """Fixtures."""
 STARTING = {"subprocess.Popen", "os.fork", "os.posix_spawn"}
 """Audit events."""
+EITHER_DATABASE = ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.repeated])]
+"""Parameters of a fixture or a test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,14 +51,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     heavy, light, left_out = list[pytest.Item](), list[pytest.Item](), list[pytest.Item]()
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        fixtures = set(getattr(item, "fixturenames", ()))
-        if marks & HEAVY or fixtures & STARTERS or item.path.relative_to(HERE).parts[0] in TOGETHER:
+        if marks & HEAVY or starts_processes(item):
             marks.add("heavy")
+        if "repeated" in marks and "about_database" not in marks:
+            marks.add("slow")
         kept = heavy if "heavy" in marks else light
         (left_out if marks & not_wanted else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
     # The long ones come first: a process of pytest-xdist that begins one last keeps the others waiting.
     items[:] = [*heavy, *light]
+
+
+def starts_processes(item: pytest.Item) -> bool:
+    """Whether the test may start processes, as far as its folder and its fixtures tell."""
+    return bool(STARTERS & set(getattr(item, "fixturenames", ()))) or item.path.relative_to(HERE).parts[0] in TOGETHER
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,20 +1,23 @@
-"""Who asks too often is refused before anything is done for it. Pure ASGI."""
+"""Refuses callers who ask too often before anything is done for them. Pure ASGI."""
 
 from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ferret_api import cookies
 from ferret_api.context import Context
 from ferret_api.errors import problem
+from ferret_api.schemas import PREFIX
 from ferret_api.too_many import TooMany
 
-ENROL = "enrol"
-SIGN_IN = {"create_session", "create_oidc_session"}
+ENROL = f"{PREFIX}/participants"
+SIGN_IN = {f"{PREFIX}/session", f"{PREFIX}/session/oidc"}
+_COUNTED = "ferret.failure_counted"
 
 
 class Admission:
-    """Counts strangers and failures by address; whoever is recognised passes."""
+    """Counts strangers and failures by address. A recognised credential passes, but not where one can be guessed."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -25,35 +28,62 @@ class Admission:
             return
         request = Request(scope)
         context: Context = scope["app"].state.context
-        limits, credential = context.limits, _credential(request, context)
-        address = scope["client"][0] if scope.get("client") else ""
-        if credential is None or not limits.recognises(credential):
+        limits, credential, address = context.limits, _credential(request, context), _address(scope)
+        guess = _is_guess(scope)
+        if guess or credential is None or not limits.recognises(credential):
             try:
                 limits.admit_stranger(address)
             except TooMany as error:
                 await problem(request, error)(scope, receive, send)
                 return
+        refused = False
 
         async def send_noted(message: Message) -> None:
+            nonlocal refused
+            if refused:
+                return
             if message["type"] == "http.response.start" and _failed(scope, message["status"], credential):
-                limits.failed(address)
-                if credential is not None:
+                if credential is not None and not guess:
                     limits.forget(credential)
+                try:
+                    await count_attempt(scope, context)
+                except TooMany as error:  # the caller must not learn that the guess was wrong
+                    refused = True
+                    await problem(request, error)(scope, receive, send)
+                    return
             await send(message)
 
         await self.app(scope, receive, send_noted)
+
+
+async def count_attempt(scope: Scope, context: Context) -> None:
+    """Counts the request as a failure of its address, once; ``request.too_many`` beyond the limit.
+
+    Attempts with passwords are counted before the password is checked, all others when they have failed.
+    """
+    if not scope.get(_COUNTED):
+        scope[_COUNTED] = True
+        await context.limits.count_failure(_address(scope))
+
+
+def _address(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
 
 
 def _credential(request: Request, context: Context) -> str | None:
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer" and token:
         return token
-    return request.cookies.get(context.admin.cookie)
+    return cookies.read(request, context.admin.cookie)
+
+
+def _is_guess(scope: Scope) -> bool:
+    """True if the body may be a guess of a password, a link or a code. The credential in the headers does not count."""
+    return scope["method"] == "POST" and (scope["path"] == ENROL or scope["path"] in SIGN_IN)
 
 
 def _failed(scope: Scope, status: int, credential: str | None) -> bool:
-    """Whether a wrong credential was shown; a browser that has none yet has shown none."""
-    operation = getattr(scope.get("route"), "operation_id", None)
-    return (status == 401 and (credential is not None or operation in SIGN_IN)) or (
-        status == 403 and operation == ENROL
+    """True if the request showed a wrong credential. A browser without a session shows none."""
+    return (status == 401 and (credential is not None or scope["path"] in SIGN_IN)) or (
+        status == 403 and scope["path"] == ENROL
     )

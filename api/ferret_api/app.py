@@ -51,6 +51,7 @@ from ferret_api.system.endpoints import api_router, root_router
 from ferret_api.system.prometheus import RequestFigures, RequestMeter
 from ferret_api.updates.endpoints import router as updates
 from ferret_api.users.endpoints import router as users
+from ferret_api.users.sessions import router as sessions
 from ferret_api.users.tokens import router as tokens
 from ferret_core import __version__
 
@@ -81,6 +82,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     alerts,
     users,
     tokens,
+    sessions,
 )
 
 

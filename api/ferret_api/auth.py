@@ -15,14 +15,15 @@ from fastapi.openapi.models import APIKey, APIKeyIn
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.base import SecurityBase
 
+from ferret_api import cookies
 from ferret_api.context import Context, WholeContext
 from ferret_api.same_origin import SAFE, is_same_origin
 from ferret_api.schemas import ExperimentId
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.roles import Role, Scope
+from ferret_core.protocol.roles import EVERY_SCOPE, Role, Scope
 from ferret_db import tables
 from ferret_db.database import Database
-from ferret_db.reach import EVERYTHING, Reach
+from ferret_db.reach import EVERYTHING, FOR_PARTICIPANTS, Reach
 from ferret_db.repositories import participants, sessions, user_tokens, users
 
 ANYONE, PARTICIPANT = "anyone", "participant"
@@ -38,12 +39,13 @@ class SessionCookie(SecurityBase):
             {
                 "in": APIKeyIn.cookie,
                 "name": "ferret_instance",
-                "description": "Set by `POST /session`; named `ferret_` and the `instance` of `GET /info`",
+                "description": "Set by `POST /session`; named `ferret_` and the `instance` of `GET /info`. Over https "
+                "`__Host-` stands before that",
             }
         )
 
     async def __call__(self, context: WholeContext, request: Request) -> str | None:
-        return request.cookies.get(context.admin.cookie)
+        return cookies.read(request, context.admin.cookie)
 
 
 _user = HTTPBearer(scheme_name="user", description="A user's token, or the admin token", auto_error=False)
@@ -59,6 +61,8 @@ class Caller(NamedTuple):
     """A user, and what the credential that was shown is good for. ``id`` is what the audit log calls the user.
 
     ``database`` shows the experiments of the user's projects; every experiment, if the user is an administrator.
+    ``token`` is the user's token in the request, or the one that the session was made with. Everything made with it
+    ends with it. It is None for the admin token, and for a sign-in by password.
     """
 
     id: str
@@ -66,6 +70,7 @@ class Caller(NamedTuple):
     role: Role
     scopes: frozenset[Scope]
     database: Database
+    token: tables.UserToken | None = None
 
 
 class Identity(NamedTuple):
@@ -81,7 +86,7 @@ def rule(*roles: str) -> Callable[[F], F]:
     """Marks a dependency as one that lets in these, and nobody else."""
 
     def mark(dependency: F) -> F:
-        dependency.roles = roles  # type: ignore[attr-defined]
+        setattr(dependency, "roles", roles)  # noqa: B010 - a function's own attribute
         return dependency
 
     return mark
@@ -165,6 +170,14 @@ def require_approved(participant: Identity) -> Identity:
     return participant
 
 
+class Reader(NamedTuple):
+    """A user, or a participant of the experiment that is read, with what it sees of the database."""
+
+    id: str
+    database: Database
+    is_participant: bool
+
+
 @rule(*Role, PARTICIPANT)
 def require_reader(
     experiment_id: ExperimentId,
@@ -173,16 +186,23 @@ def require_reader(
     bearer: UserBearer,
     session: Session,
     participant: ParticipantBearer,
-) -> Database:
-    """Lets users in, and participants to their own experiment, and gives what they see of the database."""
+) -> Reader:
+    """Lets users in, and participants to their own experiment, and says who it is."""
     if caller := _user_of(request, context, bearer, session):
         _require(Role.VIEWER, caller, _scope_of(request))
-        return caller.database
+        return Reader(caller.id, caller.database, is_participant=False)
     reader = _identify(context, participant)
     if reader.experiment_id != experiment_id:
         raise FerretError("auth.forbidden", f"this token belongs to another experiment than {experiment_id}")
     require_approved(reader)
-    return context.database
+    return Reader(reader.id, context.database.within(FOR_PARTICIPANTS), is_participant=True)
+
+
+Reading = Annotated[Reader, Depends(require_reader)]
+
+
+async def _database_of(reader: Reading) -> Database:
+    return reader.database
 
 
 _viewer, _researcher, _admin = Users(Role.VIEWER), Users(Role.RESEARCHER), Users(Role.ADMIN)
@@ -192,11 +212,12 @@ ViewerOnly = Depends(_viewer)
 Viewer = Annotated[Caller, ViewerOnly]
 Asker = Annotated[Caller, Depends(Users(Role.VIEWER, Scope.READ))]
 """A viewer who reads by ``POST``, so that what is asked stands in no address."""
+Scraper = Annotated[Caller, Depends(Users(Role.VIEWER, Scope.METRICS))]
 AskingResearcher = Annotated[Caller, Depends(Users(Role.RESEARCHER, Scope.READ))]
 Researcher = Annotated[Caller, Depends(_researcher)]
 AdminOnly = Depends(_admin)
 Admin = Annotated[Caller, AdminOnly]
-Readable = Annotated[Database, Depends(require_reader)]
+Readable = Annotated[Database, Depends(_database_of)]
 ParticipantLater = Depends(participant_later)
 Participant = Annotated[Identity, Depends(require_participant)]
 
@@ -209,7 +230,7 @@ def _require(least: Role, caller: Caller, needed: Scope) -> None:
     if not caller.role.covers(least):
         detail = f"{caller.name} is a {caller.role}, and this is for a {least}: ask an administrator of the server"
         raise FerretError("auth.forbidden", detail)
-    if needed not in caller.scopes:
+    if not needed.within(caller.scopes):
         raise FerretError("auth.forbidden", f"this token has no scope {needed}: use one that has")
 
 
@@ -230,7 +251,7 @@ def _by_token(context: Context, token: str) -> Caller:
     if context.admin.is_token(token):
         context.limits.recognise(token)
         context.limits.admit_user(token)
-        return Caller(users.INSTALLATION, users.INSTALLATION, Role.ADMIN, frozenset(Scope), context.database)
+        return Caller(users.INSTALLATION, users.INSTALLATION, Role.ADMIN, EVERY_SCOPE, context.database)
     with context.database.read() as s:
         shown = user_tokens.shown(s, token)
     if shown is None:
@@ -244,18 +265,18 @@ def _by_token(context: Context, token: str) -> Caller:
             user_tokens.used(s, shown.token.id)
     context.limits.recognise(token)
     context.limits.admit_user(token)
-    return _caller(context, shown.user, frozenset(Scope(scope) for scope in shown.token.scopes))
+    return _caller(context, shown.user, frozenset(Scope(scope) for scope in shown.token.scopes), shown.token)
 
 
-def _caller(context: Context, user: tables.User, scopes: frozenset[Scope] = frozenset(Scope)) -> Caller:
+def _caller(context: Context, user: tables.User, scopes: frozenset[Scope], token: tables.UserToken | None) -> Caller:
     reach = EVERYTHING if user.role == Role.ADMIN else Reach.of_member(user.id)
-    return Caller(user.id, user.name, user.role, scopes, context.database.within(reach))
+    return Caller(user.id, user.name, user.role, scopes, context.database.within(reach), token)
 
 
 def _signed_in(request: Request, context: Context, session: str) -> Caller | None:
     with context.database.read() as s:
-        user = sessions.user_of(s, session, context.admin.fingerprint)
-    if user is None:
+        shown = sessions.shown(s, session, context.admin.fingerprint)
+    if shown is None:
         return None
     if not is_same_origin(request, context.settings.public_url):
         raise FerretError(
@@ -265,7 +286,7 @@ def _signed_in(request: Request, context: Context, session: str) -> Caller | Non
         )
     context.limits.recognise(session)
     context.limits.admit_user(session)
-    return _caller(context, user)
+    return _caller(context, shown.user, EVERY_SCOPE, shown.token)
 
 
 def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> Identity:

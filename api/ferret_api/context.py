@@ -12,8 +12,10 @@ from fastapi import Depends, Request
 from ferret_api import admin_token
 from ferret_api.admin_token import AdminToken
 from ferret_api.broker import Broker
+from ferret_api.downloads import Downloads
 from ferret_api.failed_sign_ins import FailedSignIns
 from ferret_api.pace import Pace
+from ferret_api.passwords import PasswordThreads
 from ferret_api.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
 from ferret_api.upload_gate import UploadGate
@@ -37,6 +39,8 @@ class Context:
     limits: RateLimits
     pace: Pace
     failed_sign_ins: FailedSignIns = field(default_factory=FailedSignIns)
+    downloads: Downloads = field(default_factory=Downloads)
+    passwords: PasswordThreads = field(default_factory=PasswordThreads)
     uploads: UploadGate = field(default_factory=UploadGate)
     writers: Executor = field(default_factory=lambda: ThreadPoolExecutor(WRITERS, "ferret-writer"))
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -60,6 +64,7 @@ class Context:
 
     def close(self) -> None:
         self.writers.shutdown()
+        self.passwords.close()
         self.database.dispose()
         self.broker.close()
         self.limits.close()

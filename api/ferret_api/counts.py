@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import redis
 from limits.storage import Storage
@@ -44,6 +46,10 @@ class Counts(Storage):
             self._found[key] = count + amount, until
             return count + amount
 
+    async def incr_now(self, key: str, expiry: int) -> int:
+        """Counts one for ``expiry`` seconds in every process, and gives the count of all."""
+        return self.incr(key, expiry)
+
     def get(self, key: str) -> int:
         count, until = self._found.get(key, (0, 0.0))
         return count if until > time.monotonic() else 0
@@ -79,10 +85,10 @@ class Counts(Storage):
 
 
 class SharedCounts(Counts):
-    """The same, of which every second what is new is added to Redis, and what all have counted is taken from there.
+    """The same for all processes: every second it adds its new counts to Redis and reads the sums.
 
-    No request waits for Redis: another process's requests count a second later. Without Redis each process counts on
-    its own, and what it has counted is added when Redis is back.
+    No request waits for Redis, so another process's requests count a second later; but :meth:`incr_now` counts there at
+    once. Without Redis each process counts on its own, and adds its counts when Redis is back.
     """
 
     def __init__(self, url: str, prefix: str) -> None:
@@ -92,7 +98,8 @@ class SharedCounts(Counts):
         self._new = Counter[str]()
         self._seconds: dict[str, int] = {}
         self._over = threading.Event()
-        self._silent = False
+        self._silent = False  # Redis did not answer the last time
+        self._now = ThreadPoolExecutor(1, "ferret-failures")
         self._thread: threading.Thread | None = None
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
@@ -105,7 +112,13 @@ class SharedCounts(Counts):
                 self._thread.start()
         return count
 
+    async def incr_now(self, key: str, expiry: int) -> int:
+        if self._silent:
+            return self.incr(key, expiry)
+        return await asyncio.get_running_loop().run_in_executor(self._now, self._incr_now, key, expiry)
+
     def close(self) -> None:
+        self._now.shutdown()
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -130,6 +143,19 @@ class SharedCounts(Counts):
             for key, (total, left) in totals.items():
                 self._found[key] = total + self._new[key], now + left
 
+    def _incr_now(self, key: str, expiry: int) -> int:
+        if self._silent:
+            return self.incr(key, expiry)
+        try:
+            total, left = self._add(Counter({key: 1}), {key: expiry})[key]
+        except redis.RedisError as error:
+            self._note_silence(error)
+            return self.incr(key, expiry)
+        super().incr(key, expiry, 0)  # makes room where there are too many keys
+        with self._lock:
+            self._found[key] = total + self._new[key], time.monotonic() + left
+            return total + self._new[key]
+
     def _add(self, new: Counter[str], seconds: dict[str, int]) -> dict[str, tuple[int, float]]:
         """By key: what all have counted, and the seconds until that begins anew."""
         if not new:
@@ -151,6 +177,9 @@ class SharedCounts(Counts):
                 self.share()
                 self._silent = False
             except redis.RedisError as error:
-                if not self._silent:
-                    logger.warning("requests are counted in this process alone, Redis does not answer: %s", error)
-                self._silent = True
+                self._note_silence(error)
+
+    def _note_silence(self, error: redis.RedisError) -> None:
+        if not self._silent:
+            logger.warning("requests are counted in this process alone, Redis does not answer: %s", error)
+        self._silent = True

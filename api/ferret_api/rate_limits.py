@@ -1,10 +1,9 @@
 """How often somebody may call, counted by the library ``limits`` in windows of a minute, over all processes of the API
 where a Redis is configured.
 
-Whoever shows no credential, or one not known to be good, is counted by address; a participant by its id, and who
-administers or researches by token or session. An address may
-be a hospital's only way out, or a proxy's: so failures are limited strictly, all else generously, and who has been
-recognised before does not suffer from what others at its address do.
+A caller without a credential, or with one that is not known to be good, is counted by address, a participant by its id,
+and a user by token or session. An address may be a hospital's only way out, or a proxy's. So failures are limited
+strictly and all else generously, and a recognised caller does not suffer from what others at its address do.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ from ferret_core.protocol.digest import digest_bytes
 
 RECOGNISED = 200_000
 """Credentials that are remembered: twice as many as an experiment has participants."""
+ALERT_TESTS_PER_MINUTE = 10
+"""Of one project."""
+FAILURES = "too many wrong tokens or codes, or attempts with a password, came from this address"
 
 
 class RateLimits:
@@ -35,19 +37,25 @@ class RateLimits:
         self._participants = RateLimitItemPerMinute(settings.participant_requests_per_minute, namespace="participants")
         self._users = RateLimitItemPerMinute(settings.user_requests_per_minute, namespace="users")
         self._questions = RateLimitItemPerMinute(settings.playground_per_minute, namespace="questions")
+        self._alert_tests = RateLimitItemPerMinute(ALERT_TESTS_PER_MINUTE, namespace="alert-tests")
         self._recognised: dict[str, None] = {}
 
     def admit_stranger(self, address: str) -> None:
         """Counts a request of somebody not recognised; ``request.too_many`` beyond a limit."""
         place = network(address)
         if not self._limiter.test(self._failures, place):
-            raise self._too_many("too many wrong tokens or codes came from this address", self._failures, place)
+            raise self._too_many(FAILURES, self._failures, place)
         if not self._limiter.hit(self._strangers, place):
             raise self._too_many("too many requests came from this address", self._strangers, place)
 
-    def failed(self, address: str) -> None:
-        """Counts a wrong token or code."""
-        self._limiter.hit(self._failures, network(address))
+    async def count_failure(self, address: str) -> None:
+        """Counts a wrong token or code, or an attempt with a password; ``request.too_many`` beyond the limit.
+
+        All processes of the API count as one here, however fast the failures follow each other.
+        """
+        limit, place = self._failures, network(address)
+        if await self._counts.incr_now(limit.key_for(place), limit.get_expiry()) > limit.amount:
+            raise self._too_many(FAILURES, limit, place)
 
     def admit_participant(self, participant_id: str) -> None:
         """Counts a request of the participant; ``request.too_many`` beyond the limit."""
@@ -63,6 +71,11 @@ class RateLimits:
         """Counts a question of the user to a model; ``request.too_many`` beyond the limit."""
         if not self._limiter.hit(self._questions, user_id):
             raise self._too_many("too many questions were asked in the playground", self._questions, user_id)
+
+    def admit_alert_test(self, project: str) -> None:
+        """Counts a test of one of the project's alerts; ``request.too_many`` beyond the limit."""
+        if not self._limiter.hit(self._alert_tests, project):
+            raise self._too_many("the project's alerts were tested too often", self._alert_tests, project)
 
     def close(self) -> None:
         self._counts.close()

@@ -47,6 +47,7 @@ class Server(uvicorn.Server):
             ws="none",
             access_log=settings.log_level == "debug",
             server_header=False,
+            proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies,
             backlog=BACKLOG,
             timeout_keep_alive=settings.keep_alive_seconds,

@@ -107,9 +107,9 @@ class ApiSettings(ServiceSettings):
         "this machine's name and that of FERRET_PUBLIC_URL always are",
     )
     trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
-        default="127.0.0.1,::1",
+        default="",
         description="Addresses and networks of reverse proxies, separated by commas, whose X-Forwarded-For and "
-        "X-Forwarded-Proto are believed",
+        "X-Forwarded-Proto count; from everybody else these headers are ignored",
     )
     session_seconds: int = Field(
         default=7 * 24 * 3600, ge=60, le=366 * 24 * 3600, description="Seconds until a browser has to sign in again"
@@ -145,6 +145,12 @@ class ApiSettings(ServiceSettings):
     oidc_default_role: Role | None = Field(
         default=None, description="Role of whoever has none by that claim; without it they are not let in"
     )
+    min_participants: int = Field(
+        default=3,
+        ge=1,
+        description="Real participants that must have contributed to a round before its update and checkpoint can be "
+        "downloaded; its experiment's participants always can",
+    )
     alert_networks: Annotated[str, AfterValidator(_networks)] = Field(
         default="",
         description="Private networks, separated by commas, into which webhooks of alerts may lead, e.g. 10.0.0.0/8; "
@@ -170,7 +176,10 @@ class ApiSettings(ServiceSettings):
         default="ferret@localhost", max_length=254, pattern=MAIL_ADDRESS, description="Sender of the e-mail"
     )
     failures_per_minute: int = Field(
-        default=100, ge=1, description="Wrong tokens and codes from one address within a minute, before it has to wait"
+        default=100,
+        ge=1,
+        description="Wrong tokens and codes, and attempts with a password, from one address within a minute, before it "
+        "has to wait",
     )
     stranger_requests_per_minute: int = Field(
         default=6_000,

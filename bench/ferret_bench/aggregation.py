@@ -44,7 +44,7 @@ from ferret_core import catalog
 from ferret_core.demo import tasks
 from ferret_core.mapped.replica import MappedReplica
 from ferret_core.models.load import load
-from ferret_core.models.save import save
+from ferret_core.models.save import save_base
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica
 from ferret_core.storage import open_storage
@@ -144,7 +144,7 @@ def _base(folder: Path, shape: str, dtype: str) -> Path:
         made = model_of(shape, folder)
         base.mkdir()
         stored = ModelSpec.model_validate({"source": str(made), "dtype": dtype})
-        save(load(stored, anywhere=True), base)
+        save_base(load(stored, anywhere=True), base)
         shutil.rmtree(made)
     return base
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import IO
 
 from blake3 import blake3
 from pydantic import Field
@@ -39,7 +39,7 @@ class Manifest(Strict):
 class Digesting:
     """A stream that digests what is read from it."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._hasher = blake3()
         self._size = 0

@@ -106,7 +106,7 @@ def _unpack(file: Path, folder: Path) -> Manifest:
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> Entry:
     stream = archive.extractfile(member)
     assert stream is not None, "a regular file has content"
-    digesting = Digesting(stream)  # type: ignore[arg-type]
+    digesting = Digesting(stream)
     with replacing(folder / member.name) as file:
         shutil.copyfileobj(digesting, file, CHUNK_BYTES)
     return digesting.entry

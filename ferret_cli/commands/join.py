@@ -85,6 +85,12 @@ def join(
             "your place is kept; no assignment is taken and no contribution is sent.",
         ),
     ] = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", help="Consent to contributions that may reveal single examples; without it you are asked."
+        ),
+    ] = False,
     insecure_http: options.InsecureHttp = False,
     ca: options.Ca = None,
     json: options.Json = False,
@@ -127,4 +133,4 @@ def join(
             show_preview(participant, data, fields, own, json=json)
             return
         seconds = None if give_up_after is None else give_up_after * 3600
-        take_part(participant, JoinOptions(data, fields, own, keep_model, seconds, json))
+        take_part(participant, JoinOptions(data, fields, own, keep_model, seconds, yes, json))

@@ -29,6 +29,14 @@ def plan(
         float | None,
         typer.Option(min=1e-6, help="A participant's speed; default: this machine's, measured.", show_default=False),
     ] = None,
+    digest: Annotated[
+        bool,
+        typer.Option(
+            "--digest",
+            help="Load the model too, and print the digest that it has with all its files: for model.digest in FILE, "
+            "and for a site's [[allow.models]].",
+        ),
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Say what the experiment in FILE will send and need, and whether noise would spoil the model.
@@ -37,7 +45,7 @@ def plan(
     """
     from ferret_cli import specfile
     from ferret_cli.output import emit, say
-    from ferret_cli.planning import lines
+    from ferret_cli.planning import digest_of, lines
     from ferret_core import catalog
     from ferret_core.models import outline
     from ferret_core.plan import document
@@ -47,9 +55,10 @@ def plan(
     spec = catalog.resolve(specfile.load(file, assignments or (), unset or (), preset))
     model = outline.of_llama(shape) if shape else outline.of_folder(spec.model.source)
     found = make(spec, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
+    of_model = digest_of(spec.model) if digest else None
     if json:
-        emit(document(found))
+        emit({**document(found), **({"digest": of_model} if of_model else {})})
     else:
-        print("\n".join(lines(found)))
+        print("\n".join([*lines(found), *([f"digest of the model   {of_model}"] if of_model else [])]))
     for advice in found.advice:
         say(f"advice: {advice}")

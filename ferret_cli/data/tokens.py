@@ -22,7 +22,7 @@ def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Exam
 
     options: dict[str, Any] = {"revision": spec.revision, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(spec.source, **options)
+        tokenizer: Any = AutoTokenizer.from_pretrained(spec.source, **options)
         config = AutoConfig.from_pretrained(spec.source, **options)
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config)

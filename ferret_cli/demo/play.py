@@ -54,6 +54,6 @@ def _tell(run: Run, told: int) -> int:
 def _participant(stack: Stack, code: str, examples: Path) -> Child:
     """``ferret join`` as anyone would run it; the code goes by the environment, where other users cannot see it."""
     home = stack.plan.home
-    arguments = [stack.plan.url, "--data", str(examples), "--name", PARTICIPANT]
+    arguments = [stack.plan.url, "--data", str(examples), "--name", PARTICIPANT, "--yes"]
     environment = {"FERRET_CODE": code, "FERRET_HOME": str(home / PARTICIPANT), "OMP_NUM_THREADS": "1"}
     return parts.participant(home, PARTICIPANT, arguments, environment)

@@ -14,6 +14,7 @@ from ferret_cli.stack.home import LOCK_FILE, locked
 from ferret_cli.stack.stack import Plan
 from ferret_core import demo
 from ferret_core.demo import tasks
+from ferret_core.files import USERS_DATA
 from ferret_core.protocol.spec import ExperimentSpec
 
 DEFAULT_HOME = Path(".ferret/demo")
@@ -39,10 +40,12 @@ def plan(home: Path | None, port: int | None) -> Plan:
 
 
 def own_environment() -> None:
-    """Keeps the demo's processes to its own folder, and its participant from idling between short rounds."""
+    """Keeps the demo's processes to its own folder, and its participant from idling between short rounds. That one
+    participant is the user's own, so its rounds may be downloaded."""
     for name in ELSEWHERE:
         os.environ.pop(f"FERRET_{name}", None)
     os.environ.setdefault("FERRET_POLL_SECONDS", "0.5")
+    os.environ.setdefault("FERRET_MIN_PARTICIPANTS", "1")
 
 
 def fresh_home(home: Path) -> None:
@@ -57,7 +60,7 @@ def fresh_home(home: Path) -> None:
 
 def data(home: Path) -> Path:
     """The folder of the generated tasks: train, test and, for the real participant, edge."""
-    folder = home / "data"
+    folder = home / USERS_DATA
     folder.mkdir(parents=True, exist_ok=True)
     tasks.write(folder)
     return folder

@@ -22,6 +22,7 @@ from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
 from ferret_core import demo
 from ferret_core.certificate import CERT, KEY, Certificate
+from ferret_core.files import USERS_DATA
 from ferret_core.private import keep_private
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.transport import Transport
@@ -96,7 +97,7 @@ class Stack:
 
     def sign_in_address(self) -> str:
         """The one address a person needs. It signs one browser in, once; the fragment is never sent."""
-        certificate = self.plan.certificate and self.plan.certificate.cert_file
+        certificate = self.plan.certificate.cert_file if self.plan.certificate else None
         transport = Transport(self.plan.url, self.token, insecure_http=True, certificate=certificate)
         return f"{self.plan.shown_url}/#ticket={transport.post('/session/link').json()['token']}"
 
@@ -127,7 +128,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
         try:
             for child in _children(plan, listener, settings):
                 supervisor.start(child)
-            certificate = plan.certificate and plan.certificate.cert_file
+            certificate = plan.certificate.cert_file if plan.certificate else None
             wait_until_ready(plan.reachable_host, plan.port, supervisor.require_running, certificate)
             with announced(plan.home, plan.url, certificate):
                 yield Stack(plan, admin_token(plan.home), supervisor)
@@ -179,12 +180,12 @@ def _numbered(name: str, count: int) -> list[str]:
 
 
 def _roots(plan: Plan) -> list[Path]:
-    """The plan's, and what is set; where nothing is: home, the demo, and the folder that this was started in."""
+    """The plan's, and those that are set; by default home's folder for data, the demo, and the current folder."""
     if given := os.environ.get("FERRET_ROOTS"):
         return [*plan.roots, *map(Path, filter(None, given.split(os.pathsep)))]
     here = Path.cwd()
     own = [] if here == Path(here.anchor) else [here]  # a service manager starts it in /, which is everything
-    return [*plan.roots, plan.home, demo.model_path().parent, *own]
+    return [*plan.roots, plan.home / USERS_DATA, demo.model_path().parent, *own]
 
 
 def _threads(workers: int) -> int:

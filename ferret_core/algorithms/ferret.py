@@ -66,12 +66,12 @@ class Algorithm(WholeModel):
         config, task, blocks = self.config, client.task, self.config.cut(shapes(model))
         with client.working_copy(model, config.local) as before:
             curvatures = _Curvatures(model, blocks) if config.watches_steps else None
-            trained = client.train(model, config.local, curvatures and curvatures.see)
+            trained = client.train(model, config.local, curvatures.see if curvatures else None)
             begin, end = before, trainable(model)
             if config.error_feedback:
                 begin, end = _owed(before, end, client.memory)
             fixed = config.allocation in FIXED
-            steep = curvatures and curvatures.found
+            steep = curvatures.found if curvatures else None
             K = config.fixed(blocks) if fixed else config.allocate(norms(begin, end, blocks), blocks, steep)
             seed, share = config.seed_for(task), config.share_for(task)
             projected = project(begin, end, blocks, self.basis, K, seed, share)

@@ -59,7 +59,7 @@ def messages_of(instruction: str, input: str = "") -> Messages:
 
 def is_of_training(template: str) -> bool:
     """Whether a chat template is one of these, rather than one that the base model's authors wrote."""
-    return json.dumps(ONE_QUESTION) in template
+    return any(template == jinja(wording, lead) for wording in WORDINGS for lead in LEADS)
 
 
 def fitting(tokenizer: PreTrainedTokenizerBase, template: Worded) -> str | None:

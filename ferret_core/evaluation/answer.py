@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
-from ferret_core.datasets._chat import one_message, rendered_ids
+from ferret_core.datasets._base import Example
+from ferret_core.datasets._chat import chat_ids, rendered_ids
 from ferret_core.datasets._chat_template import fitting, is_of_training, messages_of
 from ferret_core.datasets._encoding import end_of_text, pad_id
 from ferret_core.device import chosen_device
@@ -92,23 +93,19 @@ def _with_adapters(folder: Path, base: LoadedModel) -> LoadedModel:
     with warnings.catch_warnings():
         # PEFT 0.21 asks transformers 5 under a name that goes away in 6; the answer is right.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
-        model: Any = PeftModel.from_pretrained(base.model, str(folder))  # pyright: ignore[reportArgumentType]
+        model: Any = PeftModel.from_pretrained(base.model, str(folder))
     return LoadedModel(model.eval(), AutoTokenizer.from_pretrained(str(folder), local_files_only=True))
 
 
 def question_ids(tokenizer: Any, instruction: str, input: str = "") -> list[int]:
-    """The question's tokens by the model's chat template, in which it is put as in training.
+    """The question's tokens by the model's chat template, in the words of training.
 
-    Raises ``request.invalid`` for a question that the template does not take.
+    Raises ``spec.invalid`` for a chat template that takes no single question.
     """
-    from jinja2 import TemplateError
-
-    ask = messages_of if is_of_training(str(tokenizer.chat_template)) else one_message
-    try:
-        return rendered_ids(ask(instruction, input), tokenizer)
-    except (TemplateError, ValueError, TypeError) as error:
-        message = f"the model's chat template does not take it ({error}); ask in other words"
-        raise FerretError.of_field("request.invalid", "question", instruction, message) from error
+    template = str(tokenizer.chat_template)
+    if is_of_training(template):
+        return rendered_ids(messages_of(instruction, input), tokenizer, template)
+    return chat_ids(Example(instruction, input, ""), tokenizer)
 
 
 def answer(

@@ -6,6 +6,7 @@ round can go back to it without a copy, and a checkpoint is made of links alone.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from ferret_core.mapped.folder import LOCK, OwnFolder, link
 from ferret_core.mapped.generation import prepare
 from ferret_core.mapped.pool import Pool, Round
 from ferret_core.models.arrays import SUFFIX, arrays, check_cover, tensors
+from ferret_core.models.folder import CONFIG
 from ferret_core.models.load import LoadedModel, skeleton
 from ferret_core.models.parameters import trainable
 from ferret_core.models.save import MANIFEST
@@ -91,10 +93,12 @@ class MappedReplica(Replica):
         self._drop_others()
 
     def save(self, folder: Path) -> None:
-        """The model's and the tokenizer's files in ``folder``: small ones as the base model's, weights as links."""
+        """The model's and the tokenizer's files in ``folder``: small ones as the base model's, with the type of these
+        weights in the configuration, and weights as links."""
         for path in self._own.path.iterdir():
             if path.is_file() and path.name != LOCK:
                 shutil.copyfile(path, folder / path.name)
+        _name_dtype(folder / CONFIG, self.spec.model.dtype)
         for path in self._generation(self._here).iterdir():
             link(path, folder / path.name)
 
@@ -143,6 +147,13 @@ class MappedReplica(Replica):
                     shutil.rmtree(path)
                 else:
                     path.rename(self._spare)
+
+
+def _name_dtype(path: Path, dtype: str) -> None:
+    """Makes the configuration at ``path`` name ``dtype`` as the type of the weights."""
+    config = json.loads(path.read_bytes())
+    config.pop("torch_dtype", None)  # as older versions of the library wrote it
+    path.write_text(json.dumps({**config, "dtype": dtype}, indent=2) + "\n", encoding="utf-8")
 
 
 def _stored_names(model: nn.Module) -> dict[str, str]:

@@ -34,17 +34,21 @@ def manifest(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
     return _manifest(tensors(model))
 
 
-def model_digest(model: nn.Module, frozen: str | None = None) -> str:
-    """64 hexadecimal digits that change with any name, dtype, shape or bit of the model.
+def model_digest(model: nn.Module, frozen: str | None = None, files: str = "") -> str:
+    """64 hexadecimal digits that change with any name, dtype, shape or bit of the model, and with any byte of the
+    files that define it.
 
     The tensors' little-endian bytes follow the canonical JSON of ``{"version", "tensors"}``. Frozen parameters are not
     among them: their own digest, made in the same way, stands in that JSON as ``frozen``. Given here as
-    :func:`frozen_weights_digest` found it, a base model below adapters is not read again for every round.
+    :func:`frozen_weights_digest` found it, a base model below adapters is not read again for every round. ``files``,
+    the digest by :func:`ferret_core.models.definition.digest`, stands there as a member of that name; a model that was
+    not read from files has no such member.
     """
     if frozen is None:
         frozen = frozen_weights_digest(model)
     rest = {name: tensor for name, tensor in tensors(model).items() if not _is_frozen(tensor)}
-    return _digest(rest, {"frozen": frozen} if frozen else {})
+    more = {"frozen": frozen, "files": files}
+    return _digest(rest, {name: value for name, value in more.items() if value})
 
 
 def frozen_weights_digest(model: nn.Module) -> str:

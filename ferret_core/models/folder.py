@@ -7,17 +7,19 @@ is, and whether the weights' headers agree with their files. No error says what 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ferret_core import files
+from ferret_core.protocol import bounded_json
 
 MAX_ENTRIES = 10_000
 MAX_JSON_BYTES = 16 * 2**20
 MAX_TOKENIZER_BYTES = 64 * 2**20
+MAX_MARKS = 8_000_000
+"""In a tokenizer's JSON; one of 256,000 words has five million."""
 MAX_WEIGHTS_BYTES = 2**42
 MAX_DEPTH = 32
 MAX_NUMBER = 2**40
@@ -61,7 +63,7 @@ def look_through(folder: Path) -> Weights:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """The files that may be read, each looked at."""
+    """The files that may be read, each checked."""
     for number, path in enumerate(folder.iterdir()):
         if number >= MAX_ENTRIES:
             raise UnfitModel(f"holds more than {MAX_ENTRIES} files")
@@ -69,7 +71,9 @@ def _entries(folder: Path) -> Iterator[Path]:
             continue
         most = MAX_WEIGHTS_BYTES if path.suffix == WEIGHTS else MAX_TOKENIZER_BYTES
         try:
-            files.open_regular(files.allowed(path), most).close()
+            with files.open_regular(files.allowed(path), most) as file:
+                if path.suffix == ".json" and path.name in LARGE and bounded_json.marks(file.read()) > MAX_MARKS:
+                    raise UnfitModel(f"{path.name} has too many values")
         except files.UnfitFile as error:
             raise UnfitModel(f"{path.name} {error}") from error
         yield path
@@ -81,9 +85,9 @@ def _document(path: Path) -> dict[str, Any]:
     if len(raw) > MAX_JSON_BYTES:
         raise UnfitModel(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MiB")
     try:
-        value: object = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise UnfitModel(f"{path.name} is not JSON, or nested too deeply") from error
+        value: object = bounded_json.parse(raw, MAX_JSON_BYTES)
+    except ValueError as error:
+        raise UnfitModel(f"{path.name} is not JSON, is nested too deeply, or has too many values") from error
     if not isinstance(value, dict):
         raise UnfitModel(f"{path.name} is not a JSON object")
     if any(depth > MAX_DEPTH for _, _, depth in _walk(cast(dict[str, Any], value))):
@@ -140,8 +144,8 @@ def _header(path: Path) -> Weights:
             raise UnfitModel(f"{path.name} has no header of a safetensors file, or is cut short")
         raw = file.read(length)
     try:
-        header: object = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        header: object = bounded_json.parse(raw, MAX_JSON_BYTES)
+    except ValueError as error:
         raise UnfitModel(f"{path.name} has a header that is not JSON") from error
     if not isinstance(header, dict):
         raise UnfitModel(f"{path.name} has a header that is not a JSON object")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -13,7 +15,10 @@ from torch import nn
 
 from ferret_core import files
 from ferret_core.memory import memory_checked
-from ferret_core.models.folder import UnfitModel, Weights, look_through
+from ferret_core.models import definition
+from ferret_core.models.definition import GENERATION_CONFIG, Files
+from ferret_core.models.digest import model_digest
+from ferret_core.models.folder import CONFIG, UnfitModel, Weights, look_through
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
 
@@ -23,10 +28,17 @@ REMEDY = "use a smaller model, or a machine with more memory"
 
 
 class LoadedModel(NamedTuple):
-    """A model in evaluation mode, and its tokenizer."""
+    """A model in evaluation mode, its tokenizer, and the files that define both, as they were read; none for a model
+    that was built in memory."""
 
     model: nn.Module
     tokenizer: Any
+    files: Files = MappingProxyType({})
+
+
+def digest_of(loaded: LoadedModel) -> str:
+    """The digest of a base model as it was loaded, before an algorithm adapts it."""
+    return model_digest(loaded.model, files=definition.digest(loaded.files))
 
 
 def context_of(model: nn.Module) -> int:
@@ -48,32 +60,93 @@ def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) ->
     """
     own = files.within(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY):
-        loaded = _load(spec, _look(spec), "auto" if as_stored else getattr(torch, spec.dtype))
+        loaded = _load(spec, _look(spec), None if as_stored else getattr(torch, spec.dtype))
         _check_ids(loaded)
         return loaded
 
 
-def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | str) -> LoadedModel:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils.logging import disable_progress_bar
+def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -> LoadedModel:
+    from transformers import AutoModelForCausalLM
 
-    disable_progress_bar()
     options: dict[str, Any] = {"trust_remote_code": False}
-    if spec.revision:
-        options["revision"] = spec.revision
     if weights is not None:
         options["local_files_only"] = True  # whatever its files name, nothing is fetched for a folder
-        _check_size(spec, weights, options)
-    tokenizer = AutoTokenizer.from_pretrained(spec.source, **options)
+        found = definition.read(Path(spec.source).expanduser())
+    else:
+        options["revision"] = _commit(spec)
+        found = _fetch(spec.source, options["revision"])
+    config, tokenizer = _defined(spec, found, weights)
+    if dtype is None:
+        _forget_dtype(config)
     # With output_loading_info the answer is a pair, which the library's types do not say.
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        spec.source, use_safetensors=True, dtype=dtype, output_loading_info=True, **options
+        spec.source,
+        config=config,
+        use_safetensors=True,
+        dtype=dtype or "auto",
+        output_loading_info=True,
+        **options,
     )
     model, info = loaded
     if info["missing_keys"]:
         # transformers would fill them with random numbers, others on every machine.
         raise UnfitModel(f"has no weights for {', '.join(sorted(info['missing_keys'])[:3])}")
-    return LoadedModel(model.eval(), tokenizer)
+    return LoadedModel(model.eval(), tokenizer, found)
+
+
+def _commit(spec: ModelSpec) -> str | None:
+    """The commit that the revision of a model on the hub means, so that all files come from the same one; the revision
+    itself where the hub does not say."""
+    from transformers.utils.hub import resolve_revision
+
+    return resolve_revision(spec.source, spec.revision)
+
+
+def _forget_dtype(config: Any) -> None:
+    """The loading library then takes the type that the weights have, not the one that the configuration names."""
+    for each in (config, *(getattr(config, name) for name in config.sub_configs)):
+        if each is not None:
+            each.dtype = None
+
+
+def _fetch(source: str, revision: str | None) -> Files:
+    """The files that define a model on the hub. Without a connection they are those in the cache; with one, a file
+    counts as absent only if the hub says so."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.constants import is_offline_mode
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    paths = list[Path]()
+    for name in sorted(definition.NAMES):
+        try:
+            paths.append(Path(hf_hub_download(source, name, revision=revision)))
+        except LocalEntryNotFoundError:
+            if not is_offline_mode():
+                raise
+        except EntryNotFoundError:
+            pass
+    with files.within(None):  # the cache is the hub's own
+        found = {path.name: definition.content(path) for path in paths}
+    if CONFIG not in found:
+        raise UnfitModel(f"has no {CONFIG}: not a Hugging Face model, or not in the cache of a machine that is offline")
+    return found
+
+
+def _defined(spec: ModelSpec, found: Files, weights: Weights | None) -> tuple[Any, Any]:
+    """Configuration and tokenizer, made of the files ``found`` alone."""
+    from transformers import AutoConfig, AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    definition.require_own(found)
+    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    with definition.unpacked(found) as folder:
+        config: Any = AutoConfig.from_pretrained(str(folder), **options)
+        if weights is not None:
+            _check_size(config, weights)
+        tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), **options)
+    config.name_or_path = tokenizer.name_or_path = spec.source
+    return config, tokenizer
 
 
 def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
@@ -90,19 +163,16 @@ def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
 
 
 def _skeleton(spec: ModelSpec, weights: Weights) -> LoadedModel:
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
-    from transformers.utils.logging import disable_progress_bar
+    from transformers import AutoModelForCausalLM, GenerationConfig
 
-    disable_progress_bar()
-    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    _check_size(spec, weights, options)
-    tokenizer = AutoTokenizer.from_pretrained(spec.source, **options)
-    config = AutoConfig.from_pretrained(spec.source, **options)
+    found = definition.read(Path(spec.source).expanduser())
+    config, tokenizer = _defined(spec, found, weights)
     with torch.random.fork_rng([]), _parameters_on_meta():
         model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, spec.dtype))
-    if (Path(spec.source).expanduser() / "generation_config.json").exists():
-        model.generation_config = GenerationConfig.from_pretrained(spec.source, local_files_only=True)
-    return LoadedModel(model.eval(), tokenizer)
+    if GENERATION_CONFIG in found:
+        with definition.unpacked(found) as folder:
+            model.generation_config = GenerationConfig.from_pretrained(str(folder), local_files_only=True)
+    return LoadedModel(model.eval(), tokenizer, found)
 
 
 @contextmanager
@@ -123,17 +193,16 @@ def _parameters_on_meta() -> Generator[None]:
         nn.Module.register_parameter = register
 
 
-def _check_size(spec: ModelSpec, weights: Weights, options: Mapping[str, Any]) -> None:
+def _check_size(config: Any, weights: Weights) -> None:
     """Raises where the configuration describes a model far larger than its weights, whose rest would be made up.
 
-    The model is built without memory for that, on the meta device. Twice as large is let pass: tied weights lie in
-    the file once.
+    The model is built without memory for that, on the meta device. Twice as large is let pass: the file has tied
+    weights once.
     """
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    config = AutoConfig.from_pretrained(spec.source, **options)
     with torch.random.fork_rng([]), torch.device("meta"):
-        described = sum(weight.numel() for weight in AutoModelForCausalLM.from_config(config).parameters())
+        described = sum(weight.numel() for weight in AutoModelForCausalLM.from_config(deepcopy(config)).parameters())
     if described > 2 * weights.elements:
         raise UnfitModel(f"config.json describes {described} parameters, the weights hold {weights.elements}")
 

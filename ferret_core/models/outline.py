@@ -71,11 +71,10 @@ def of_llama(name: str) -> Outline:
 
 def of_folder(source: str) -> Outline:
     """The outline of the model in a folder; ``model.invalid`` for what is none, hub names among it."""
-    path = Path(source).expanduser()
-    if not path.is_dir():
-        message = "is not a folder here: give one, or use --shape with the name of a model like it"
-        raise FerretError.of_field("model.invalid", "model.source", source, message)
     try:
+        path = files.allowed(Path(source).expanduser())
+        if not path.is_dir():
+            raise UnfitModel("is not a folder here: give one, or use --shape with the name of a model like it")
         look_through(path)
         return _read(path)
     except (UnfitModel, files.UnfitFile) as error:

@@ -59,6 +59,9 @@ AuditAction = Literal[
     "user.changed",
     "token.created",
     "token.revoked",
+    "checkpoint.downloaded",
+    "update.downloaded",
+    "example.drawn",
     "backup.made",
     "backup.restored",
 ]

@@ -29,4 +29,5 @@ SignatureText = Annotated[str, Field(pattern="^[0-9a-f]{128}$", description="Ed2
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="BLAKE3-256, 64 lower-case hexadecimal digits")]
 AlertId = Annotated[str, Field(pattern="^alr_[0-9a-f]{16}$")]
 UserId = Annotated[str, Field(pattern="^(usr_[0-9a-f]{16}|admin)$")]
+SessionId = Annotated[str, Field(pattern="^ses_[0-9a-f]{16}$")]
 TokenId = Annotated[str, Field(pattern="^tok_[0-9a-f]{16}$")]

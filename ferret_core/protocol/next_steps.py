@@ -15,6 +15,7 @@ NEXT_STEPS: dict[str, str] = {
     "experiment.conflict": "see its state: ferret experiment show ID",
     "extension.refused": "run a copy with more rounds: ferret experiment clone ID --set rounds=N",
     "artifact.not_found": "see what was written: ferret experiment show ID",
+    "round.too_small": "export another round: ferret experiment export ID FOLDER --round N; see docs/people.md",
     "home.in_use": "use that server, stop it, or choose another folder with --home",
     "server.unreachable": "check the address (FERRET_URL or --url); to run a server on this machine: ferret serve",
     "server.not_ready": "see what is missing: ferret doctor",

@@ -63,6 +63,12 @@ def to_asker(question_id: str) -> str:
     return f"ferret:playground:{question_id}:asker"
 
 
+def of_user(instance: str, user_id: str) -> str:
+    """The channel to which each open question of the user at the service ``instance`` subscribes, so that Redis counts
+    them over all processes. Nothing is sent on it."""
+    return f"ferret:playground:{instance}:{user_id}"
+
+
 def to_worker(question_id: str) -> str:
     """The channel on which it is sent the question."""
     return f"ferret:playground:{question_id}:worker"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 
@@ -19,7 +20,17 @@ class Role(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a token is good for, within its user's role: what only looks, and what changes something."""
+    """What a token is good for, within its user's role: what only looks, what changes something, and ``GET /metrics``
+    alone, which ``read`` allows too."""
 
     READ = "read"
     WRITE = "write"
+    METRICS = "metrics"
+
+    def within(self, scopes: Collection[Scope]) -> bool:
+        """True if a token with these ``scopes`` is good for it."""
+        return self in scopes or (self == Scope.METRICS and Scope.READ in scopes)
+
+
+EVERY_SCOPE = frozenset({Scope.READ, Scope.WRITE})
+"""Of a session."""

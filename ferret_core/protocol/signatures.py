@@ -16,6 +16,21 @@ from ferret_core.protocol.errors import FerretError
 PURPOSE = "ferret.contribution.1"
 """Stands in every message, so that a signature cannot be used for anything else."""
 
+_PRIME = 2**255 - 19
+_SMALL_ORDER = frozenset(
+    {
+        0,
+        1,
+        _PRIME - 1,
+        0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7,
+        0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826,
+    }
+)
+"""The y coordinates of the eight points whose order divides 8: a signature under such a key can hold for any message.
+
+Chalkias, Garillot, Nikolaenko: "Taming the many EdDSAs" (2020), section 3 and table 1.
+"""
+
 
 class Signed(NamedTuple):
     """What a participant signs: that this is its ``contribution`` (a digest) to this assignment in this round."""
@@ -47,10 +62,22 @@ def sign(secret: str, signed: Signed) -> str:
     return _secret(secret).sign(signed.message()).hex()
 
 
+def require_public_key(public: str) -> str:
+    """The key; raises ``ValueError`` if its encoding is not canonical (RFC 8032, section 5.1.3) or its order is small.
+
+    No key that :func:`new_key` belongs to is refused.
+    """
+    y = int.from_bytes(bytes.fromhex(public), "little") & ((1 << 255) - 1)
+    if y >= _PRIME or y in _SMALL_ORDER:
+        raise ValueError("is a weak Ed25519 key, which anybody can sign for: create a new one")
+    return public
+
+
 def is_valid(public: str, signature: str, signed: Signed) -> bool:
-    """Whether the holder of the key signed exactly this."""
+    """True if the holder of the key signed exactly this. Nothing is valid under a weak key."""
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), signed.message())
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(require_public_key(public)))
+        key.verify(bytes.fromhex(signature), signed.message())
     except (InvalidSignature, ValueError):
         return False
     return True

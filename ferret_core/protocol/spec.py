@@ -58,6 +58,9 @@ class ModelSpec(Strict):
 
     source: Source = Field(description="Folder of a Hugging Face causal language model, or a hub name")
     revision: Revision | None = Field(default=None, description="Commit or tag, if source is a hub name")
+    digest: Annotated[Digest, Field(max_length=64)] | None = Field(
+        default=None, description="Digest of the base model with all its files; refused if another is found"
+    )
     dtype: Dtype = Field(
         default="float32", description="Type of the global model's weights; 16-bit types round each step stochastically"
     )

@@ -43,7 +43,7 @@ def _unfit_algorithm(spec: ExperimentSpec) -> Iterator[_Unfit]:
     options, name = config.model_dump(), spec.algorithm.name
     if getattr(config, "adapts", False):
         yield _Unfit("algorithm.name", name, f"tunes adapters, which a team does not hold in shards: {ALONE}")
-    if not isinstance(config, Shardable):
+    if not isinstance(config, Shardable):  # pyrefly: ignore[unsafe-overlap]
         yield _Unfit("algorithm.name", name, f"needs the whole model in one process: {ALONE}")
     if options.get("error_feedback"):
         yield _Unfit("algorithm.error_feedback", True, f"keeps a whole update: set it to false, or {ALONE}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import torch
+from pydantic import TypeAdapter
 from torch import nn
 
 from ferret_core.protocol.digest import canonical_json, digest_bytes
@@ -14,6 +15,7 @@ from ferret_core.team.broken import team_broken
 from ferret_core.team.group import Team
 from ferret_core.team.shards import Range, local, ranges
 
+_SIZES = TypeAdapter(list[int])
 PLAIN = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -70,7 +72,10 @@ def outline(model: nn.Module) -> str:
 def require_cover(model: nn.Module, team: Team) -> None:
     """Raises ``team.broken`` unless the shards of all processes make up each parameter, once."""
     parameters = dict(model.named_parameters())
-    sizes = [[int(size) for size in text.split()] for text in team.texts(_sizes(model))]
+    sizes = team.values([local(parameter).numel() for parameter in parameters.values()], _SIZES)
+    for rank, of_rank in enumerate(sizes):
+        if len(of_rank) != len(parameters):
+            raise team_broken(f"process {rank} holds {len(of_rank)} parameters, not {len(parameters)}")
     for number, (name, parameter) in enumerate(parameters.items()):
         check_cover(name, ranges(parameter), [of_rank[number] for of_rank in sizes])
 
@@ -80,7 +85,3 @@ def check_cover(name: str, expected: Sequence[Range], sizes: Sequence[int]) -> N
     for rank, (part, size) in enumerate(zip(expected, sizes, strict=True)):
         if size != part.length:
             raise team_broken(f"of {name} process {rank} holds {size} elements, not {part.length}")
-
-
-def _sizes(model: nn.Module) -> str:
-    return " ".join(str(local(parameter).numel()) for parameter in model.parameters())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
-from ferret_core.protocol.errors import FerretError
+from pydantic import TypeAdapter
+
+from ferret_core.protocol.errors import PROBLEMS, FerretError
+from ferret_core.team.broken import team_broken
 from ferret_core.team.group import Team
+
+_CODE_AND_DETAIL = TypeAdapter(tuple[str, str] | None)
 
 
 def as_first(team: Team, check: Callable[[], None]) -> None:
@@ -18,9 +22,11 @@ def as_first(team: Team, check: Callable[[], None]) -> None:
             check()
         except FerretError as found:
             error = found
-    told = team.texts("" if error is None else json.dumps([error.code, error.detail]))[0]
+    told = team.values(None if error is None else (error.code, error.detail), _CODE_AND_DETAIL)[0]
     if error is not None:
         raise error
-    if told:
-        code, detail = json.loads(told)
+    if told is not None:
+        code, detail = told
+        if code not in PROBLEMS:
+            raise team_broken("process 0 sends an error that does not exist")
         raise FerretError(code, detail)

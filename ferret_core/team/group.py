@@ -9,9 +9,10 @@ import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, distributed
 
 from ferret_core.protocol.errors import FerretError
@@ -26,6 +27,11 @@ RESTARTS = "TORCHELASTIC_RESTART_COUNT"
 """How often torchrun has started the team again, with a store that may be the same."""
 DEFAULT_SECONDS = 600.0
 """As long as one process may keep the others waiting: a step on a slow machine, not an outage."""
+
+MAX_TEXT_BYTES = 1 << 20
+"""Of one process' text. The longest is the sizes of a model's shards, some ten bytes a parameter."""
+
+V = TypeVar("V")
 
 _current: Team | None = None
 
@@ -83,17 +89,29 @@ class Team:
     def numbers(self, value: float) -> list[float]:
         """The ``value`` of every process in fp64, by rank."""
         own = torch.tensor([value], dtype=torch.float64, device=self.device)
-        found = [torch.empty_like(own) for _ in range(self.size)]
-        with typed():
-            distributed.all_gather(found, own)
-        return [float(each) for each in found]
+        return [float(each) for each in self._gathered(own)]
 
     def texts(self, text: str) -> list[str]:
-        """The ``text`` of every process, by rank."""
-        found: list[str | None] = [None] * self.size
-        with typed():
-            distributed.all_gather_object(found, text)
-        return [each or "" for each in found]
+        """The ``text`` of every process, by rank: as bytes, since torch's own functions for objects unpickle them.
+
+        Raises ``team.broken`` if a process sends more than ``MAX_TEXT_BYTES`` or no UTF-8.
+        """
+        sent = text.encode()
+        own = torch.tensor([len(sent)], dtype=torch.int64, device=self.device)
+        lengths = [int(each) for each in self._gathered(own)]
+        for rank, length in enumerate(lengths):
+            if not 0 <= length <= MAX_TEXT_BYTES:
+                raise team_broken(f"process {rank} sends a text of {length} bytes; the most is {MAX_TEXT_BYTES}")
+        padded = bytearray(sent.ljust(max(1, *lengths), b"\0"))
+        found = self._gathered(torch.frombuffer(padded, dtype=torch.uint8).to(self.device))
+        return [_decoded(rank, each[:length]) for rank, (each, length) in enumerate(zip(found, lengths, strict=True))]
+
+    def values(self, value: V, kind: TypeAdapter[V]) -> list[V]:
+        """The ``value`` of every process, by rank: as JSON of this ``kind``.
+
+        Raises ``team.broken`` as :meth:`texts` does, and if a process sends another kind of JSON.
+        """
+        return [_parsed(rank, text, kind) for rank, text in enumerate(self.texts(kind.dump_json(value).decode()))]
 
     def same(self, what: str, text: str) -> None:
         """Raises ``team.broken`` unless all processes give the same ``text`` for ``what``."""
@@ -103,6 +121,26 @@ class Team:
                 raise team_broken(
                     f"process {rank} has another {what} than process 0: {other[:80]}, not {found[0][:80]}"
                 )
+
+    def _gathered(self, own: Tensor) -> list[Tensor]:
+        found = [torch.empty_like(own) for _ in range(self.size)]
+        with typed():
+            distributed.all_gather(found, own)
+        return found
+
+
+def _decoded(rank: int, sent: Tensor) -> str:
+    try:
+        return sent.cpu().numpy().tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise team_broken(f"process {rank} sends a text that is not UTF-8") from error
+
+
+def _parsed(rank: int, text: str, kind: TypeAdapter[V]) -> V:
+    try:
+        return kind.validate_json(text)
+    except ValidationError as error:
+        raise team_broken(f"process {rank} sends JSON of another kind") from error
 
 
 def current() -> Team | None:

@@ -51,7 +51,7 @@ def _settle(team: Team, work: str, own: str, seconds: float) -> None:
     try:
         team.store.set(keys[team.rank], own)
         team.store.wait(keys, timedelta(seconds=seconds))
-        said = [team.store.get(key).decode() for key in keys]
+        said = [_text(team.store.get(key)) for key in keys]
         _forget(team, work)
     except (distributed.DistError, RuntimeError) as error:
         raise team_broken(f"process {team.rank} is alone with its outcome, {own!r}") from error
@@ -82,9 +82,13 @@ def _with_news(team: Team, work: str, error: FerretError) -> FerretError:
 def _said(team: Team, work: str, rank: int) -> str | None:
     key = _key(work, rank)
     try:
-        return team.store.get(key).decode() if team.store.check([key]) else None
+        return _text(team.store.get(key)) if team.store.check([key]) else None
     except (distributed.DistError, RuntimeError):
         return None  # the store is gone with the process that kept it
+
+
+def _text(said: bytes) -> str:
+    return said.decode(errors="replace")
 
 
 def _told(error: Exception) -> str:

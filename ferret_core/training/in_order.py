@@ -61,5 +61,5 @@ def add_in_order(model: nn.Module) -> tuple[Turn, list[InOrder]]:
     for layer in model.modules():
         if isinstance(layer, FSDPModule):
             sums.append(InOrder(turn))
-            layer.set_custom_reduce_scatter(sums[-1])  # pyright: ignore[reportArgumentType]
+            layer.set_custom_reduce_scatter(sums[-1])  # pyrefly: ignore[bad-argument-type]
     return turn, sums

@@ -45,7 +45,7 @@ class Muon(optim.Optimizer):
             self._parts.append(optim.AdamW(rest, lr=lr, weight_decay=weight_decay, betas=betas, eps=eps))
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # pyrefly: ignore[bad-override]
         for part in self._parts:
             part.step()
 

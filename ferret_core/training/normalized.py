@@ -44,7 +44,7 @@ class Normalized(Optimizer):
         self.elements = elements or sum(parameter.numel() for parameter in params)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # pyrefly: ignore[bad-override]
         for group in self.param_groups:
             parameters: list[nn.Parameter] = group["params"]
             for parameter in parameters:

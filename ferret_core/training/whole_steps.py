@@ -102,5 +102,5 @@ def owners(sizes: Sequence[int], count: int) -> list[int]:
 def _length(gradient: Tensor) -> Tensor:
     """The L2 norm, by the kernel that torch clips by on this device."""
     if gradient.device.type == "cuda":
-        return torch._foreach_norm([gradient], 2.0)[0]  # pyright: ignore[reportPrivateImportUsage]
+        return torch._foreach_norm([gradient], 2.0)[0]
     return torch.linalg.vector_norm(gradient, 2.0)

@@ -37,7 +37,7 @@ class RedisLengths:
 
     def read(self) -> dict[Queue, int]:
         try:
-            return {queue: int(self._client.llen(str(queue))) for queue in Queue}  # pyright: ignore[reportArgumentType]
+            return {queue: int(self._client.llen(str(queue))) for queue in Queue}
         except redis.RedisError as error:
             raise ConnectionError(f"the broker does not answer: {error}") from error
 

@@ -187,8 +187,8 @@ def _row(target: Target, offer: Offer, counts: Mapping[AssignmentState, int]) ->
         bytes_down=round_.bytes_down // sum(counts.values()),
         memory_digest=offer.memory_digest,
         idempotency_key=offer.idempotency_key,
-        public_key=offer.signature and offer.signature.public_key,
-        signature=offer.signature and offer.signature.signature,
+        public_key=offer.signature.public_key if offer.signature else None,
+        signature=offer.signature.signature if offer.signature else None,
     )
 
 

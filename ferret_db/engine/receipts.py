@@ -34,10 +34,11 @@ def receipt(s: Session, experiment_id: str, number: int, participant: str) -> Re
 
 
 def _undone(s: Session, experiment_id: str, number: int, participant: str) -> str:
-    """What was accepted in attempts that came to nothing."""
+    """What was accepted in attempts that came to nothing. Their errors can be other participants', so that only the
+    titles are shown."""
     found = contributions.attempts(s, experiment_id, number, participant)
     return "".join(
-        f"; attempt {round_.attempt}, which had accepted one, was undone: {(round_.error or {}).get('detail', '')}"
+        f"; attempt {round_.attempt}, which had accepted one, was undone: {(round_.error or {}).get('title', '')}"
         for round_ in found
         if round_.state == RoundState.ABANDONED
     )

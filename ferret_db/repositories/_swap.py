@@ -20,7 +20,7 @@ def swap(s: Session, row: R, after: ExperimentState | RoundState | AssignmentSta
     ``ferret_core.protocol.states`` does not list is a bug in the caller.
     """
     assert may_move(row.state, after), f"{row.id} cannot go from {row.state} to {after}"
-    table = type(row)
+    table: Any = type(row)
     return s.scalars(
         update(table)
         .where(table.id == row.id, table.state == row.state, table.version == row.version)

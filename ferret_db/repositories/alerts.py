@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
 from sqlalchemy import delete as deleted
-from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.alerts import AlertEvent, AlertKind
@@ -17,6 +17,12 @@ from ferret_db.tables import Alert, AlertDelivery, Experiment
 
 KEPT = timedelta(days=30)
 """How long one can see what became of a message."""
+TRIED_FOR = timedelta(days=1)
+"""A message that is older is given up at the next failure."""
+MOST_WAITING = 100
+"""Messages of one alert that wait to be sent; a newer one takes the place of the oldest."""
+AT_A_TURN = 2
+"""Messages of one project that are sent at the same time."""
 _UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 
 
@@ -59,6 +65,11 @@ def of_project(s: Session, project: str) -> list[Alert]:
     return list(s.scalars(select(Alert).where(Alert.project == project).order_by(Alert.created_at, Alert.id)))
 
 
+def count(s: Session, project: str) -> int:
+    """How many alerts the project has."""
+    return s.scalars(select(func.count()).select_from(Alert).where(Alert.project == project)).one()
+
+
 def of_experiment(s: Session, experiment_id: str) -> list[Alert]:
     """Those of this experiment alone."""
     return list(s.scalars(select(Alert).where(Alert.experiment_id == experiment_id)))
@@ -79,12 +90,7 @@ def wanted(s: Session, event: AlertEvent) -> bool:
 def switch(s: Session, alert_id: str, *, enabled: bool) -> Alert:
     """The alert on or off. What one that is off was still to be told is given up."""
     if not enabled:
-        s.execute(
-            update(AlertDelivery)
-            .where(AlertDelivery.alert_id == alert_id, AlertDelivery.due_at.is_not(None))
-            .values(due_at=None, error="the alert was switched off"),
-            execution_options=_UNSYNCHRONISED,
-        )
+        _give_up(s, AlertDelivery.alert_id == alert_id, "the alert was switched off")
     return s.scalars(
         update(Alert).where(Alert.id == alert_id).values(enabled=enabled).returning(Alert),
         execution_options=_UNSYNCHRONISED | {"populate_existing": True},
@@ -98,7 +104,8 @@ def delete(s: Session, alert_id: str) -> None:
 
 
 def enqueue(s: Session, told: Sequence[Alert], event: str, message: dict[str, Any]) -> list[AlertDelivery]:
-    """The same message to each, due at once. Their old ones make room, of which nothing is to be done any more."""
+    """The same message to each, due at once. It takes the place of old ones: those that are over, and the oldest that
+    waits where an alert has :data:`MOST_WAITING`, which is given up."""
     now = clock.now(s)
     ids = [alert.id for alert in told]
     over = AlertDelivery.alert_id.in_(ids), AlertDelivery.due_at.is_(None), AlertDelivery.created_at < now - KEPT
@@ -109,7 +116,24 @@ def enqueue(s: Session, told: Sequence[Alert], event: str, message: dict[str, An
     ]
     s.add_all(rows)
     s.flush()
+    for alert in told:
+        _give_up(s, AlertDelivery.id.in_(_excess(alert.id)), f"more than {MOST_WAITING} messages waited to be sent")
     return rows
+
+
+def _excess(alert_id: str) -> Select[tuple[str]]:
+    """Ids of the alert's waiting messages but for the newest :data:`MOST_WAITING`."""
+    age = func.row_number().over(order_by=(AlertDelivery.created_at.desc(), AlertDelivery.id.desc()))
+    waiting = AlertDelivery.alert_id == alert_id, AlertDelivery.due_at.is_not(None)
+    ranked = select(AlertDelivery.id, age.label("age")).where(*waiting).subquery()
+    return select(ranked.c.id).where(ranked.c.age > MOST_WAITING)
+
+
+def _give_up(s: Session, which: ColumnElement[bool], error: str | None) -> None:
+    s.execute(
+        update(AlertDelivery).where(which, AlertDelivery.due_at.is_not(None)).values(due_at=None, error=error),
+        execution_options=_UNSYNCHRONISED,
+    )
 
 
 def recent(s: Session, alert_id: str, limit: int) -> list[AlertDelivery]:
@@ -124,12 +148,18 @@ def due(s: Session) -> bool:
     return s.scalars(select(AlertDelivery.id).where(AlertDelivery.due_at <= clock.now(s)).limit(1)).first() is not None
 
 
-def claim(s: Session, limit: int, seconds: float) -> list[Claimed]:
-    """Takes messages that are due, the longest first, and counts the attempt. Unless :func:`settle` says how it went,
-    they are due again after so many seconds: whoever had them is gone."""
+def claim(s: Session, limit: int, seconds: float, busy: Collection[str] = ()) -> list[Claimed]:
+    """Takes messages that are due and counts the attempt. Projects take turns: each gets :data:`AT_A_TURN` at most, the
+    longest due first, and those that are ``busy`` none.
+
+    Unless :func:`settle` says how it went, they are due again after so many seconds: whoever had them is gone."""
     now = clock.now(s)
     is_due = AlertDelivery.due_at <= now
-    first = select(AlertDelivery.id).where(is_due).order_by(AlertDelivery.due_at).limit(limit)
+    order = AlertDelivery.due_at, AlertDelivery.created_at, AlertDelivery.id
+    turn = func.row_number().over(partition_by=AlertDelivery.project, order_by=order).label("turn")
+    waiting = is_due, AlertDelivery.project.not_in(busy)
+    ranked = select(AlertDelivery.id, AlertDelivery.due_at, turn).where(*waiting).subquery()
+    first = select(ranked.c.id).where(ranked.c.turn <= AT_A_TURN).order_by(ranked.c.turn, ranked.c.due_at).limit(limit)
     taken = s.scalars(
         update(AlertDelivery)
         .where(AlertDelivery.id.in_(first), is_due)
@@ -145,7 +175,11 @@ def claim(s: Session, limit: int, seconds: float) -> list[Claimed]:
 def settle(
     s: Session, delivery: AlertDelivery, *, status: int | None, error: str | None, again_seconds: float | None
 ) -> None:
-    """Notes how the attempt went: delivered without an ``error``; else due again after so many seconds, or given up."""
+    """Notes how the attempt went: delivered without an ``error``; else due again after so many seconds, or given up.
+
+    After a failure the alert's other messages wait as long: an address that is dead is tried once for all of them. What
+    has been tried for :data:`TRIED_FOR` is given up.
+    """
     now = clock.now(s)
     due_at = None if error is None or again_seconds is None else now + timedelta(seconds=again_seconds)
     # Another attempt may have begun meanwhile, if this one took too long: it is the one that counts.
@@ -156,3 +190,12 @@ def settle(
         .values(status=status, error=error, due_at=due_at, delivered_at=now if error is None else None),
         execution_options=_UNSYNCHRONISED,
     )
+    if error is None:
+        return
+    of_alert = AlertDelivery.alert_id == delivery.alert_id
+    _give_up(s, and_(of_alert, AlertDelivery.created_at < now - TRIED_FOR), error)
+    if due_at is not None:
+        s.execute(
+            update(AlertDelivery).where(of_alert, AlertDelivery.due_at < due_at).values(due_at=due_at),
+            execution_options=_UNSYNCHRONISED,
+        )

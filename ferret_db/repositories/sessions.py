@@ -3,40 +3,95 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
 from ferret_db import clock
-from ferret_db.tables import BrowserSession, User
+from ferret_db.repositories import user_tokens
+from ferret_db.tables import SESSION_DIGITS, SESSION_PREFIX, BrowserSession, User, UserToken, session_name
 
 _SECRET_BYTES = 32
 
 
-def begin(s: Session, user_id: str, issuer: str, seconds: float) -> str:
-    """The secret of a user's new session, shown only this once; those that have expired are forgotten.
+class Begun(NamedTuple):
+    """A new session: its secret, which is shown only this once, and when it ends, in ``seconds`` from now."""
 
-    ``issuer`` names the installation's admin token: with another one the session is over.
+    secret: str
+    expires_at: datetime
+    seconds: float
+
+
+class Shown(NamedTuple):
+    """A session that was shown: its user, and the token that it descends from, if any."""
+
+    user: User
+    token: UserToken | None
+
+
+def begin(
+    s: Session,
+    user_id: str,
+    issuer: str,
+    seconds: float,
+    *,
+    token: UserToken | None = None,
+    address: str | None = None,
+) -> Begun:
+    """A user's new session; those that have expired are forgotten.
+
+    ``issuer`` names the installation's admin token: with another one the session is over. A session that was made with
+    a ``token`` ends with it, at the latest when it expires; ``auth.invalid`` if it was revoked meanwhile.
     """
+    user_tokens.hold(s, token)
     now = clock.now(s)
     s.execute(delete(BrowserSession).where(BrowserSession.expires_at <= now))
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     expires_at = now + timedelta(seconds=seconds)
-    s.add(BrowserSession(secret_hash=_hash(secret), user_id=user_id, issuer=issuer, expires_at=expires_at))
+    if token is not None and token.expires_at is not None:
+        expires_at = min(expires_at, token.expires_at)
+    s.add(
+        BrowserSession(
+            secret_hash=_hash(secret),
+            user_id=user_id,
+            issuer=issuer,
+            expires_at=expires_at,
+            token_id=token.id if token else None,
+            address=address,
+        )
+    )
     s.flush()
-    return secret
+    return Begun(secret, expires_at, (expires_at - now).total_seconds())
 
 
-def user_of(s: Session, secret: str, issuer: str) -> User | None:
-    """Whose session it is, if it has neither ended nor expired and its user is enabled."""
-    return users_of(s, [secret], issuer).get(secret)
+def shown(s: Session, secret: str, issuer: str) -> Shown | None:
+    """What is known of the session, if it has neither ended nor expired and its user is enabled."""
+    good = BrowserSession.issuer == issuer, BrowserSession.expires_at > clock.utcnow(), User.enabled
+    query = (
+        select(User, UserToken)
+        .select_from(BrowserSession)
+        .join(User, User.id == BrowserSession.user_id)
+        .outerjoin(UserToken, UserToken.id == BrowserSession.token_id)
+        .where(BrowserSession.secret_hash == _hash(secret), *good)
+    )
+    found = s.execute(query).one_or_none()
+    return None if found is None else Shown(found[0], found[1])
+
+
+def of_user(s: Session, user_id: str, issuers: Sequence[str]) -> list[BrowserSession]:
+    """The user's sessions of these ``issuers`` that have not expired, the newest first."""
+    good = BrowserSession.issuer.in_(issuers), BrowserSession.expires_at > clock.utcnow()
+    query = select(BrowserSession).where(BrowserSession.user_id == user_id, *good)
+    return list(s.scalars(query.order_by(BrowserSession.created_at.desc(), BrowserSession.secret_hash)))
 
 
 def users_of(s: Session, shown: Iterable[str], issuer: str) -> dict[str, User]:
-    """The same for many: whose sessions these secrets are, where there is somebody."""
+    """The users of the sessions with these secrets, as far as :func:`shown` knows them."""
     hashes = {_hash(secret): secret for secret in shown}
     good = BrowserSession.issuer == issuer, BrowserSession.expires_at > clock.utcnow(), User.enabled
     query = select(BrowserSession.secret_hash, User).join(User, User.id == BrowserSession.user_id)
@@ -44,10 +99,11 @@ def users_of(s: Session, shown: Iterable[str], issuer: str) -> dict[str, User]:
     return {hashes[secret_hash]: user for secret_hash, user in found}
 
 
-def end_all(s: Session, user_id: str, *, but: str | None = None) -> None:
-    """Ends all sessions of the user; the one with the secret ``but`` goes on."""
+def end_all(s: Session, user_id: str, *, but: str | None = None) -> int:
+    """Ends all sessions of the user, how many there were; the one with the secret ``but`` goes on."""
     others = () if but is None else (BrowserSession.secret_hash != _hash(but),)
-    s.execute(delete(BrowserSession).where(BrowserSession.user_id == user_id, *others))
+    ended = delete(BrowserSession).where(BrowserSession.user_id == user_id, *others)
+    return len(s.scalars(ended.returning(BrowserSession.secret_hash)).all())
 
 
 def redeem(s: Session, secret: str, issuer: str) -> bool:
@@ -57,6 +113,14 @@ def redeem(s: Session, secret: str, issuer: str) -> bool:
     return s.execute(redeemed.returning(BrowserSession.secret_hash)).one_or_none() is not None
 
 
+def end_one(s: Session, user_id: str, session_id: str) -> None:
+    """Ends the session of the user that others know by ``session_id``; ``session.not_found`` if there is none."""
+    named = func.substr(BrowserSession.secret_hash, 1, SESSION_DIGITS) == session_id.removeprefix(SESSION_PREFIX)
+    ended = delete(BrowserSession).where(BrowserSession.user_id == user_id, named)
+    if not s.scalars(ended.returning(BrowserSession.secret_hash)).all():
+        raise FerretError.of_field("session.not_found", "session", session_id, "the user has no such session")
+
+
 def end(s: Session, secret: str) -> bool:
     """Ends the session; whether this call did."""
     ended = delete(BrowserSession).where(BrowserSession.secret_hash == _hash(secret))
@@ -64,8 +128,8 @@ def end(s: Session, secret: str) -> bool:
 
 
 def name_of(secret: str) -> str:
-    """What the session is called where others read it: a part of the hash, which opens nothing."""
-    return f"ses_{_hash(secret)[:16]}"
+    """What others call the session with this secret, as ``BrowserSession.id``."""
+    return session_name(_hash(secret))
 
 
 def _hash(secret: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -15,7 +15,7 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Scope
 from ferret_db import clock
-from ferret_db.tables import User, UserToken
+from ferret_db.tables import BrowserSession, User, UserToken
 
 PREFIX = "ferret_user_"
 """By which a user's token is told from a participant's, and found where it was published by mistake."""
@@ -32,20 +32,42 @@ class Shown(NamedTuple):
     token: UserToken
     expired: bool
     stale: bool
-    """Whether its last use has to be noted anew."""
+    """True if its last use has to be noted again."""
+
+
+class Ended(NamedTuple):
+    """What was revoked: names of tokens, and how many sessions and further tokens made with them have ended too."""
+
+    names: list[str]
+    tokens: int
+    sessions: int
 
 
 def create(
-    s: Session, user_id: str, name: str, scopes: Iterable[Scope], seconds: float | None
+    s: Session,
+    user_id: str,
+    name: str,
+    scopes: Iterable[Scope],
+    seconds: float | None,
+    *,
+    parent: UserToken | None = None,
 ) -> tuple[UserToken, str]:
-    """A token of the user, and its text, which is shown only this once; None ``seconds``: it does not expire."""
+    """A token of the user, and its text, which is shown only this once; None ``seconds``: it does not expire.
+
+    A token that was made with another one, its ``parent``, expires with that at the latest; ``auth.invalid`` if the
+    parent was revoked meanwhile.
+    """
+    hold(s, parent)
     text = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
     expires_at = None if seconds is None else clock.now(s) + timedelta(seconds=seconds)
+    if parent is not None and parent.expires_at is not None:
+        expires_at = min(expires_at or parent.expires_at, parent.expires_at)
     token = UserToken(
         user_id=user_id,
         name=name,
         token_hash=_hash(text),
         scopes=sorted({scope.value for scope in scopes}),
+        parent_id=parent.id if parent else None,
         expires_at=expires_at,
     )
     try:
@@ -86,13 +108,38 @@ def of_user(s: Session, user_id: str) -> list[UserToken]:
     return list(s.scalars(select(UserToken).where(UserToken.user_id == user_id).order_by(UserToken.name)))
 
 
-def revoke(s: Session, user_id: str, token_id: str) -> str:
-    """Forgets a token of the user, and gives its name; ``token.not_found`` if there is none."""
-    gone = delete(UserToken).where(UserToken.user_id == user_id, UserToken.id == token_id).returning(UserToken.name)
-    name = s.scalars(gone, execution_options={"synchronize_session": False}).one_or_none()
-    if name is None:
+def hold(s: Session, token: UserToken | None) -> None:
+    """Keeps the token, if there is one, until the transaction ends; ``auth.invalid`` if it was revoked."""
+    if token is None:
+        return
+    held = select(UserToken.id).where(UserToken.id == token.id).with_for_update(read=True, key_share=True)
+    if s.scalars(held).one_or_none() is None:
+        raise FerretError("auth.invalid", "the token was revoked; create another one")
+
+
+def revoke(s: Session, user_id: str, token_id: str) -> Ended:
+    """Forgets a token of the user with all that was made with it; ``token.not_found`` if there is none."""
+    ended = _revoke(s, UserToken.user_id == user_id, UserToken.id == token_id)
+    if not ended.names:
         raise FerretError.of_field("token.not_found", "token", token_id, "the user has no such token")
-    return name
+    return ended
+
+
+def revoke_all(s: Session, user_id: str) -> Ended:
+    """Forgets all tokens of the user with all that was made with them."""
+    return _revoke(s, UserToken.user_id == user_id)
+
+
+def _revoke(s: Session, *which: ColumnElement[bool]) -> Ended:
+    """Deletes these tokens; the database deletes with each what names it as its parent."""
+    names = list(s.scalars(select(UserToken.name).where(*which)))
+    made = select(UserToken.id).where(*which).cte("made", recursive=True)
+    made = made.union(select(UserToken.id).join(made, UserToken.parent_id == made.c.id))
+    tokens = s.scalars(select(func.count()).select_from(made)).one() - len(names)
+    in_browsers = select(func.count()).select_from(BrowserSession).join(made, BrowserSession.token_id == made.c.id)
+    ended = Ended(names, tokens, s.scalars(in_browsers).one())
+    s.execute(delete(UserToken).where(*which), execution_options={"synchronize_session": False})
+    return ended
 
 
 def _shown(user: User, token: UserToken, now: datetime) -> Shown:

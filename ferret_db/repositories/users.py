@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 from ferret_db.pagination import Page, page, seek
-from ferret_db.repositories import sessions
+from ferret_db.repositories import sessions, user_tokens
 from ferret_db.tables import User
 
 _ENDING_BYTES = 4
@@ -64,6 +64,22 @@ def create_of_identity(s: Session, issuer: str, subject: str, name: str, role: R
     raise FerretError.of_field("user.conflict", "name", name, "is taken, with other endings too; sign in again")
 
 
+class ShutOut(NamedTuple):
+    """The sessions and tokens of a user that have ended, and whether the role was more than the least."""
+
+    sessions: int
+    tokens: int
+    demoted: bool
+
+
+def shut_out(s: Session, user_id: str) -> ShutOut:
+    """Leaves the user the least role, no session and no token; whatever was made with the tokens ends too."""
+    demoted = get(s, user_id).role != Role.VIEWER
+    s.execute(update(User).where(User.id == user_id).values(role=Role.VIEWER))
+    ended = user_tokens.revoke_all(s, user_id)
+    return ShutOut(ended.sessions + sessions.end_all(s, user_id), len(ended.names) + ended.tokens, demoted)
+
+
 def list_page(s: Session, limit: int, cursor: str | None = None) -> Page[User]:
     """By name."""
     rows = s.scalars(seek(select(User), [User.name], cursor, limit)).all()
@@ -74,7 +90,7 @@ def change(s: Session, user_id: str, *, session: str | None = None, **values: An
     """The user with other values; ``user.conflict`` for the role or state of the installation's administrator, and
     for a password of somebody who signs in at a provider.
 
-    Who gets another password, or is disabled, is signed out everywhere but in the ``session`` with this secret.
+    Another password, and disabling, end all sessions of the user but the ``session`` with this secret.
     """
     issuer = get(s, user_id).issuer
     if issuer is not None and "password_hash" in values:

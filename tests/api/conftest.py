@@ -61,6 +61,12 @@ def make_settings(tmp_path: Path, migrated: Path) -> Callable[..., ApiSettings]:
     )
 
 
+@pytest.fixture(scope="session")
+def toy_spec(toy_spec: Callable[..., ExperimentSpec]) -> Callable[..., ExperimentSpec]:
+    """As everywhere, of the algorithm that takes no step unless another is named: training is not the subject here."""
+    return lambda algorithm="toy", /, **changes: toy_spec(algorithm, **changes)
+
+
 @pytest.fixture
 def settings(make_settings: Callable[..., ApiSettings]) -> ApiSettings:
     return make_settings()

@@ -184,8 +184,8 @@ def turn(site: Site) -> None:
 
     async def once() -> None:
         dispatcher = Dispatcher(site.context)
-        for claimed in dispatcher._claim():  # pyright: ignore[reportPrivateUsage]
-            await dispatcher._deliver(claimed)  # pyright: ignore[reportPrivateUsage]
+        for claimed in dispatcher._claim():
+            await dispatcher._deliver(claimed)
 
     asyncio.run(once())
 
@@ -253,6 +253,7 @@ def test_redirections_are_not_followed(quiet: Site, receiver: Receiver) -> None:
     [
         "127.0.0.1", "10.0.0.5", "192.168.1.1", "169.254.169.254", "0.0.0.0", "224.0.0.1", "::1", "fe80::1", "fd00::1",
         "::ffff:127.0.0.1", "::ffff:10.0.0.5", "64:ff9b::7f00:1", "2002:7f00:1::1", "100.64.0.1",
+        "64:ff9b:1::7f00:1", "::127.0.0.1", "::8.8.8.8", "::ffff:0:127.0.0.1", "::ffff:0:8.8.8.8", "fec0::1",
     ],
 )  # fmt: skip
 def test_private_addresses_are_refused(address: str) -> None:
@@ -282,7 +283,17 @@ def test_a_name_is_looked_up_when_it_is_used(site: Site, receiver: Receiver) -> 
     cancelled(site)
     turn(site)
     assert receiver.got == []
-    assert "leads into a private network" in deliveries(site)[0]["error"]
+    assert "localhost': has no public address" in deliveries(site)[0]["error"]
+
+
+def test_nobody_learns_which_internal_names_exist(site: Site) -> None:
+    for name in ("localhost", "no-such-name.invalid"):
+        add(site, f"http://{name}/")
+    cancelled(site)
+    turn(site)
+    alerts = site.admin.get(URL).json()["items"]
+    errors = {each["error"].partition(": ")[2] for alert in alerts for each in alert["deliveries"]}
+    assert len(errors) == 1, errors
 
 
 @pytest.mark.parametrize(

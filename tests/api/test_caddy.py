@@ -85,7 +85,7 @@ def make_front(
     def make(**settings: Any) -> Front:
         port, plain_port, control_port = free_ports(3)
         url = f"https://{NAME}:{port}"
-        live = serve(make_settings(public_url=url, stream_poll_seconds=0.05, **settings))
+        live = serve(make_settings(public_url=url, trusted_proxies="127.0.0.1", stream_poll_seconds=0.05, **settings))
         config = adapted(caddy, tmp_path, url, f"127.0.0.1:{live.port}")
         # Only root may open port 80.
         config["apps"]["http"]["http_port"] = plain_port

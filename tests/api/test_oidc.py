@@ -62,7 +62,7 @@ def begin(client: TestClient) -> str:
 
 def sign_in(site: Any, subject: str) -> TestClient:
     client = browser(site)
-    client.answer = client.post(f"{URL}/session/oidc", json=agree(begin(client), subject))  # type: ignore[attr-defined]
+    client.answer = client.post(f"{URL}/session/oidc", json=agree(begin(client), subject))
     return client
 
 
@@ -91,7 +91,7 @@ def test_the_browser_is_sent_with_state_nonce_and_challenge(site: Any, issuer: s
     assert asked["redirect_uri"] == "http://testserver/sign-in/callback"
     assert {len(asked[name]) >= 43 for name in ("state", "nonce", "code_challenge")} == {True}
     cookie = answer.headers["Set-Cookie"]
-    assert {"HttpOnly", "SameSite=strict", f"Path={URL}/session/oidc", "Max-Age=600"} <= set(cookie.split("; "))
+    assert {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=600"} <= set(cookie.split("; "))
     assert not any(asked[name] in cookie for name in ("state", "nonce", "code_challenge"))
     again = query(begin(client))
     assert {again[name] == asked[name] for name in ("state", "nonce", "code_challenge")} == {False}
@@ -107,7 +107,7 @@ def test_behind_a_proxy_the_way_back_follows_the_public_address(make_settings: A
 
 def test_who_comes_for_the_first_time_gets_an_account_and_then_has_one(site: Any, issuer: str) -> None:
     client = sign_in(site, "10ea")
-    assert client.answer.status_code == 204  # type: ignore[attr-defined]
+    assert client.answer.status_code == 204
     me = client.get(f"{URL}/me").json()
     assert me["name"].startswith("ada")
     assert (me["role"], me["has_password"]) == ("researcher", False)
@@ -122,7 +122,7 @@ def test_who_comes_for_the_first_time_gets_an_account_and_then_has_one(site: Any
 
 
 def test_who_has_no_role_at_the_provider_has_none_here(site: Any) -> None:
-    answer = sign_in(site, "10eb").answer  # type: ignore[attr-defined]
+    answer = sign_in(site, "10eb").answer
     assert (answer.status_code, answer.json()["code"]) == (403, "oidc.no_role")
     assert "eve is in strangers" in answer.json()["detail"]
     failed = told(site, action="sign_in.failed")[0]["detail"]
@@ -139,7 +139,7 @@ def test_a_default_role_lets_everybody_of_the_provider_in(make_settings: Any, is
 def test_a_disabled_account_stays_out(site: Any) -> None:
     me = sign_in(site, "10ea").get(f"{URL}/me").json()
     site.admin.patch(f"{URL}/users/{me['id']}", json={"enabled": False}).raise_for_status()
-    answer = sign_in(site, "10ea").answer  # type: ignore[attr-defined]
+    answer = sign_in(site, "10ea").answer
     assert (answer.status_code, answer.json()["code"]) == (403, "user.disabled")
 
 

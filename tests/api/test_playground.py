@@ -213,7 +213,7 @@ def test_both_models_answer_token_by_token_as_chat_does(asked: Asked) -> None:
     assert kinds(events) == ["loading", "done", "loading", "done", "end"]
     assert [data["side"] for kind, data in events if kind == "loading"] == ["tuned", "base"]
     assert len([data for kind, data in events if kind == "text" and data["side"] == "tuned"]) > 1
-    model, tokenizer = load(ModelSpec(source=str(model_path())))
+    model, tokenizer, _ = load(ModelSpec(source=str(model_path())))
     tokenizer.chat_template = fitting(tokenizer, "paper")
     expected = answer(model, tokenizer, question_ids(tokenizer, "Repeat the sentence.", "Anna has a red kite."), 40)
     assert texts(events, "tuned") == expected.text
@@ -237,6 +237,10 @@ def test_a_held_out_example_comes_with_its_references(asked: Asked) -> None:
     drawn = [asked.live.admin.post(f"{asked.url}/example", json={"seed": seed}, timeout=60).json() for seed in (1, 7)]
     assert drawn[0] == {"number": 1, "question": "Repeat.", "input": "test 1", "references": ["test 1"]}
     assert drawn[1] == drawn[0]
+    told = asked.live.admin.get("/api/v1/audit", params={"action": "example.drawn"}).json()["items"]
+    assert {(entry["actor"], entry["detail"]["number"]) for entry in told} >= {
+        ("admin", each["number"]) for each in drawn
+    }
 
 
 def test_what_cannot_be_asked_is_refused_before_a_word(asked: Asked) -> None:

@@ -138,7 +138,7 @@ def test_only_registered_models_and_data_are_used(site: Any, hearts: str, ada: P
     assert (status, code) == (422, "project.refused")
     assert "org/small@v2" in detail
     assert "org/small@v1" in detail
-    elsewhere = site.context.settings.home / "other.jsonl"
+    elsewhere = site.context.settings.home.parent / "other.jsonl"
     elsewhere.write_text('{"prompt": "p", "answer": "a"}\n')
     answer = ask(dataset={"name": "jsonl", "train": str(elsewhere)})
     assert answer.json()["errors"][0]["field"] == "dataset.train"

@@ -77,7 +77,10 @@ def test_it_says_when_a_contribution_went_with_an_attempt_that_was_undone(
     site.commit(experiment_id)
     answer = ask(member, experiment_id, 1, "site-a")
     assert (answer.status_code, answer.json()["code"]) == (404, "receipt.not_found")
-    assert "attempt 1, which had accepted one, was undone: a contribution is damaged" in answer.json()["detail"]
+    assert (
+        "attempt 1, which had accepted one, was undone: A stored file does not match its digest"
+        in answer.json()["detail"]
+    )
 
 
 def test_a_record_of_an_older_version_has_none(site: Any, experiment_id: str, member: Any) -> None:

@@ -273,7 +273,7 @@ def test_claims_are_told_apart_on_both_databases(either_site: Any) -> None:
     )
     leaver.revoke()
     with either_site.database.begin() as s:
-        session = sessions.begin(s, member.id, either_site.context.admin.fingerprint, 60)
+        session = sessions.begin(s, member.id, either_site.context.admin.fingerprint, 60).secret
     tokens = [person.client.headers["Authorization"].removeprefix("Bearer ") for person in (member, stranger, leaver)]
     claims = {permission.Claim(credential, ours) for credential in (*tokens, session, ADMIN, "never seen")}
     claims.add(permission.Claim(tokens[0], nobodys))

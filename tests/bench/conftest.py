@@ -9,9 +9,9 @@ import pytest
 
 from ferret_bench._control import databases
 from ferret_cli.stack import broker as embedded
-from tests.ferret_cli.conftest import broker, environment, ferret, home, start_served
+from tests.ferret_cli.conftest import broker, environment, ferret, ferret_in_process, home, start_served
 
-__all__ = ["both_databases", "broker", "environment", "ferret", "home", "start_served"]
+__all__ = ["both_databases", "broker", "environment", "ferret", "ferret_in_process", "home", "start_served"]
 
 
 @pytest.fixture(scope="module")

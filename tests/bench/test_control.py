@@ -2,67 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 
 import pytest
 
 from ferret_bench._control import databases, rounds
 from ferret_bench._control.rounds import Sample
-from ferret_bench.control import BOUNDS, QUICK, Benchmark
 from ferret_bench.measure.spread import spread
 from ferret_core.protocol.errors import FerretError
-
-pytestmark = pytest.mark.xdist_group("control")  # what is measured is measured once
-PROCESSES = {"ferret_api", "ferret_worker train", "ferret_worker aggregate"}
-
-
-def silent(line: str) -> None:
-    assert line
-
-
-@pytest.fixture(scope="module")
-def document(both_databases) -> dict:
-    return Benchmark().run(silent, quick=True)
-
-
-@pytest.mark.slow
-@pytest.mark.postgresql
-@pytest.mark.redis
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", databases.NAMES)
-def test_both_databases_are_measured_with_all_processes(document, name) -> None:
-    measured = document["databases"][name]
-    assert measured["rounds"]["counted"] == QUICK.rounds - 1
-    for part in ("control", "commit", "open", "mathematics"):
-        spread = measured["rounds"][f"{part}_ms"]
-        assert spread["p50"] <= spread["p99"] <= spread["max"]
-    assert measured["rounds"]["mathematics_ms"]["p50"] > 0
-    processes = measured["rounds"]["growth"]["bytes"]
-    assert set(processes) > PROCESSES
-    assert all(size > 0 for size in processes.values())
-    wide = measured["wide"]
-    assert wide["assignments"] == QUICK.assignments
-    assert min(wide["open_ms"], wide["freeze_ms"], *wide["lease_ms"].values(), *wide["accept_ms"].values()) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.postgresql
-@pytest.mark.redis
-@pytest.mark.timeout(600)
-def test_bounds_are_on_the_embedded_service_and_tables_are_for_people(document) -> None:
-    control = document["databases"]["sqlite"]["rounds"]["control_ms"]
-    found = {key: (bound["value"], bound["bound"]) for key, bound in document["bounds"].items()}
-    assert found == {
-        "control_p50_ms": (control["p50"], str(BOUNDS["control_p50_ms"])),
-        "control_p99_ms": (control["p99"], str(BOUNDS["control_p99_ms"])),
-    }
-    json.dumps(document, allow_nan=False)
-    times, growth, wide, bounds = Benchmark().tables(document)
-    assert [row[:2] for row in times.rows[:2]] == [["sqlite", "control"], ["sqlite", "commit"]]
-    assert {row[1] for row in growth.rows} > {"rows", "bytes of ferret_api"}
-    assert [row[:2] for row in wide.rows] == [["sqlite", 10], ["postgresql", 10]]
-    assert "small sizes" in bounds.title
 
 
 def test_control_is_what_is_left_without_the_mathematics() -> None:

@@ -20,12 +20,14 @@ def seeds() -> list[fuzz.Seed]:
     return fuzz._seeds(lambda _: None)
 
 
+@pytest.mark.slow
 def test_what_is_fuzzed_is_accepted_as_it_is(seeds: list[fuzz.Seed]) -> None:
     assert len(seeds) == 2 * len(fuzz.ALGORITHMS)
     for seed in seeds:
         assert unseal(seed.blob, seed.spec, seed.task, seed.shapes).blob == seed.blob
 
 
+@pytest.mark.slow
 def test_thousands_are_accepted_or_refused_with_a_typed_error(
     seeds: list[fuzz.Seed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,15 +41,17 @@ def test_thousands_are_accepted_or_refused_with_a_typed_error(
     assert set(document["refused"]) == fuzz.TYPED
     assert said == ["3,000 contributions, 0 untyped", "6,000 contributions, 0 untyped"]
     outcomes, _ = benchmark.tables(document)
-    assert dict(outcomes.rows)["accepted"] == document["accepted"]  # type: ignore[arg-type]
+    assert dict(outcomes.rows)["accepted"] == document["accepted"]  # pyrefly: ignore[no-matching-overload]
 
 
+@pytest.mark.slow
 def test_the_same_million_comes_again(seeds: list[fuzz.Seed]) -> None:
     first, second = ([mutated(seeds, draw)[1] for _ in range(200)] for draw in (random.Random(1), random.Random(1)))
     assert first == second
     assert len(set(first)) > 150
 
 
+@pytest.mark.slow
 def test_an_exception_that_nobody_typed_is_counted_and_told(
     seeds: list[fuzz.Seed], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferret_bench import _noise_page
-from ferret_bench.noise import PART, Benchmark, Points, dimension, half_interval, one_round
+from ferret_bench.noise import Points, dimension, half_interval, one_round
 from ferret_cli.demo import prepare
 from ferret_core.protocol.errors import FerretError
 
@@ -29,19 +29,6 @@ def test_the_interval_is_that_of_a_mean_where_the_estimate_is_linear() -> None:
     few, many = ([ratio(K, each, 1, 3) for each in found] for K in (500, 4000))
     assert half_interval(Points((500, 4000), 3, few, many)) == pytest.approx(3.182 * 853.9 / 2, rel=1e-3)
     assert half_interval(Points((500, 4000), 3, few[:2], many[:2])) is None
-
-
-def test_the_demos_model_feels_noise_in_few_of_its_dimensions() -> None:
-    said: list[str] = []
-    document = Benchmark().run(said.append, quick=True)
-    few, many = document["points"]
-    assert many["K"] == PART * few["K"]
-    assert len(few["noise_ratio"]) == len(many["noise_ratio"]) == len(said) == 2
-    assert few["mean"] > many["mean"]
-    assert 0 < document["dimension"] < document["parameters"] / 4
-    assert document["bytes_alone"] == pytest.approx(document["participants"] * document["bytes"])
-    json.dumps(document, allow_nan=False)
-    assert len(Benchmark().tables(document)) == 2
 
 
 def test_only_ferrets_one_bit_coordinates_have_this_formula(tmp_path: Path) -> None:

@@ -181,7 +181,8 @@ def test_what_does_not_fit_is_skipped_with_the_reason(monkeypatch):
     assert {cell["reason"].split(";")[0] for cell in found["skipped"]} == {"needs 12.0 GB of memory"}
 
 
-@pytest.mark.parametrize("dtype", [pytest.param(torch.float32, marks=pytest.mark.slow), torch.bfloat16], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_the_tables_of_cost_add_up(dtype):
     found = costs.costs(TOY, CPU, dtype, silent)
     rows = {row["method"]: row for row in found["methods"]}

@@ -73,7 +73,7 @@ class Cluster:
 
     def join(self, process: str, name: str, code: str, data: Path) -> None:
         """Starts a real participant called ``name``, as its owner does; ``process`` is what it is killed by."""
-        arguments = [f"http://127.0.0.1:{self.port}", "--data", str(data), "--name", name]
+        arguments = [f"http://127.0.0.1:{self.port}", "--data", str(data), "--name", name, "--yes"]
         own = {"FERRET_CODE": code, "FERRET_HOME": str(self.home / process)}
         self.children[process] = child = parts.participant(self.home, process, arguments, self._environment | own)
         self._supervisor.start(child)

@@ -29,13 +29,14 @@ from ferret_worker.context import Context
 from ferret_worker.coordinate import coordinate
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.train import train
+from tests.tiers import EITHER_DATABASE
 
 AGGREGATORS = 16
 FEDAVG = {"name": "fedavg", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 1, "accumulation": 1}}
 """The least that there is to compute, so that they meet at the commit."""
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+@pytest.fixture(params=EITHER_DATABASE)
 def settings(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Any) -> Iterator[WorkerSettings]:
     if request.param == "sqlite":
         yield WorkerSettings(home=tmp_path / "home")
@@ -97,11 +98,12 @@ class Racers:
         return [message.argument for message in self.messages if message.task == task]
 
 
+@pytest.mark.about_database
 @pytest.mark.timeout(900)
 def test_every_round_is_committed_once_and_the_model_is_the_simulations(
     settings: WorkerSettings, tmp_path: Path, amount: Callable[[int, int], int]
 ) -> None:
-    number_of_rounds = amount(10, 100)
+    number_of_rounds = amount(3, 100)
     spec = Workload(tmp_path / "workload", owners=1).spec(number_of_rounds, algorithm=FEDAVG)
     racers = Racers(settings)
     experiment_id = racers.start(spec)

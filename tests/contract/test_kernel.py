@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 import torch
 import triton.language as tl
+from _pytest.mark import ParameterSet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -28,6 +29,16 @@ SEED = 2**64 - 3
 ROUNDING = 2**63 + 11
 DENSE = "TR"  # d·K entries: few columns, or the interpreter takes minutes
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
+SIZES = [1, 5, TILE - 1, TILE + 1, 10_007]
+
+
+def slow_unless(usual: bool, *values: object) -> ParameterSet:
+    """A case that runs in every tier where it is a usual one, and otherwise in ``make test-all``."""
+    return pytest.param(*values, marks=[] if usual else [pytest.mark.slow])
+
+
+IN_FULL = [slow_unless(dtype == torch.float32, dtype) for dtype in DTYPES]
+"""A grid that the half types share with fp32."""
 SPECIAL = [0.0, -0.0, 1.0, -65504.0, 65504.0, 7e4, 1e-8, -6e-8, 3e-5, 1e-40, 3.3e38, float("inf"), -float("inf")]
 
 
@@ -88,15 +99,21 @@ def assert_applied_alike(case: Case, before: Tensor, block: Block, terms: Sequen
     assert torch.equal(bits(found.cpu()), bits(expected))
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("size", [1, 5, TILE - 1, TILE + 1, 10_007])
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [slow_unless(dtype == torch.float32 or size == TILE + 1, size, dtype) for size in SIZES for dtype in DTYPES],
+    ids=str,
+)
 def test_weights_are_the_references_to_the_bit(case: Case, dtype: torch.dtype, size: int) -> None:
     terms = case.terms(size, case.counts(size))
     assert_applied_alike(case, vector(size, 1).to(dtype), Block(9, "w", size), terms)
 
 
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
-@pytest.mark.parametrize(("start", "count"), [(3, 4093), (4095, 2), (4097, 5910)])
+@pytest.mark.parametrize(
+    ("start", "count"),
+    [slow_unless(start == 4095, start, count) for start, count in [(3, 4093), (4095, 2), (4097, 5910)]],
+)
 def test_a_piece_may_start_anywhere_in_its_block(case: Case, dtype: torch.dtype, start: int, count: int) -> None:
     terms = case.terms(10_007, [3, 700] if case.letter not in DENSE else [3])
     assert_applied_alike(case, vector(count, 2).to(dtype), Block(9, "w", 10_007), terms, start)
@@ -131,7 +148,10 @@ def test_without_terms_or_coefficients_weights_keep_their_bits(case: Case) -> No
     assert torch.equal(bits(weights), bits(kept))
 
 
-@pytest.mark.parametrize(("start", "count"), [(0, 10_007), (3, 4094), (5000, 5005)])
+@pytest.mark.parametrize(
+    ("start", "count"),
+    [slow_unless(start > 0, start, count) for start, count in [(0, 10_007), (3, 4094), (5000, 5005)]],
+)
 def test_coordinates_are_the_references_but_for_the_order_of_sums(case: Case, start: int, count: int) -> None:
     block, K = (
         Block(4, "w", 10_007),
@@ -147,7 +167,7 @@ def test_coordinates_are_the_references_but_for_the_order_of_sums(case: Case, st
             assert (found - expected).abs().max() <= 1e-5 * expected.abs().max()
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", IN_FULL, ids=str)
 def test_coordinates_of_whole_tiles(case: Case, dtype: torch.dtype) -> None:
     """Which a GPU reads 16 bytes at a time, and so adds up in another order than other vectors."""
     d = 4 * TILE
@@ -158,7 +178,7 @@ def test_coordinates_of_whole_tiles(case: Case, dtype: torch.dtype) -> None:
         assert (found.cpu() - expected).abs().max() <= 1e-5 * expected.abs().max()
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", IN_FULL, ids=str)
 def test_many_blocks_at_once_are_as_one_after_the_other(case: Case, dtype: torch.dtype) -> None:
     if not isinstance(case.kernel, Batched):
         return

@@ -22,9 +22,15 @@ PATIENCE_MILLISECONDS = 60_000
 
 def join(served: Served, code: str, data: Path, home: Path) -> subprocess.Popen[bytes]:
     """A real participant as its owner starts it."""
-    arguments = ["join", served.service.url, "--data", str(data), "--name", "hospital"]
+    arguments = ["join", "--yes", served.service.url, "--data", str(data), "--name", "hospital"]
     environment = os.environ | {"FERRET_CODE": code, "FERRET_HOME": str(home), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-m", "ferret_cli", *arguments], env=environment)
+
+
+@pytest.fixture(scope="session")
+def toy_spec(toy_spec: Callable[..., ExperimentSpec]) -> Callable[..., ExperimentSpec]:
+    """As everywhere, of the algorithm that takes no step unless another is named: training is not the subject here."""
+    return lambda algorithm="toy", /, **changes: toy_spec(algorithm, **changes)
 
 
 @pytest.fixture

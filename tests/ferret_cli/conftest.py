@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ferret_cli.main import main
+from ferret_core.protocol.spec import ExperimentSpec
 
 Ferret = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -23,6 +24,12 @@ def clean_environment(home: Path, **extra: str) -> dict[str, str]:
     """The environment without any of the developer's own settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
     return {**kept, "FERRET_HOME": str(home), "NO_COLOR": "1", **extra}
+
+
+@pytest.fixture(scope="session")
+def toy_spec(toy_spec: Callable[..., ExperimentSpec]) -> Callable[..., ExperimentSpec]:
+    """As everywhere, of the algorithm that takes no step unless another is named: training is not the subject here."""
+    return lambda algorithm="toy", /, **changes: toy_spec(algorithm, **changes)
 
 
 @pytest.fixture

@@ -249,7 +249,7 @@ def test_a_backup_that_was_cut_off_is_noticed_wherever(backup: Path, target: Pat
 
 def members(file: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
     with tarfile.open(file) as archive:
-        return [(item, archive.extractfile(item).read()) for item in archive]  # type: ignore[union-attr]
+        return [(item, archive.extractfile(item).read()) for item in archive]
 
 
 def rewrite(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:

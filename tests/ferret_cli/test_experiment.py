@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoModelForCausalLM
 
-from ferret_core.models.digest import model_digest
+from tests.digests import digest_of
 
 Ferret = Callable[..., subprocess.CompletedProcess[str]]  # tests/ferret_cli/conftest.py
 
@@ -56,7 +56,7 @@ def document(done: subprocess.CompletedProcess[str]):
     return json.loads(line)
 
 
-def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file, tmp_path):
+def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file, tmp_path, tiny_model_dir):
     watched = ferret("submit", toy_file, "--priority", "3", "--watch", "--json")
     experiment = document(watched)
     id = experiment["id"]
@@ -103,7 +103,7 @@ def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file,
     exported = document(cli("experiment", "export", id, tmp_path / "model", "--json"))
     assert exported["round"] == 2
     model = AutoModelForCausalLM.from_pretrained(exported["checkpoint"], use_safetensors=True)
-    assert model_digest(model) == experiment["digest"]
+    assert digest_of(model, tiny_model_dir) == experiment["digest"]
     card = (tmp_path / "model" / "README.md").read_text()
     assert experiment["digest"] in card
     asked = document(cli("chat", id[:12], "Repeat.", "--input", "sun", "--max-tokens", "5", "--json"))
@@ -157,12 +157,12 @@ def test_a_participant_joins_by_command(cli, served, toy_file, toy_data, tmp_pat
 
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"instruction": "a"\n')
-    refused = participant_command("join", served.service.url, "--data", broken, code=code["code"])
+    refused = participant_command("join", "--yes", served.service.url, "--data", broken, code=code["code"])
     assert refused.returncode == 1
     assert "line 1" in refused.stderr
 
     joined = participant_command(
-        *("join", served.service.url, "--data", toy_data[0], "--name", "مستشفى الأمل"),
+        *("join", "--yes", served.service.url, "--data", toy_data[0], "--name", "مستشفى الأمل"),
         *("--keep-model", tmp_path / "tuned", "--json"),
         code=code["code"],
     )
@@ -185,12 +185,12 @@ def test_a_participant_joins_by_command(cli, served, toy_file, toy_data, tmp_pat
     proved = participant_command("receipt", "verify", outcomes[-1]["receipt"], "--hash", last, "--json", code="")
     assert document(proved)["participant"] == name
 
-    unknown = participant_command("join", served.service.url, "--data", toy_data[0], code="spent-or-wrong")
+    unknown = participant_command("join", "--yes", served.service.url, "--data", toy_data[0], code="spent-or-wrong")
     assert unknown.returncode == 4
     assert "new code" in unknown.stderr
     assert "ferret experiment" not in unknown.stderr
 
-    elsewhere = participant_command("join", served.service.url, "--data", toy_data[0], code=f"0000.{'x' * 43}")
+    elsewhere = participant_command("join", "--yes", served.service.url, "--data", toy_data[0], code=f"0000.{'x' * 43}")
     assert elsewhere.returncode == 4
     assert "another server (instance 0000…); ask whoever gave it to you" in elsewhere.stderr
     assert "next: run the same command with the address that you are told" in elsewhere.stderr
@@ -199,7 +199,7 @@ def test_a_participant_joins_by_command(cli, served, toy_file, toy_data, tmp_pat
 def test_a_participant_that_is_stopped_keeps_its_place(cli, served, toy_file, toy_data, participant_environment):
     id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
     code = document(cli("experiment", "enrol", id, "--json"))["code"]
-    command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--data", str(toy_data[0])]
+    command = [sys.executable, "-m", "ferret_cli", "join", "--yes", served.service.url, "--data", str(toy_data[0])]
     for _ in range(2):
         with subprocess.Popen(
             command, env=participant_environment(code), stderr=subprocess.PIPE, text=True
@@ -215,7 +215,7 @@ def test_a_participant_that_is_stopped_keeps_its_place(cli, served, toy_file, to
 def test_a_participant_is_removed_by_command(cli, served, toy_file, toy_data, participant_environment):
     id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
     code = document(cli("experiment", "enrol", id, "--json"))["code"]
-    command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--name", "clinic"]
+    command = [sys.executable, "-m", "ferret_cli", "join", "--yes", served.service.url, "--name", "clinic"]
     environment = participant_environment(code)
     with subprocess.Popen(
         [*command, "--data", str(toy_data[0])], env=environment, stderr=subprocess.PIPE, text=True
@@ -239,7 +239,7 @@ def test_a_participant_is_approved_by_command(cli, served, toy_file, toy_data, p
     id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
     code = document(cli("experiment", "enrol", id, "--approve", "--json"))["code"]
     assert re.search("open +– +needed", cli("experiment", "codes", id).stdout)
-    command = [sys.executable, "-m", "ferret_cli", "join", served.service.url, "--name", "clinic"]
+    command = [sys.executable, "-m", "ferret_cli", "join", "--yes", served.service.url, "--name", "clinic"]
     environment = participant_environment(code)
     with subprocess.Popen(
         [*command, "--data", str(toy_data[0])], env=environment, stderr=subprocess.PIPE, text=True

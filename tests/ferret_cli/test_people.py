@@ -102,7 +102,13 @@ def test_a_token_is_made_used_listed_and_revoked(cli: Cli) -> None:
     assert "laptop" in cli("token", "list", token=token).stdout
     assert cli("user", "list", token=token).returncode == 4, "a researcher is no administrator"
     own = cli("token", "create", "ci", "--days", "0", "--json", token=token)
-    assert json.loads(own.stdout)["expires_at"] is None
+    (laptop,) = [
+        each
+        for each in json.loads(cli("token", "list", "--json", token=token).stdout)["items"]
+        if each["name"] == "laptop"
+    ]
+    assert json.loads(own.stdout)["expires_at"] == laptop["expires_at"], "it ends with the token that made it"
+    assert json.loads(cli("token", "create", "lasting", "--days", "0", "--json").stdout)["expires_at"] is None
     reader = json.loads(own.stdout)["token"]
     assert cli("experiment", "list", token=reader).returncode == 0
     assert cli("token", "create", "more", token=reader).returncode == 4, "it only reads"
@@ -111,6 +117,21 @@ def test_a_token_is_made_used_listed_and_revoked(cli: Cli) -> None:
     assert cli("token", "revoke", "ci", token=token).returncode == 3
     assert "laptop is revoked" in cli("token", "revoke", "laptop", "--user", "ada").stderr
     assert cli("token", "list", token=token).returncode == 4
+
+
+def test_sessions_are_listed_and_ended(live: Any, cli: Cli, password_file: str) -> None:
+    cli("user", "add", "ada", "--password-file", password_file)
+    token = cli("token", "create", "laptop", "--user", "ada", "--write").stdout.strip()
+    live.admin.post("/api/v1/session", json={"name": "ada", "password": PASSWORD}).raise_for_status()
+    cli("dashboard", token=token)
+    link, browser = json.loads(cli("session", "list", "--json", token=token).stdout)["items"]
+    assert (link["link"], browser["link"], browser["address"]) == (True, False, "127.0.0.1")
+    listed = cli("session", "list", "--user", "ada").stdout
+    assert all(word in listed for word in ("browser", "link", "127.0.0.1", link["id"], browser["id"]))
+    assert "has ended" in cli("session", "end", link["id"], token=token).stderr
+    assert "has ended" in cli("session", "end", browser["id"], "--user", "ada").stderr
+    assert json.loads(cli("session", "list", "--json", token=token).stdout)["items"] == []
+    assert cli("session", "end", browser["id"], token=token).returncode == 3
 
 
 def test_nobody_of_that_name(cli: Cli) -> None:

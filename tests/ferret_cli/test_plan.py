@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from ferret_cli.main import app
 from ferret_cli.planning import summary
 from ferret_cli.specfile import load
+from ferret_core import catalog
+from ferret_core.replica import Replica
 
 QUICKSTART = Path(__file__).parents[2] / "examples/quickstart.toml"
 
@@ -48,6 +50,13 @@ def test_it_needs_no_torch() -> None:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["d"] > 1_000_000
+
+
+def test_it_tells_the_digest_that_the_model_is_then_held_to() -> None:
+    told = json.loads(run("--json", "--digest")[0])["digest"]
+    assert f"digest of the model   {told}" in run("--digest")[0]
+    spec = load(QUICKSTART, [f"model.digest={told}"])
+    assert Replica.load(catalog.resolve(spec)).digest == told
 
 
 def test_an_unknown_shape_and_a_missing_model_are_refused() -> None:

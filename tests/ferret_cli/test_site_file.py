@@ -21,7 +21,7 @@ def test_the_site_is_found_with_modules_beside_it(tmp_path: Path) -> None:
     path.write_text(f"from own_helpers_of_the_site import LOSS\n{SITE}alias = site\n{EVALUATE}".replace("1.0", "LOSS"))
     site = site_file.load(path)
     assert site.evaluates is not None
-    assert site.evaluates(None, [], None) == 1.5  # type: ignore[arg-type]
+    assert site.evaluates(None, [], None) == 1.5
 
 
 @pytest.mark.parametrize(

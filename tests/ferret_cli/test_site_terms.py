@@ -9,7 +9,7 @@ def test_terms_that_cannot_be_kept_spend_no_code(served, toy_spec, toy_data, tmp
     run = served.service.submit(toy_spec(participants={"edge": 1}))
     code = served.service.enrolment(run.id).code
     own = tmp_path / "site.toml"
-    join = ("join", served.service.url, "--data", toy_data[0], "--name", "clinic", "--terms", own)
+    join = ("join", "--yes", served.service.url, "--data", toy_data[0], "--name", "clinic", "--terms", own)
     for text, said in ((None, "cannot be read"), ("[limits]\nstep = 3\n", "did you mean steps?")):
         if text is not None:
             own.write_text(text)
@@ -28,3 +28,32 @@ def test_terms_that_cannot_be_kept_spend_no_code(served, toy_spec, toy_data, tmp
     assert status["terms"]["allow"]["algorithms"] == ["fedavg"]
     assert [member["name"] for member in status["memberships"]] == ["clinic"]
     run.cancel()
+
+
+def test_careful_terms_are_written_once(tmp_path, ferret_in_process) -> None:
+    home = tmp_path / "home"
+    written = ferret_in_process("site", "init", FERRET_HOME=str(home))
+    assert (written.returncode, str(home / "site.toml") in written.stderr) == (0, True)
+    terms = json.loads(ferret_in_process("site", "status", "--json", FERRET_HOME=str(home)).stdout)["terms"]
+    assert terms["allow"]["models"] == []
+    assert terms["allow"]["whole_blocks"] is False
+    assert all(value is not None for value in terms["limits"].values()), "every limit has a value"
+    (home / "site.toml").write_text("[limits]\nsteps = 1\n")
+    refused = ferret_in_process("site", "init", FERRET_HOME=str(home))
+    assert (refused.returncode, "exists" in refused.stderr) == (2, True)
+    assert (home / "site.toml").read_text() == "[limits]\nsteps = 1\n"
+
+
+def test_what_may_reveal_examples_needs_consent(served, toy_spec, toy_data, tmp_path, ferret_in_process) -> None:
+    run = served.service.submit(toy_spec("fedavg", participants={"edge": 1}, rounds=1))
+    code = served.service.enrolment(run.id).code
+    join = ("join", served.service.url, "--data", toy_data[0], "--name", "clinic")
+    refused = ferret_in_process(*join, FERRET_CODE=code, FERRET_HOME=str(tmp_path / "site"))
+    assert refused.returncode == 2
+    assert "The server and the people who run it read each of your contributions on its own." in refused.stderr
+    assert "The other participants of the experiment read the mean of a round's contributions." in refused.stderr
+    assert "nothing was trained: a contribution may reveal single examples" in refused.stderr
+    assert "run the same command with --yes" in refused.stderr
+    done = ferret_in_process(*join, "--yes", FERRET_CODE=code, FERRET_HOME=str(tmp_path / "site"))
+    assert done.returncode == 0, done.stderr
+    assert run.refresh().state == "completed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,24 +15,26 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(scope="session")
-def hub() -> Callable[[dict[str, bytes]], AbstractContextManager[str]]:
-    """``with hub({path: body}) as endpoint``: what ``HF_ENDPOINT`` is to name in a fresh process."""
+def hub() -> Callable[[dict[str, bytes | None]], AbstractContextManager[str]]:
+    """``with hub({path: body}) as endpoint``: what ``HF_ENDPOINT`` is to name in a fresh process. A path without a body
+    is refused."""
     return _hub
 
 
 @contextmanager
-def _hub(files: dict[str, bytes]) -> Iterator[str]:
-    """The address of a server with the hub's headers for these paths, 404 for all others."""
+def _hub(files: Mapping[str, bytes | None]) -> Iterator[str]:
+    """The address of a server with the hub's headers for these paths, 404 for all others, 403 without a body."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = files.get(self.path, b"")
-            self.send_response(200 if self.path in files else 404)
+            found = files.get(self.path, b"")
+            body = found or b""
+            self.send_response(403 if found is None else 200 if body else 404)
             self.send_header("Content-Length", str(len(body)))
-            if self.path in files:
+            if body:
                 self.send_header("X-Repo-Commit", COMMIT)
                 self.send_header("ETag", f'"{sha256(body).hexdigest()}"')
-            else:
+            elif found is not None:
                 self.send_header("X-Error-Code", "EntryNotFound")
             self.end_headers()
             if self.command == "GET":

@@ -7,9 +7,9 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ferret_core import catalog, checkpoint
-from ferret_core.models.digest import model_digest
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
+from tests.digests import digest_of
 from tests.ferret_core import manifest
 
 
@@ -22,7 +22,8 @@ def written(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> tuple[Re
 
 def test_transformers_loads_it_with_the_same_bits(written: tuple[Replica, Path]) -> None:
     replica, folder = written
-    assert model_digest(AutoModelForCausalLM.from_pretrained(folder)) == replica.digest
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    assert digest_of(model, replica.spec.model.source) == replica.digest
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert tokenizer("Repeat.").input_ids == replica.tokenizer("Repeat.").input_ids
 

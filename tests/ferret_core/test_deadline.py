@@ -30,7 +30,7 @@ def test_it_stays_between_its_bounds(arrivals: list[float], share: float, attemp
 @given(st.lists(seconds, min_size=3, max_size=40), shares, st.randoms())
 def test_the_order_of_arrivals_does_not_matter(arrivals: list[float], share: float, random: object) -> None:
     shuffled = arrivals.copy()
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     assert adaptive(shuffled, share) == adaptive(arrivals, share)
 
 

@@ -14,6 +14,7 @@ from ferret_core.revision import revise
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 ALGORITHMS = discovery.names("ferret_core.algorithms")
+DIGEST = "5f" * 32
 FERRET = {"name": "ferret", "K": 64, "local": {"learning_rate": 0.5, "batch_size": 2, "optimizer": "sgd"}}
 
 
@@ -87,6 +88,11 @@ def test_what_the_change_sets_wins_over_what_is_dropped() -> None:
         ({"model": {"source": "there"}}, {"source": "there", "dtype": "bfloat16"}, {"model.revision": "abc"}),
         ({"model": {"source": "here"}}, {"source": "here", "revision": "abc", "dtype": "bfloat16"}, {}),
         ({"model": {"dtype": None}}, {"source": "here", "revision": "abc"}, {}),
+        (
+            {"model": {"revision": None, "digest": DIGEST}},
+            {"source": "here", "dtype": "bfloat16", "digest": DIGEST},
+            {},
+        ),
     ],
 )
 def test_another_choice_brings_none_of_the_old_ones_options_along(change, part, dropped) -> None:
@@ -94,6 +100,12 @@ def test_another_choice_brings_none_of_the_old_ones_options_along(change, part, 
     (section,) = change
     assert revised.document[section] == part
     assert revised.dropped == dropped
+
+
+def test_another_model_comes_without_the_digest_of_the_one_before() -> None:
+    before = document(model={"source": "here", "digest": DIGEST})
+    assert revise(before, {"model": {"source": "there"}}).dropped == {"model.digest": DIGEST}
+    assert revise(before, {"model": {"source": "there", "digest": "0" * 64}}).document["model"]["digest"] == "0" * 64
 
 
 @pytest.mark.parametrize(

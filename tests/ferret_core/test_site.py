@@ -227,6 +227,6 @@ def test_a_site_has_one_function_of_each_kind() -> None:
     with pytest.raises(TypeError, match="one function to train"):
         site.train(steps)
     with pytest.raises(TypeError, match="takes a function"):
-        site.evaluate(3)  # type: ignore[arg-type]
+        site.evaluate(3)  # pyrefly: ignore[bad-specialization]
     with pytest.raises(FerretError, match="cannot take"):
         site.require(Choice(name="fedmezo"))

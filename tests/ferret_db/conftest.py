@@ -1,4 +1,4 @@
-"""Every database test runs on SQLite and on PostgreSQL, on a schema made by the migrations."""
+"""Database tests run on a schema made by the migrations, on SQLite or on either database (tests/tiers.py)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,10 @@ from ferret_db.tables import (
     Project,
     Round,
 )
+from tests.tiers import EITHER_DATABASE
 
-BACKENDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
 
-
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=EITHER_DATABASE)
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Any) -> Iterator[str]:
     """A database without any table."""
     if request.param == "sqlite":
@@ -60,7 +59,7 @@ def migrated_postgresql(postgresql: Any) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=EITHER_DATABASE)
 def url(request: pytest.FixtureRequest, tmp_path: Path, migrated: Path) -> Iterator[str]:
     """A migrated database without any row but the first project's."""
     if request.param == "sqlite":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import sqlite3
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -19,6 +21,8 @@ from ferret_db.database import Database
 from ferret_db.repositories import events, experiments, listing, outbox
 from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import Enrolment, OutboxMessage
+
+pytestmark = pytest.mark.about_database
 
 
 def messages(database: Database) -> list[OutboxMessage]:
@@ -141,6 +145,21 @@ def test_sqlite_writes_through_to_the_disk(tmp_path: Path) -> None:
         pragmas = {name: s.scalar(text(f"PRAGMA {name}")) for name in ("journal_mode", "synchronous", "busy_timeout")}
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 30_000}
     database.dispose()
+
+
+def test_a_new_sqlite_file_is_opened_while_another_process_writes_to_it(tmp_path: Path) -> None:
+    """SQLite refuses to change the journal mode at once there, whatever its busy timeout."""
+    path = tmp_path / "ferret.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("CREATE TABLE other (id INTEGER)")
+        other.execute("BEGIN IMMEDIATE")
+        commit = Timer(0.1, other.execute, ["COMMIT"])
+        commit.start()
+        database = Database(f"sqlite:///{path}")
+        with database.read() as s:
+            assert s.scalar(text("PRAGMA journal_mode")) == "wal"
+        database.dispose()
+        commit.join()
 
 
 def test_the_clock_is_the_databases(database: Database) -> None:

@@ -19,6 +19,8 @@ from ferret_db.database import new_engine
 from ferret_db.repositories.experiments import seed_group
 from ferret_db.tables import Base, Experiment
 
+pytestmark = pytest.mark.about_database
+
 
 def differences(url: str) -> list[object]:
     engine = new_engine(url)

@@ -29,6 +29,7 @@ def walk(database: Database, limit: int) -> list[str]:
         assert len(page.items) == limit
 
 
+@pytest.mark.about_database
 @pytest.mark.parametrize("limit", [1, 2, 5, 6])
 def test_pages_hold_every_row_once_newest_first(database: Database, lab: Any, limit: int) -> None:
     submitted = [lab.submit() for _ in range(5)]

@@ -42,6 +42,7 @@ def submit(database: Database, lab: Any, project: str) -> Experiment:
     return experiment
 
 
+@pytest.mark.about_database
 def test_a_member_finds_its_projects_experiments_and_no_others(database: Database, lab: Any, user: str) -> None:
     ours, theirs = submit(database, lab, "cardiology"), submit(database, lab, "oncology")
     member = database.within(Reach.of_member(user))

@@ -20,6 +20,7 @@ import uvicorn
 
 from ferret_api.app import create_app
 from ferret_api.settings import ApiSettings
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.storage import open_storage
 from ferret_db.database import Database
@@ -116,6 +117,12 @@ class Server:
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
+
+
+@pytest.fixture(scope="session")
+def toy_spec(toy_spec: Callable[..., ExperimentSpec]) -> Callable[..., ExperimentSpec]:
+    """As everywhere, of the algorithm that takes no step unless another is named: training is not the subject here."""
+    return lambda algorithm="toy", /, **changes: toy_spec(algorithm, **changes)
 
 
 @pytest.fixture

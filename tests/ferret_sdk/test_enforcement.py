@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from ferret_core.ledger import LedgerRecord
 from ferret_core.protocol.errors import FerretError
@@ -29,6 +30,7 @@ SPEC: dict[str, Any] = {
     "participants": {"edge": 4},
 }
 SHAPES = {"weight": (1000,)}
+MODEL = torch.nn.Sequential(torch.nn.Linear(1, 1))
 A, B = "a" * 64, "b" * 64
 
 
@@ -100,12 +102,15 @@ def test_a_model_is_allowed_by_name_revision_and_digest(held, spec) -> None:
         ({"limits": {"memory_gb": 1e-3}}, "terms.refused", "memory"),  # this process has more
         ({"limits": {"bytes_per_round": 10}}, "terms.refused", "contribution"),
         ({"limits": {"bytes": 10}}, "terms.spent", "bytes"),
+        ({"limits": {"sequences": 7}}, "terms.refused", "sequences"),
+        ({"limits": {"share": 0.2}}, "terms.refused", "share"),
         ({"allow": {"participants": 3}}, "terms.round_refused", "participants"),
+        ({"allow": {"examples": 61}}, "terms.refused", "examples"),
     ],
 )
 def test_training_does_not_begin(held, spec, tables: dict[str, Any], code: str, field: str) -> None:
-    with pytest.raises(FerretError) as raised, held(**tables).training(task(), spec, SHAPES, 60):
-        pytest.fail("training began")
+    with pytest.raises(FerretError) as raised:
+        held(**tables).require_round(task(), spec, SHAPES, 60)
     assert (raised.value.code, raised.value.errors[0].field) == (code, field)
 
 
@@ -114,25 +119,25 @@ def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch
     monkeypatch.setattr(enforcement, "monotonic", lambda: now[0])
     limits = {"steps": 4, "memory_gb": 1000, "bytes_per_round": 20_000, "bytes": 20_000, "hours": 1, "hours_per_day": 1}
     site = held(limits=limits, allow={"participants": 2})
-    with site.training(task(), spec, SHAPES, 60):
+    site.require_round(task(), spec, SHAPES, 60)
+    with site.training(MODEL):
         now[0] = 90
         site.check_step()
         assert site.usage.read().seconds == 90  # a process that is killed now has lost nothing
         now[0] = 100
     assert site.usage.read() == Spent(seconds=100, day=quiet.now().date(), seconds_today=100)
-    with site.training(task(), spec, SHAPES, 60):
+    with site.training(MODEL):
         now[0] = 3600
         with pytest.raises(FerretError) as raised:
-            site.check_step()
+            MODEL(torch.zeros(1, 1))  # in mid-step
     assert raised.value.code == "terms.spent"
 
 
 def test_simulated_clients_are_no_company(held, toy_spec) -> None:
     mixed = toy_spec(participants={"edge": 4, "simulated": 6}, round={"quorum": 1})
-    with held(allow={"participants": 4}).training(task(10), mixed, SHAPES, 60):
-        pass
-    with pytest.raises(FerretError), held(allow={"participants": 5}).training(task(10), mixed, SHAPES, 60):
-        pytest.fail("training began")
+    held(allow={"participants": 4}).require_round(task(10), mixed, SHAPES, 60)
+    with pytest.raises(FerretError):
+        held(allow={"participants": 5}).require_round(task(10), mixed, SHAPES, 60)
 
 
 def test_the_ledger_shows_whether_there_was_company(held, toy_spec) -> None:
@@ -157,7 +162,7 @@ def test_quiet_hours_are_waited_for_and_interrupt_training(held, spec, clock) ->
     site.wait(told.append)
     assert clock[0].hour == 14
     assert (told[0].stage, told[0].total) == (Stage.REST, 7200)
-    with site.training(task(), spec, SHAPES, 60):
+    with site.training(MODEL):
         clock[0] = NOON
         with pytest.raises(FerretError) as raised:
             site.check_step()

@@ -75,10 +75,10 @@ def test_contributions_are_counted_to_the_last_that_fits_and_over_restarts(tmp_p
         site = budget(tmp_path)
         assert site.left() == left
         site.require()
-        site.spend(made(site))
+        site.spend()
     site = budget(tmp_path)
     assert site.epsilon(site.spent()) <= PRIVACY["epsilon"]
-    for refused in (site.require, lambda: site.spend(made(site))):
+    for refused in (site.require, site.spend):
         with pytest.raises(FerretError) as raised:
             refused()
         assert (raised.value.code, raised.value.errors[0].field) == ("terms.spent", "epsilon")
@@ -91,14 +91,13 @@ def test_contributions_are_counted_to_the_last_that_fits_and_over_restarts(tmp_p
 def test_what_no_vector_was_noised_for_is_refused(tmp_path: Path) -> None:
     site = budget(tmp_path)
     with pytest.raises(FerretError) as raised:
-        site.spend(site.discretion())
+        site.require_noised(site.discretion())
     assert raised.value.code == "terms.refused"
-    assert site.spent() == Spending()
 
 
 def test_a_damaged_record_begins_nothing_anew(tmp_path: Path) -> None:
     site = budget(tmp_path)
-    site.spend(made(site))
+    site.spend()
     (tmp_path / "participants/privacy.json").write_text("{}}")
     with pytest.raises(FerretError) as raised:
         site.require()
@@ -206,12 +205,15 @@ def test_what_was_made_before_there_was_a_budget_is_not_sent(
     assert unprotected.digest not in [found.digest for found in run.contributions()]
 
 
-def test_of_a_failure_only_the_kind_is_told(api, worker, join, toy_data) -> None:
+def test_a_failure_has_one_code_costs_a_contribution_and_ends_the_participation(api, worker, join, toy_data) -> None:
     run, site = join({"local": {"optimizer": "adam", "learning_rate": 1e30, "steps": 2}}, rounds=1)
-    reports: list[RoundReport] = []
-    site.run(toy_data[0], on_round=reports.append)
+    with pytest.raises(FerretError, match="the loss is") as raised:
+        site.run(toy_data[0])
+    assert raised.value.code == "training.non_finite", "the site learns what went wrong"
     (mine, *_) = [found for found in run.contributions() if found.participant == "site-a"]
-    assert mine.error["detail"] == "The training loss is not finite"
+    assert mine.error["code"] == "participant.failed"
+    assert mine.error["detail"] == "The participant could not finish the round"
+    assert site.budget.spent().released[0].count == 1, "a failure costs as much as a contribution"
 
 
 def test_without_the_package_that_computes_it_no_code_is_spent(api, service, toy_spec, tmp_path, monkeypatch) -> None:

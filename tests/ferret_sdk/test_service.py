@@ -10,11 +10,11 @@ import pytest
 import tomli_w
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ferret_core.models.digest import model_digest
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
 from ferret_sdk import Service
+from tests.digests import digest_of
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(90)
@@ -50,7 +50,7 @@ def test_an_experiment_from_submission_to_the_loaded_checkpoint(service, worker,
     folder = run.export(tmp_path / "tuned")
     model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True)
     AutoTokenizer.from_pretrained(folder)
-    assert model_digest(model) == run.experiment.digest == simulate(spec).digest
+    assert digest_of(model, spec.model.source) == run.experiment.digest == simulate(spec).digest
 
 
 def test_what_the_server_refuses_arrives_as_the_same_error(service, toy_spec):

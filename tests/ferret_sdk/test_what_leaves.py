@@ -148,7 +148,7 @@ def test_the_bytes_on_the_wire_are_those_of_the_log(api, worker, service, toy_sp
     run = service.submit(toy_spec(participants={"simulated": 1, "edge": 1}, rounds=2))
     home = tmp_path / "site"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
-    command = [sys.executable, "-m", "ferret_cli", "join", tap.url, "--data", str(data), "--name", "clinic"]
+    command = [sys.executable, "-m", "ferret_cli", "join", "--yes", tap.url, "--data", str(data), "--name", "clinic"]
     environment = {**kept, "FERRET_HOME": str(home), "FERRET_CODE": service.enrolment(run.id).code}
     joined = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert joined.returncode == 0, joined.stderr

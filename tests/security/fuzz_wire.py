@@ -10,7 +10,7 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["ferret_core.protocol"]):  # pyright: ignore[reportAttributeAccessIssue]
+with atheris.instrument_imports(include=["ferret_core.protocol"]):
     from ferret_core.protocol.errors import FerretError
     from ferret_core.protocol.wire import Contribution
 

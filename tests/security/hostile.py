@@ -28,12 +28,14 @@ class HostileServer:
 
     ``enrolled``, ``experiment``, ``poll``, ``artifacts`` and ``ledger`` are the documents it answers with, ``files``
     and ``updates`` the bytes; ``replies`` answer a path in place of all that. ``asked`` are the requests, ``body``
-    is the last one's, ``sent`` counts the bytes of :meth:`endless` bodies.
+    is the last one's, ``sent`` counts the bytes of :meth:`endless` bodies. ``wire`` is every request as it came: its
+    first line, its headers and its body.
     """
 
     def __init__(self, model: Path, spec: dict[str, Any], base_digest: str) -> None:
         self.asked: list[str] = []
         self.tokens: list[str | None] = []
+        self.wire: list[tuple[str, list[tuple[str, str]], bytes]] = []
         self.body = b""
         self.sent = 0
         self.replies: dict[str, Reply] = {}
@@ -80,6 +82,13 @@ class HostileServer:
         self.files[id] = data
         described = {"name": name, "size": len(data), "digest": digest_bytes(data)}
         self.artifacts.append({"id": id, "kind": "checkpoint", "round": 0, "created_at": NOW, **described, **lies})
+
+    def replace(self, name: str, change: Callable[[Any], Any]) -> None:
+        """The base model's JSON file ``name`` as ``change`` makes it, rightly described."""
+        (id,) = (file["id"] for file in self.artifacts if file["name"] == name)
+        document = change(json.loads(self.files[id]))
+        self.take_back(name)
+        self.offer(name, json.dumps(document).encode())
 
     def take_back(self, name: str) -> None:
         self.artifacts = [file for file in self.artifacts if file["name"] != name]
@@ -140,10 +149,11 @@ class HostileServer:
             def handle_any(self) -> None:
                 server.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 path = self.path.partition("?")[0].removeprefix(API)
+                server.wire.append((self.requestline, self.headers.items(), server.body))
                 server.asked.append(path)
                 server.tokens.append(self.headers.get("Authorization"))
                 with suppress(OSError):
-                    server._answer(self, path)  # pyright: ignore[reportPrivateUsage]
+                    server._answer(self, path)
 
             do_GET = do_POST = do_PUT = handle_any
 

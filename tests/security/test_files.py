@@ -140,7 +140,7 @@ def test_outside_the_roots_all_paths_give_the_same_answer(tmp_path: Path) -> Non
     (tmp_path / "root").mkdir()
     (tmp_path / "there.jsonl").write_text('{"instruction": "a", "output": "b"}\n' * 20)
     (tmp_path / "root" / "link.jsonl").symlink_to(tmp_path / "there.jsonl")
-    with files.within([tmp_path / "root"]):
+    with files.within(files.Readable((tmp_path / "root",))):
         answers = {
             refusal(name, DATASETS[name](str(path)), split).detail.replace(str(path), "PATH")
             for path in (tmp_path / "there.jsonl", tmp_path / "none.jsonl", tmp_path / "root" / ".." / "there.jsonl")
@@ -157,7 +157,7 @@ def test_under_a_root_a_file_is_read_links_followed(tmp_path: Path) -> None:
     (tmp_path / "root" / "a.jsonl").write_text('{"instruction": "a", "output": "b"}\n' * 20)
     (tmp_path / "link").symlink_to(tmp_path / "root")
     options = {"name": "jsonl", "train": str(tmp_path / "link" / "a.jsonl")}
-    with files.within([tmp_path / "link"]):
+    with files.within(files.Readable((tmp_path / "link",))):
         assert len(catalog.dataset(Choice.model_validate(options)).train()) == 18
 
 
@@ -165,5 +165,5 @@ def test_paths_that_are_none_are_refused_as_any_other(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     for path in (str(tmp_path / "circle"), "a\0b", str(tmp_path / ("x" * 300))):
         refusal("jsonl", {"train": path})
-        with files.within([tmp_path]):
+        with files.within(files.Readable((tmp_path,))):
             refusal("jsonl", {"train": path})

@@ -74,12 +74,25 @@ def beats(beat: Path, seconds: float) -> bool:
     return beat.stat().st_mtime_ns != before
 
 
-@pytest.mark.parametrize("line", [COMPUTING, POLLING, PARENT], ids=["one long step", "polling", "a child computes"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(COMPUTING, id="one long step"),
+        pytest.param(POLLING, id="polling", marks=pytest.mark.slow),
+        pytest.param(PARENT, id="a child computes", marks=pytest.mark.slow),
+    ],
+)
 def test_a_process_at_work_goes_on_touching_its_file(start: Callable[[str], Path], line: str) -> None:
     assert beats(start(line), 4)
 
 
-@pytest.mark.parametrize("line", [BLOCKED, WAITING], ids=["a deadlock", "a pipe that nobody writes to"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(BLOCKED, id="a deadlock"),
+        pytest.param(WAITING, id="a pipe that nobody writes to", marks=pytest.mark.slow),
+    ],
+)
 def test_a_process_whose_main_thread_is_blocked_stops(start: Callable[[str], Path], line: str) -> None:
     assert not beats(start(line), 4)
 
@@ -91,7 +104,8 @@ def stop(child: Child) -> int:
     return child.pid
 
 
-def test_a_child_that_falls_silent_is_ended_and_started_again(tmp_path: Path) -> None:
+def test_a_child_that_falls_silent_is_ended_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ferret_cli.stack.supervisor.GRACE_SECONDS", 0.5)  # the child is deaf at the end, too
     said: list[str] = []
     supervisor, beat = Supervisor(said.append, pause=0.1, silent=1), tmp_path / "beat"
     line = f"trap '' TERM; for i in 1 2 3 4 5 6; do touch {beat}; sleep 0.2; done; echo >> {tmp_path}/silent; sleep 600"
@@ -175,6 +189,7 @@ def service(
         supervisor.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.redis
 @pytest.mark.timeout(900)
 def test_every_kind_of_process_that_hangs_is_replaced_and_the_model_is_the_same(
@@ -184,7 +199,7 @@ def test_every_kind_of_process_that_hangs_is_replaced_and_the_model_is_the_same(
     workload = Workload(tmp_path / "workload", owners=3)
     run = client.submit(workload.spec(3, real=1))
     _, (data,) = workload.deal_out(1)
-    arguments = [client.url, "--data", str(data), "--name", client_names(workload.owners)[-1]]
+    arguments = [client.url, "--data", str(data), "--name", client_names(workload.owners)[-1], "--yes"]
     own = {"FERRET_CODE": client.enrolment(run.id).code, "FERRET_HOME": str(tmp_path / "edge"), "OMP_NUM_THREADS": "1"}
     children["edge"] = parts.participant(tmp_path / "home", "edge", arguments, own)
     supervisor.start(children["edge"])

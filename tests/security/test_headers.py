@@ -141,6 +141,6 @@ def test_what_never_became_a_request_is_answered_alike(raw: socket.socket, said:
     head, _, body = answer.decode().partition("\r\n\r\n")
     first, *lines = head.split("\r\n")
     assert first.split()[1] == str(status)
-    check(httpx.Headers([tuple(line.split(": ", 1)) for line in lines]))  # type: ignore[misc]
+    check(httpx.Headers([tuple(line.split(": ", 1)) for line in lines]))
     assert body
     assert status == 400 or json.loads(body)["code"] == "request.timeout"

@@ -343,9 +343,9 @@ def test_an_endless_download_stops_at_the_announced_size(server, join, home) -> 
 
 
 def test_a_file_that_lies_about_its_digest_is_not_kept(server, join, home) -> None:
-    server.offer("more.json", b"{}", digest=digest_bytes(b"other"))
+    server.offer("vocab.json", b"{}", digest=digest_bytes(b"other"))
     assert join().code == "storage.corrupt"
-    assert not list(home.rglob("more.json*"))
+    assert not list(home.rglob("vocab.json*"))
 
 
 def test_more_than_the_disk_holds_is_not_begun(server, home, toy_data) -> None:

@@ -142,6 +142,8 @@ HOSTILE: dict[str, Spoil] = {
     "config-is-large": text("config.json", '{"a": "' + "x" * 17 * 2**20 + '"}'),
     "config-is-a-folder": replaced("config.json", Path.mkdir),
     "config-is-a-device": replaced("config.json", lambda path: path.symlink_to("/dev/zero")),
+    "config-has-a-million-lists": text("config.json", '{"a": [' + "[]," * 10**6 + "1]}"),
+    "tokenizer-has-20-million-lists": text("tokenizer.json", '{"a": [' + "[]," * 20 * 10**6 + "1]}"),
     "config-says-nothing": text("config.json", "{}"),
     "config-says-text": config(hidden_size=SECRET),
     "number-is-nan": text("config.json", '{"model_type": "llama", "hidden_size": NaN}'),
@@ -219,7 +221,7 @@ def test_links_lead_nowhere_outside_the_roots(folder: Path, tmp_path: Path) -> N
     (folder / "config.json").rename(tmp_path / "config.json")
     (folder / "config.json").symlink_to(tmp_path / "config.json")
     load(ModelSpec(source=str(folder)))
-    with files.within([folder]), pytest.raises(FerretError, match=files.SETTING) as caught:
+    with files.within(files.Readable((folder,))), pytest.raises(FerretError, match=files.SETTING) as caught:
         load(ModelSpec(source=str(folder)))
     assert caught.value.code == "model.invalid"
 
@@ -227,7 +229,7 @@ def test_links_lead_nowhere_outside_the_roots(folder: Path, tmp_path: Path) -> N
 def test_a_folder_outside_the_roots_is_refused_whether_it_exists_or_not(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     answers = set[str]()
-    with files.within([tmp_path / "root"]):
+    with files.within(files.Readable((tmp_path / "root",))):
         for path in (folder, tmp_path / "none", tmp_path / "root" / ".." / "model"):
             with pytest.raises(FerretError, match=files.SETTING) as caught:
                 load(ModelSpec(source=str(path)))

@@ -87,6 +87,7 @@ def test_the_button_leads_to_the_provider_and_back_to_the_page_one_came_for(live
     expect(page.get_by_role("button", name=BUTTON)).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.slow
 def test_who_is_not_let_in_reads_why_and_can_sign_in_otherwise(live: Any, page: Page) -> None:
     person = a_user(live.site, Role.VIEWER)
     person.change(password=PASSWORD)

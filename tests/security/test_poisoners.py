@@ -32,6 +32,8 @@ ATTACKS: dict[str, Attack] = {
     "one block": lambda update: np.concatenate([1e3 * np.ones(32, np.float32), update[32:]]),
 }
 
+USUAL = {"sign flip, ten times", "scale 3e38"}
+
 
 def on_arrays(attack: Attack) -> Callable[[Contribution], Contribution]:
     """The attack on every array of numbers."""
@@ -77,7 +79,9 @@ def attackers(count: int) -> set[str]:
 
 
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(4, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
+    "attack", [pytest.param(name, marks=[] if name in USUAL else pytest.mark.slow) for name in ATTACKS]
+)
 def test_poisoners_neither_end_an_experiment_nor_keep_it_from_learning(
     attack: str, count: int, spec: SpecFactory, clean: Run
 ) -> None:
@@ -89,8 +93,15 @@ def test_poisoners_neither_end_an_experiment_nor_keep_it_from_learning(
     assert last - best < 0.4 * (base - best), f"{base:.3f} → {last:.3f}, clean {best:.3f}"
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "ferret"])
-@pytest.mark.parametrize("attack", [sign_flip, noise], ids=["sign flip", "noise"])
+@pytest.mark.parametrize(
+    ("algorithm", "attack"),
+    [
+        pytest.param("fedavg", sign_flip, id="fedavg, sign flip", marks=pytest.mark.slow),
+        pytest.param("fedavg", noise, id="fedavg, noise"),
+        pytest.param("ferret", sign_flip, id="ferret, sign flip", marks=pytest.mark.slow),
+        pytest.param("ferret", noise, id="ferret, noise", marks=pytest.mark.slow),
+    ],
+)
 def test_who_points_elsewhere_is_left_out_and_the_rest_goes_on_as_without_him(
     algorithm: str, attack: Callable[[Contribution], Contribution], spec: SpecFactory
 ) -> None:
@@ -106,7 +117,9 @@ def test_honest_participants_of_different_labels_agree_enough(spec: SpecFactory)
     assert [record.refused for record in result.ledger] == [()] * 4
 
 
-@pytest.mark.parametrize("rule", ["clip", "agree", "median", "trimmed_mean"])
+@pytest.mark.parametrize(
+    "rule", ["clip", *(pytest.param(rule, marks=pytest.mark.slow) for rule in ("agree", "median", "trimmed_mean"))]
+)
 def test_colluders_who_stay_within_the_spread_of_the_others_do_not_keep_it_from_learning(
     rule: str, spec: SpecFactory, clean: Run
 ) -> None:

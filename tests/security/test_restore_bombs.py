@@ -57,7 +57,7 @@ def sparse_gnu(path: Path) -> Path:
         header[483:495] = b"%011o\0" % BOMB_BYTES
         header[148:156] = b" " * 8
         header[148:156] = b"%06o\0 " % sum(header)
-        file.fileobj.write(bytes(header) + b"x" * 512)  # type: ignore[union-attr]
+        file.fileobj.write(bytes(header) + b"x" * 512)
         file.offset += 1024
         said = manifest({NAME: (BOMB_BYTES, "00")})
         last = tarfile.TarInfo(MANIFEST)

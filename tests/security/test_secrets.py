@@ -21,7 +21,11 @@ from tests import chromium
 from tests.ferret_cli.conftest import Served, clean_environment
 from tests.ferret_cli.conftest import broker as broker
 
+JOIN = [sys.executable, "-m", "ferret_cli", "join", "--yes"]
+
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"), pytest.mark.timeout(300)]
+
+QUICK = {"examples": 2, "generate": 0}
 
 
 class Watch:
@@ -79,11 +83,13 @@ def test_no_secret_is_left_in_logs_command_lines_or_the_database(
             (cookie,) = browser.cookies.values()
             assert browser.post("/api/v1/session", json={"token": "a-wrong-token-of-somebody"}).status_code == 401
         with httpx.Client(base_url=url, timeout=60, headers={"Authorization": f"Bearer {token}"}) as admin:
-            spec = toy_spec(name="secrets", rounds=1, participants={"edge": 1}).model_dump(mode="json")
+            spec = toy_spec("toy", name="secrets", rounds=1, participants={"edge": 1}, evaluation=QUICK).model_dump(
+                mode="json"
+            )
             experiment = admin.post("/api/v1/experiments", json=spec).raise_for_status().json()["id"]
             code = admin.post(f"/api/v1/experiments/{experiment}/enrolments", json={}).raise_for_status().json()["code"]
             joined = subprocess.run(
-                [sys.executable, "-m", "ferret_cli", "join", url, "--data", str(toy_data[0]), "--name", "hospital"],
+                [*JOIN, url, "--data", str(toy_data[0]), "--name", "hospital"],
                 env=clean_environment(site, FERRET_CODE=code, FERRET_LOG_LEVEL="debug", OMP_NUM_THREADS="1"),
                 capture_output=True,
                 timeout=200,

@@ -21,6 +21,7 @@ def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.slow
 def test_a_viewer_sees_who_it_is_changes_its_password_and_leaves(serve: Any, make_settings: Any, page: Page) -> None:
     live = serve(make_settings())
     live.site.running()
@@ -72,3 +73,46 @@ def test_name_and_password_open_the_dashboard(serve: Any, make_settings: Any, pa
     person.change(enabled=False)
     page.reload()
     expect(page.get_by_test_id("sign-in")).to_be_visible(timeout=60_000)
+
+
+def test_a_sign_in_link_asks_before_it_replaces_a_session(serve: Any, make_settings: Any, page: Page) -> None:
+    """Somebody sends an administrator a link into an account of their own."""
+    live = serve(make_settings())
+    thief = a_user(live.site, Role.VIEWER)
+
+    def open_link(client: Any) -> None:
+        link = client.post("/api/v1/session/link").raise_for_status().json()
+        page.goto("about:blank")
+        page.goto(f"{live.url}/#ticket={link['token']}")
+
+    page.set_default_timeout(60_000)
+    open_link(live.admin)
+    expect(page.get_by_test_id("account-menu")).to_contain_text("admin")
+    open_link(thief.client)
+    asked = page.get_by_test_id("replace-session")
+    expect(asked).to_contain_text("You are signed in as admin")
+    asked.get_by_role("button", name="Stay signed in as admin").click()
+    expect(page.get_by_test_id("account-menu")).to_contain_text("admin")
+    assert "#" not in page.url
+    open_link(thief.client)
+    page.get_by_role("button", name="Use the link").click()
+    expect(page.get_by_test_id("account-menu")).to_contain_text(thief.name)
+
+
+@pytest.mark.slow
+def test_a_session_is_ended_in_the_account_page(serve: Any, make_settings: Any, page: Page) -> None:
+    live = serve(make_settings())
+    person = a_user(live.site, Role.VIEWER)
+    other = person.browser()
+    page.set_default_timeout(60_000)
+    page.goto(live.url)
+    page.get_by_label("Name").fill(person.name)
+    page.get_by_label("Password or admin token").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_test_id("account-menu").click()
+    page.get_by_role("link", name="Your account").click()
+    expect(page.get_by_test_id("session-row")).to_have_count(2)
+    page.get_by_role("row", name="Another browser").get_by_role("button", name="End").click()
+    page.get_by_role("dialog").get_by_role("button", name="End").click()
+    expect(page.get_by_test_id("session-row")).to_have_count(1)
+    assert other.get("/api/v1/me").status_code == 401

@@ -6,6 +6,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from ferret_worker.perform import perform
 from ferret_worker.presence import Presence, identity
 from ferret_worker.reconcile import reconcile
 from ferret_worker.settings import WorkerSettings
+from tests.tiers import EITHER_DATABASE
 
 
 class Service:
@@ -119,7 +121,7 @@ def usually_on(database: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("settings", cases, indirect=True)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+@pytest.fixture(params=EITHER_DATABASE)
 def settings(
     request: pytest.FixtureRequest, tmp_path: Path, migrated: Path, postgresql: Any
 ) -> Iterator[WorkerSettings]:
@@ -131,6 +133,12 @@ def settings(
         return
     with postgresql(migrated=True) as url:
         yield WorkerSettings(home=home, database_url=url)
+
+
+@pytest.fixture
+def plain_spec(toy_spec: Callable[..., ExperimentSpec]) -> Callable[..., ExperimentSpec]:
+    """As ``toy_spec``, without training and with little to evaluate."""
+    return partial(toy_spec, "toy", evaluation={"examples": 2, "generate": 0})
 
 
 @pytest.fixture

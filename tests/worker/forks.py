@@ -44,7 +44,7 @@ from ferret_sdk.participant import Participant
 from ferret_worker import coordinate
 from ferret_worker.settings import WorkerSettings
 
-coordinate.OPENED_AT_ONCE = 1  # a round of two is opened in steps, as one of thousands is
+coordinate.OPENED_AT_ONCE = 1  # a round of two is opened in steps, as one of thousands is  # pyrefly: ignore[bad-assignment]
 CLINIC = "clinic"
 TURNS = 40
 KILLED_ON_PURPOSE = 100
@@ -71,8 +71,7 @@ def warm_up(spec: ExperimentSpec) -> None:
         service.later()
         service.database.dispose()
     tokens = torch.tensor([[1, 2, 3]])
-    loaded.model(input_ids=tokens, labels=tokens).loss.backward()
-    torch.optim.SGD(loaded.model.parameters()).step()
+    loaded.model(input_ids=tokens, labels=tokens)
     catalog.algorithm(spec.algorithm)
     FederatedData(spec, loaded.tokenizer, context_of(loaded.model))
 
@@ -135,7 +134,7 @@ def _with_a_participant(service: Service, request: Request) -> None:
     context = Context(
         settings=settings,
         admin=AdminToken("of-no-use"),
-        broker=None,  # type: ignore[arg-type]
+        broker=None,
         database=service.database,
         storage=service.context.storage,
         limits=RateLimits(settings),

@@ -27,9 +27,9 @@ Service = Any  # tests/worker/conftest.py
 
 
 @pytest.fixture
-def frozen(service: Service, toy_spec: SpecFactory) -> str:
+def frozen(service: Service, plain_spec: SpecFactory) -> str:
     """The frozen first round of a toy experiment of two."""
-    service.submit(toy_spec(rounds=2))
+    service.submit(plain_spec(rounds=2))
     while service.messages[0].task != TaskName.AGGREGATE:
         service.step()
     message = service.messages.popleft()
@@ -68,7 +68,7 @@ def raising(error: Exception) -> Callable[[], None]:
 
 
 def test_a_lost_race_is_no_error_and_keeps_the_model_which_is_the_winners(
-    service: Service, frozen: str, meanwhile: Any, toy_spec: SpecFactory
+    service: Service, frozen: str, meanwhile: Any, plain_spec: SpecFactory
 ) -> None:
     winner = service.new_context()
     meanwhile(lambda: aggregate(winner, frozen))
@@ -78,7 +78,7 @@ def test_a_lost_race_is_no_error_and_keeps_the_model_which_is_the_winners(
     assert list(service.context._models) == list(winner._models) == [experiment.id]
     service.run()
     experiment = experiment_of(service, frozen)
-    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(toy_spec(rounds=2)).digest)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(plain_spec(rounds=2)).digest)
     with service.database.read() as s:
         assert [entry.round for entry in ledger.after(s, experiment.id, 0, 10)] == [1, 2]
 
@@ -139,7 +139,7 @@ def test_a_worker_that_stops_leaves_the_fold_to_another(service: Service, frozen
 
 
 def test_files_that_are_lost_during_their_repair_cost_no_attempt(
-    service: Service, frozen: str, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+    service: Service, frozen: str, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def delete_all() -> None:
         with service.database.read() as s:
@@ -162,11 +162,11 @@ def test_files_that_are_lost_during_their_repair_cost_no_attempt(
         round_ = rounds.get(s, frozen)
     assert (round_.state, round_.attempt, len(rebuilds)) == (RoundState.COMMITTED, 1, 2)
     service.run()
-    assert experiment_of(service, frozen).digest == simulate(toy_spec(rounds=2)).digest
+    assert experiment_of(service, frozen).digest == simulate(plain_spec(rounds=2)).digest
 
 
 def test_an_undone_round_is_tried_again_without_who_broke_it(
-    service: Service, frozen: str, meanwhile: Any, toy_spec: SpecFactory
+    service: Service, frozen: str, meanwhile: Any, plain_spec: SpecFactory
 ) -> None:
     broken = {"refused": {"client-002": "the round breaks the model with it"}}
     meanwhile(raising(FerretError("round.exploded", "round 1 was undone", members=broken)))
@@ -187,13 +187,13 @@ def test_an_undone_round_is_tried_again_without_who_broke_it(
 
 
 def test_a_round_is_undone_no_more_often_than_it_has_attempts(
-    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def explode(*_: Any) -> None:
         raise FerretError("round.exploded", "round 1 was undone")
 
     monkeypatch.setattr(aggregation, "fold", explode)
-    experiment_id = service.submit(toy_spec(rounds=2))
+    experiment_id = service.submit(plain_spec(rounds=2))
     service.run()
     experiment = service.experiment(experiment_id)
     assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "round.exploded")
@@ -206,8 +206,12 @@ def test_a_round_is_undone_no_more_often_than_it_has_attempts(
     ("algorithm", "options"),
     [
         ("ferret", {"K": 2000}),
-        ("ferret", {"K": 2000, "seeds": "shared", "allocation": "fixed", "coordinates": "float16"}),
-        ("topk", {"K": 500}),
+        pytest.param(
+            "ferret",
+            {"K": 2000, "seeds": "shared", "allocation": "fixed", "coordinates": "float16"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("topk", {"K": 500}, marks=pytest.mark.slow),
     ],
 )
 def test_the_service_looks_into_updates_as_a_simulation_does(
@@ -223,11 +227,9 @@ def test_the_service_looks_into_updates_as_a_simulation_does(
 
 
 @usually_on("sqlite")
-def test_rounds_leave_nothing_in_a_worker(service: Service, toy_spec: SpecFactory) -> None:
+def test_rounds_leave_nothing_in_a_worker(service: Service, plain_spec: SpecFactory) -> None:
     """Python's blocks of memory, after what the first rounds import: one kept for each contribution would be 160."""
-    options = {"K": 16, "local": {"steps": 1, "batch_size": 1}}
-    evaluation = {"examples": 2, "generate": 0}
-    spec = toy_spec(rounds=7, participants={"simulated": 40}, options=options, evaluation=evaluation)
+    spec = plain_spec(rounds=7, participants={"simulated": 40}, options={"local": {"steps": 1, "batch_size": 1}})
     experiment_id = service.submit(spec)
     blocks: dict[int, int] = {}
     while 6 not in blocks:

@@ -15,9 +15,9 @@ SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
 
 
-def test_a_kept_model_follows_the_specification_in_force(service: Service, toy_spec: SpecFactory) -> None:
+def test_a_kept_model_follows_the_specification_in_force(service: Service, plain_spec: SpecFactory) -> None:
     """The same worker goes on after more rounds were asked for; its records name the specification of their time."""
-    experiment_id = service.submit(toy_spec(rounds=1))
+    experiment_id = service.submit(plain_spec(rounds=1))
     service.run()
     first = service.experiment(experiment_id)
     assert first.state == ExperimentState.COMPLETED
@@ -25,7 +25,7 @@ def test_a_kept_model_follows_the_specification_in_force(service: Service, toy_s
         lifecycle.extend(s, experiment_id, 1)
     service.run()
     extended = service.experiment(experiment_id)
-    assert (extended.state, extended.digest) == (ExperimentState.COMPLETED, simulate(toy_spec(rounds=2)).digest)
+    assert (extended.state, extended.digest) == (ExperimentState.COMPLETED, simulate(plain_spec(rounds=2)).digest)
     with service.database.read() as s:
         records = [entry.record for entry in ledger.after(s, experiment_id, 0, 10)]
     in_force = [digest_json(spec_of(item).model_dump(mode="json")) for item in (first, extended)]

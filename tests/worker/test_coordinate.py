@@ -33,8 +33,8 @@ def ended(service: Service, experiment_id: str) -> tuple[ExperimentState, str]:
     return experiment.state, experiment.digest
 
 
-def test_an_over_selected_round_is_closed_by_those_drawn_first(service: Service, toy_spec: SpecFactory) -> None:
-    spec = toy_spec(participants={"simulated": 5, "fraction": 0.6}, round={"over_selection": 0.5}, rounds=2)
+def test_an_over_selected_round_is_closed_by_those_drawn_first(service: Service, plain_spec: SpecFactory) -> None:
+    spec = plain_spec(participants={"simulated": 5, "fraction": 0.6}, round={"over_selection": 0.5}, rounds=2)
     experiment_id = service.submit(spec)
     service.run()
     assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
@@ -44,7 +44,7 @@ def test_an_over_selected_round_is_closed_by_those_drawn_first(service: Service,
         assert len(contributions.of_round(s, second.id)) == 3
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "topk"])
+@pytest.mark.parametrize("algorithm", [pytest.param("fedavg", marks=pytest.mark.slow), "topk"])
 def test_a_missed_quorum_is_tried_again_with_others(
     service: Service, one_bad_client: ExperimentSpec, algorithm: str
 ) -> None:
@@ -65,9 +65,9 @@ def test_a_missed_quorum_is_tried_again_with_others(
 
 
 def test_an_experiment_that_was_paused_mid_round_ends_with_the_same_model(
-    service: Service, toy_spec: SpecFactory
+    service: Service, plain_spec: SpecFactory
 ) -> None:
-    spec = toy_spec(rounds=2)
+    spec = plain_spec(rounds=2)
     experiment_id = service.submit(spec)
     service.run(until=lambda message: message.task == TaskName.TRAIN)
     move(service, lifecycle.pause, experiment_id)
@@ -80,17 +80,17 @@ def test_an_experiment_that_was_paused_mid_round_ends_with_the_same_model(
 
 
 def test_an_extended_experiment_ends_with_the_model_of_all_rounds_at_once(
-    service: Service, toy_spec: SpecFactory
+    service: Service, plain_spec: SpecFactory
 ) -> None:
-    experiment_id = service.submit(toy_spec(rounds=2))
+    experiment_id = service.submit(plain_spec(rounds=2))
     service.run()
     move(service, lifecycle.extend, experiment_id, 2)
     service.run()
-    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(toy_spec(rounds=4)).digest)
+    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(plain_spec(rounds=4)).digest)
 
 
-def test_a_task_for_a_deleted_experiment_is_left_alone(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(toy_spec())
+def test_a_task_for_a_deleted_experiment_is_left_alone(service: Service, plain_spec: SpecFactory) -> None:
+    experiment_id = service.submit(plain_spec())
     service.run(until=lambda message: message.task == TaskName.TRAIN)
     move(service, lifecycle.cancel, experiment_id)
     move(service, lifecycle.delete, experiment_id)
@@ -99,10 +99,10 @@ def test_a_task_for_a_deleted_experiment_is_left_alone(service: Service, toy_spe
 
 
 def test_a_round_that_is_opened_in_steps_is_the_same(
-    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinate, "OPENED_AT_ONCE", 2)
-    spec = toy_spec(participants={"simulated": 5}, round={"over_selection": 0.5}, rounds=2)
+    spec = plain_spec(participants={"simulated": 5}, round={"over_selection": 0.5}, rounds=2)
     experiment_id = service.submit(spec)
     service.run()
     assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
@@ -112,7 +112,7 @@ def test_a_round_that_is_opened_in_steps_is_the_same(
 
 
 def test_nobody_works_on_a_round_before_all_of_it_is_there(
-    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinate, "OPENED_AT_ONCE", 2)
     fill, filled = round_engine.fill_round, list[bool]()
@@ -124,7 +124,7 @@ def test_nobody_works_on_a_round_before_all_of_it_is_there(
         return len(filled) < 2
 
     monkeypatch.setattr(round_engine, "fill_round", stopped)
-    experiment_id = service.submit(toy_spec(participants={"simulated": 5}))
+    experiment_id = service.submit(plain_spec(participants={"simulated": 5}))
     service.run()
     with service.database.read() as s:
         (opening,) = rounds.in_states(s, experiment_id, RoundState.OPENING)

@@ -29,8 +29,8 @@ def extend(service: Service, experiment_id: str, more: int) -> None:
         lifecycle.extend(s, experiment_id, more)
 
 
-def test_it_ends_where_the_simulation_does_with_the_same_model(service: Service, toy_spec: SpecFactory) -> None:
-    spec = toy_spec(rounds=6, stopping=HOPELESS, evaluation={"every": 2, "examples": 10, "generate": 0})
+def test_it_ends_where_the_simulation_does_with_the_same_model(service: Service, plain_spec: SpecFactory) -> None:
+    spec = plain_spec(rounds=6, stopping=HOPELESS, evaluation={"every": 2, "examples": 10, "generate": 0})
     experiment_id = service.submit(spec)
     service.run()
     experiment, alone = service.experiment(experiment_id), simulate(spec)
@@ -43,8 +43,8 @@ def test_it_ends_where_the_simulation_does_with_the_same_model(service: Service,
 
 
 @usually_on("sqlite")
-def test_the_next_round_waits_for_what_the_last_was_worth(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(toy_spec(rounds=6, stopping=HOPELESS))
+def test_the_next_round_waits_for_what_the_last_was_worth(service: Service, plain_spec: SpecFactory) -> None:
+    experiment_id = service.submit(plain_spec(rounds=6, stopping=HOPELESS))
     service.run(until=lambda message: message.task == TaskName.AGGREGATE)
     assert TaskName.EVALUATE in {message.task for message in service.messages}
     trained: list[int] = []
@@ -58,8 +58,8 @@ def test_the_next_round_waits_for_what_the_last_was_worth(service: Service, toy_
 
 
 @usually_on("sqlite")
-def test_it_ends_once_however_often_a_lost_message_is_sent_again(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(toy_spec(rounds=6, stopping=HOPELESS))
+def test_it_ends_once_however_often_a_lost_message_is_sent_again(service: Service, plain_spec: SpecFactory) -> None:
+    experiment_id = service.submit(plain_spec(rounds=6, stopping=HOPELESS))
     while not service.experiment(experiment_id).state.finished:
         if service.messages:
             service.step()
@@ -72,8 +72,8 @@ def test_it_ends_once_however_often_a_lost_message_is_sent_again(service: Servic
 
 
 @usually_on("sqlite")
-def test_a_pause_puts_the_end_off(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(toy_spec(rounds=6, stopping=HOPELESS))
+def test_a_pause_puts_the_end_off(service: Service, plain_spec: SpecFactory) -> None:
+    experiment_id = service.submit(plain_spec(rounds=6, stopping=HOPELESS))
     service.run(until=lambda message: service.experiment(experiment_id).round == 2)
     with service.database.begin() as s:
         lifecycle.pause(s, experiment_id)
@@ -87,15 +87,15 @@ def test_a_pause_puts_the_end_off(service: Service, toy_spec: SpecFactory) -> No
 
 
 @usually_on("sqlite")
-def test_more_rounds_follow_the_early_end_with_new_patience(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(toy_spec(rounds=6, stopping=HOPELESS))
+def test_more_rounds_follow_the_early_end_with_new_patience(service: Service, plain_spec: SpecFactory) -> None:
+    experiment_id = service.submit(plain_spec(rounds=6, stopping=HOPELESS))
     service.run()
     extend(service, experiment_id, 1)
     assert service.experiment(experiment_id).stopped is None
     service.run()
     experiment = service.experiment(experiment_id)
     assert (experiment.round, experiment.rounds, experiment.stopped) == (3, 3, None)
-    assert experiment.digest == simulate(toy_spec(rounds=3)).digest
+    assert experiment.digest == simulate(plain_spec(rounds=3)).digest
     extend(service, experiment_id, 9)
     service.run()
     experiment = service.experiment(experiment_id)

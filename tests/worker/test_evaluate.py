@@ -22,10 +22,10 @@ Service = Any  # tests/worker/conftest.py
 
 
 @pytest.fixture
-def due(service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> str:
+def due(service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> str:
     """The experiment whose base model is to be evaluated; every batch looks whether it still is."""
     monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
-    experiment_id = service.submit(toy_spec(rounds=1))
+    experiment_id = service.submit(plain_spec(rounds=1))
     service.run(until=lambda message: service.messages[0].task == TaskName.EVALUATE)
     return experiment_id
 

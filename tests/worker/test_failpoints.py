@@ -31,9 +31,7 @@ WITH_A_REAL_PARTICIPANT = [name for name in NAMES if name.split(".")[0] in AT_TH
 ELSEWHERE = [name for name in NAMES if name.split(".")[0] in {"backup", "restore", "parts", "bucket"}]
 OTHER = [*IN_REDONE_WORK, *IN_COLLECTING, *IN_REPAIR, *WITH_A_REAL_PARTICIPANT, *ELSEWHERE]
 UNDISTURBED = [name for name in NAMES if name not in OTHER]
-ON_POSTGRESQL = [
-    pytest.param(name, marks=[] if name.startswith("database.") else pytest.mark.slow) for name in UNDISTURBED
-]
+IN_TRANSACTIONS = [name for name in UNDISTURBED if name.startswith("database.")]
 
 
 class Forks:
@@ -129,7 +127,7 @@ def spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> dict[str, Any]:
         "model": {"source": str(tiny_model_dir)},
         "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
         "participants": {"simulated": 2},
-        "algorithm": {"name": "topk", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 2}},
+        "algorithm": {"name": "toy", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 2}},
         "server": {"learning_rate": 64, "step": "guard", "rise": 0, "development": 4},
         "evaluation": {"examples": 2, "generate": 0, "split": "validation", "validation": 0.4},
     }
@@ -221,6 +219,14 @@ def kill_in_a_row(
             assert home.run("finish") == template.end, f"{name} after {killed} kills"
 
 
+def kill_one_after_the_other(template: Template, names: list[str]) -> None:
+    """One experiment, whose processes are killed at these points: each where the one before left the work."""
+    with template.copy() as home:
+        for name in names:
+            assert home.run("finish", f"{name}:1") is None, f"{name} is never come to"
+        assert home.run("finish") == template.end
+
+
 def test_the_undisturbed_experiment_is_whole(on_sqlite: Template) -> None:
     end = on_sqlite.end
     assert end["state"][0] == "completed"
@@ -229,13 +235,31 @@ def test_the_undisturbed_experiment_is_whole(on_sqlite: Template) -> None:
     assert end["damaged"] == end["unnamed"] == []
 
 
+def test_a_kill_at_every_point_loses_and_doubles_nothing(on_sqlite: Template) -> None:
+    """The base model's points come first, because a run has them once."""
+    once = [name for part in ("checkpoints.", "coordinate.") for name in UNDISTURBED if name.startswith(part)]
+    kill_one_after_the_other(on_sqlite, [*once, *(name for name in UNDISTURBED if name not in once)])
+
+
+@pytest.mark.postgresql
+def test_nor_does_one_in_a_transaction_on_postgresql(on_postgresql: Template) -> None:
+    kill_one_after_the_other(on_postgresql, IN_TRANSACTIONS)
+
+
+def test_nor_does_one_at_every_point_of_the_edge(with_a_real_participant: Template) -> None:
+    """The API, the worker and the participant die together; each goes on from what it has on disk."""
+    kill_one_after_the_other(with_a_real_participant, WITH_A_REAL_PARTICIPANT)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNDISTURBED)
 def test_a_kill_loses_and_doubles_nothing(on_sqlite: Template, kills: int, name: str) -> None:
     assert kill(on_sqlite, name, kills) >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
-@pytest.mark.parametrize("name", ON_POSTGRESQL)
+@pytest.mark.parametrize("name", UNDISTURBED)
 def test_nor_do_many_in_a_row_on_postgresql(on_postgresql: Template, kills: int, name: str) -> None:
     kill_in_a_row(on_postgresql, name, kills)
 
@@ -261,11 +285,7 @@ def test_nor_does_one_while_files_are_rebuilt(on_sqlite: Template, kills: int, n
     kill_in_a_row(on_sqlite, name, kills, "repair", rot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_A_REAL_PARTICIPANT)
-def test_nor_does_one_at_the_edge(with_a_real_participant: Template, kills: int, name: str) -> None:
-    """The API, the worker and the participant die together; each goes on from what it has on disk."""
+def test_nor_do_many_in_a_row_at_the_edge(with_a_real_participant: Template, kills: int, name: str) -> None:
     kill_in_a_row(with_a_real_participant, name, kills)
-
-
-def test_there_are_many_points() -> None:
-    assert len(NAMES) >= 25

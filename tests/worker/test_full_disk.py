@@ -69,10 +69,8 @@ def settings(settings: WorkerSettings, disk: Disk) -> WorkerSettings:
 
 
 @pytest.fixture
-def spec(toy_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
-    local = {"optimizer": "adam", "learning_rate": 1e-2, "steps": 1, "batch_size": 4}
-    evaluation = {"examples": 4, "generate": 0}
-    return toy_spec("topk", options={"local": local}, rounds=2, evaluation=evaluation)
+def spec(plain_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
+    return plain_spec(rounds=2)
 
 
 def run_up_to(service: Service, task: TaskName, round_number: int) -> None:
@@ -144,7 +142,13 @@ def test_a_round_stays_frozen_while_the_disk_is_full(
     assert_finishes(service, experiment_id, spec)
 
 
-@pytest.mark.parametrize("task", [TaskName.COORDINATE, TaskName.TRAIN, TaskName.EVALUATE])
+@pytest.mark.parametrize(
+    "task",
+    [
+        TaskName.TRAIN,
+        *(pytest.param(task, marks=pytest.mark.slow) for task in (TaskName.COORDINATE, TaskName.EVALUATE)),
+    ],
+)
 def test_no_task_fails_for_a_full_disk(service: Service, spec: ExperimentSpec, disk: Disk, task: TaskName) -> None:
     experiment_id = service.submit(spec)
     run_up_to(service, task, 0 if task == TaskName.COORDINATE else 1)
@@ -167,7 +171,7 @@ def file_size_limit(limit: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("limit", [0, 1000, 20_000])
+@pytest.mark.parametrize("limit", [1000, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (0, 20_000))])
 def test_a_file_that_may_not_grow_is_no_half_file(service: Service, spec: ExperimentSpec, limit: int) -> None:
     experiment_id = service.submit(spec)
     run_up_to(service, TaskName.AGGREGATE, 1)

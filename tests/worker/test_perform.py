@@ -49,8 +49,8 @@ def runs(service: Service) -> list[TaskRun]:
         return list(s.scalars(select(TaskRun)))
 
 
-def test_nothing_is_left_of_tasks_that_ended_well(service: Service, toy_spec: SpecFactory) -> None:
-    service.submit(toy_spec(rounds=1))
+def test_nothing_is_left_of_tasks_that_ended_well(service: Service, plain_spec: SpecFactory) -> None:
+    service.submit(plain_spec(rounds=1))
     service.run()
     assert runs(service) == []
     with service.database.read() as s:
@@ -59,9 +59,9 @@ def test_nothing_is_left_of_tasks_that_ended_well(service: Service, toy_spec: Sp
 
 
 def test_a_bug_is_tried_three_times_and_told(
-    service: Service, toy_spec: SpecFactory, replace: Any, caplog: pytest.LogCaptureFixture
+    service: Service, plain_spec: SpecFactory, replace: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    experiment_id = service.submit(toy_spec())
+    experiment_id = service.submit(plain_spec())
     replace(TaskName.COORDINATE, raising(KeyError("w")))
     for attempt in (1, 2, 3):
         service.perform(TaskName.COORDINATE, experiment_id)
@@ -75,7 +75,7 @@ def test_a_bug_is_tried_three_times_and_told(
 
 
 def test_a_task_that_kills_its_workers_is_dead_and_the_rest_goes_on(
-    service: Service, toy_spec: SpecFactory, replace: Any
+    service: Service, plain_spec: SpecFactory, replace: Any
 ) -> None:
     """One client's training kills three workers; the others' contributions make the rounds."""
     train = performing.TASKS[TaskName.TRAIN]
@@ -88,7 +88,7 @@ def test_a_task_that_kills_its_workers_is_dead_and_the_rest_goes_on(
         train(context, assignment_id)
 
     replace(TaskName.TRAIN, poisoned)
-    experiment_id = service.submit(toy_spec(rounds=1, round={"quorum": 0.5}))
+    experiment_id = service.submit(plain_spec(rounds=1, round={"quorum": 0.5}))
     killed = 0
     while service.messages:
         try:
@@ -108,7 +108,7 @@ def test_a_task_that_kills_its_workers_is_dead_and_the_rest_goes_on(
 
 
 def test_a_poison_evaluation_is_left_out_and_the_run_completes(
-    service: Service, toy_spec: SpecFactory, replace: Any
+    service: Service, plain_spec: SpecFactory, replace: Any
 ) -> None:
     evaluate = performing.TASKS[TaskName.EVALUATE]
 
@@ -118,7 +118,7 @@ def test_a_poison_evaluation_is_left_out_and_the_run_completes(
         evaluate(context, subject)
 
     replace(TaskName.EVALUATE, poisoned)
-    spec = toy_spec(rounds=1)
+    spec = plain_spec(rounds=1)
     experiment_id = service.submit(spec)
     while service.messages:
         try:
@@ -134,9 +134,9 @@ def test_a_poison_evaluation_is_left_out_and_the_run_completes(
 
 
 def test_a_full_disk_keeps_the_round_and_is_told_until_there_is_room(
-    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = toy_spec(rounds=2)
+    spec = plain_spec(rounds=2)
     experiment_id = service.submit(spec)
     service.run(until=lambda message: message.task == TaskName.AGGREGATE)
     service.run(until=lambda message: service.messages[0].task == TaskName.AGGREGATE)
@@ -158,9 +158,9 @@ def test_a_full_disk_keeps_the_round_and_is_told_until_there_is_room(
 
 
 def test_a_full_disk_costs_a_client_its_training_and_not_its_part(
-    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = toy_spec(rounds=1)
+    spec = plain_spec(rounds=1)
     experiment_id = service.submit(spec)
     service.run(until=lambda message: service.messages[0].task == TaskName.TRAIN)
     with monkeypatch.context() as full:
@@ -175,8 +175,10 @@ def test_a_full_disk_costs_a_client_its_training_and_not_its_part(
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
 
 
-def test_a_worker_that_stops_gives_its_training_back_at_the_next_step(service: Service, toy_spec: SpecFactory) -> None:
-    spec = toy_spec(rounds=1)
+def test_a_worker_that_stops_gives_its_training_back_at_the_next_step(
+    service: Service, plain_spec: SpecFactory
+) -> None:
+    spec = plain_spec(rounds=1)
     experiment_id = service.submit(spec)
     service.run(until=lambda message: service.messages[0].task == TaskName.TRAIN)
     service.context.stopping = True
@@ -193,8 +195,8 @@ def test_a_worker_that_stops_gives_its_training_back_at_the_next_step(service: S
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
 
 
-def test_a_worker_that_stops_leaves_its_evaluation_to_another(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(toy_spec(rounds=1))
+def test_a_worker_that_stops_leaves_its_evaluation_to_another(service: Service, plain_spec: SpecFactory) -> None:
+    experiment_id = service.submit(plain_spec(rounds=1))
     service.run(until=lambda message: service.messages[0].task == TaskName.EVALUATE)
     service.context.stopping = True
     assert service.step().argument == experiment_id
@@ -204,8 +206,8 @@ def test_a_worker_that_stops_leaves_its_evaluation_to_another(service: Service, 
         assert metrics.by_round(s, experiment_id, [0]) == {}
 
 
-def test_work_that_was_taken_away_is_no_strike(service: Service, toy_spec: SpecFactory, replace: Any) -> None:
-    experiment_id = service.submit(toy_spec())
+def test_work_that_was_taken_away_is_no_strike(service: Service, plain_spec: SpecFactory, replace: Any) -> None:
+    experiment_id = service.submit(plain_spec())
     service.run(until=lambda message: message.task == TaskName.COORDINATE)
     for code in ("lease.lost", "round.closed", "experiment.conflict"):
         replace(TaskName.COORDINATE, raising(FerretError(code, "too late")))
@@ -213,8 +215,8 @@ def test_work_that_was_taken_away_is_no_strike(service: Service, toy_spec: SpecF
         assert runs(service) == []
 
 
-def test_a_message_about_nothing_is_dropped(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(toy_spec())
+def test_a_message_about_nothing_is_dropped(service: Service, plain_spec: SpecFactory) -> None:
+    experiment_id = service.submit(plain_spec())
     with service.database.begin() as s:
         lifecycle.cancel(s, experiment_id)
         lifecycle.delete(s, experiment_id)
@@ -222,10 +224,10 @@ def test_a_message_about_nothing_is_dropped(service: Service, toy_spec: SpecFact
     assert runs(service) == []
 
 
-def test_what_a_task_logs_carries_what_it_is_about(service: Service, toy_spec: SpecFactory, replace: Any) -> None:
+def test_what_a_task_logs_carries_what_it_is_about(service: Service, plain_spec: SpecFactory, replace: Any) -> None:
     found: list[dict[str, Any]] = []
     replace(TaskName.TRAIN, lambda *_: found.append(dict(get_contextvars())))
-    experiment_id = service.submit(toy_spec())
+    experiment_id = service.submit(plain_spec())
     service.run(until=lambda message: message.task == TaskName.TRAIN)
     assert found[0].pop("participant") in {"client-001", "client-002", "client-003"}
     assert found == [

@@ -20,10 +20,8 @@ Service = Any  # tests/worker/conftest.py
 
 
 @pytest.fixture
-def finished(service: Service, toy_spec: SpecFactory) -> str:
-    local = {"optimizer": "adam", "learning_rate": 1e-2, "steps": 1, "batch_size": 4}
-    evaluation = {"examples": 2, "generate": 0}
-    experiment_id = service.submit(toy_spec("topk", options={"local": local}, rounds=2, evaluation=evaluation))
+def finished(service: Service, plain_spec: SpecFactory) -> str:
+    experiment_id = service.submit(plain_spec(rounds=2))
     service.run()
     return experiment_id
 

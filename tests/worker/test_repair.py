@@ -30,11 +30,9 @@ Service = Any  # tests/worker/conftest.py
 
 
 @pytest.fixture
-def spec(toy_spec: SpecFactory) -> ExperimentSpec:
+def spec(plain_spec: SpecFactory) -> ExperimentSpec:
     """Two rounds of clients that keep something from one to the next; every kind of file comes of it."""
-    local = {"optimizer": "adam", "learning_rate": 1e-2, "steps": 1, "batch_size": 4}
-    evaluation = {"examples": 4, "generate": 0}
-    return toy_spec("topk", options={"local": local}, rounds=2, evaluation=evaluation)
+    return plain_spec(rounds=2)
 
 
 @pytest.fixture
@@ -96,7 +94,7 @@ def test_a_thousand_flipped_bits_are_noticed_and_nothing_is_lost(service: Servic
 
 
 @usually_on("sqlite")
-@pytest.mark.parametrize("lost", [*FileKind, "all"])
+@pytest.mark.parametrize("lost", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in FileKind), "all"])
 def test_files_of_every_kind_are_made_again_from_the_others(service: Service, finished: str, lost: str) -> None:
     files = files_of(service, finished)
     before = contents(service, files)
@@ -141,7 +139,10 @@ def test_a_worker_that_comes_upon_damage_mends_it_and_goes_on(
 
 
 @usually_on("sqlite")
-@pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors"])
+@pytest.mark.parametrize(
+    "name",
+    ["model.safetensors", *(pytest.param(name, marks=pytest.mark.slow) for name in ("tokenizer.json", "config.json"))],
+)
 def test_no_file_of_the_base_model_is_used_unchecked(
     service: Service, spec: ExperimentSpec, finished: str, name: str
 ) -> None:

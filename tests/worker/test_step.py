@@ -28,6 +28,11 @@ MEASURED = (
     "eval_loss",
 )
 
+FRESH = [
+    pytest.param(False, id="one worker", marks=pytest.mark.slow),
+    pytest.param(True, id="a fresh one for every task"),
+]
+
 
 @pytest.fixture
 def spec(toy_spec: SpecFactory) -> ExperimentSpec:
@@ -69,13 +74,14 @@ def run(service: Service, spec: ExperimentSpec, fresh: bool) -> tuple[str, list[
     return experiment_id, records
 
 
-@pytest.mark.parametrize("fresh", [False, True], ids=["one worker", "a fresh one for every task"])
+@pytest.mark.parametrize("fresh", FRESH)
 def test_the_service_takes_the_simulations_steps(service: Service, spec: ExperimentSpec, fresh: bool) -> None:
     _, records = run(service, spec, fresh)
     assert all(record["halvings"] for record in records[:1])
 
 
-@pytest.mark.parametrize("fresh", [False, True], ids=["one worker", "a fresh one for every task"])
+@pytest.mark.slow  # the next two have it too
+@pytest.mark.parametrize("fresh", [False, True])
 def test_the_service_takes_back_what_the_simulation_does(
     service: Service, by_participants: ExperimentSpec, fresh: bool
 ) -> None:

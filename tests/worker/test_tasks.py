@@ -23,17 +23,23 @@ Service = Any  # tests/worker/conftest.py
 
 
 def cases() -> Iterator[Any]:
-    """Every algorithm; on PostgreSQL only some in ``make test``, because none knows of the database."""
-    first = [
+    """Those that send, keep and store different things; in ``make test-all`` every one, and on PostgreSQL too."""
+    usual = [
+        ("fedavg", {}, "float16"),
         ("ferret", {}, "float32"),
+        ("fedit", {}, "float32"),
+        ("topk", {}, "float32"),
+    ]
+    names = set(discovery.names("ferret_core.algorithms")) - {name for name, *_ in usual}
+    slow = [
         ("ferret", {"seeds": "disjoint", "basis": "H", "allocation": "fixed"}, "bfloat16"),
         ("ferret", {"allocation": "curvature"}, "float32"),
-        ("fedavg", {}, "float16"),
+        *((name, {}, "float32") for name in sorted(names)),
     ]
-    rest = [(name, {}, "float32") for name in discovery.names("ferret_core.algorithms") if name != "ferret"]
-    for case in (*first, *rest):
-        yield pytest.param("sqlite", *case)
-        own = [] if case in first else [pytest.mark.slow]
+    for case in (*usual, *slow):
+        own = [] if case in usual else [pytest.mark.slow]
+        yield pytest.param("sqlite", *case, marks=own)
+        own = [] if case == usual[0] else [pytest.mark.slow]
         yield pytest.param("postgresql", *case, marks=[pytest.mark.postgresql, *own])
 
 
@@ -62,7 +68,7 @@ def test_the_service_equals_the_simulation_bit_for_bit(
 
 
 def test_a_worker_keeps_its_model_and_advances_it_by_the_ledger(
-    service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
     initialise = Replica.__init__
@@ -72,7 +78,7 @@ def test_a_worker_keeps_its_model_and_advances_it_by_the_ledger(
         initialise(replica, *args)
 
     monkeypatch.setattr(Replica, "__init__", counted)
-    experiment_id = service.submit(toy_spec())
+    experiment_id = service.submit(plain_spec())
     service.run(until=lambda message: message.task == TaskName.AGGREGATE)
     assert len(loaded) == 1
     service.context = service.new_context()  # another worker takes over, from the base model and the ledger
@@ -92,9 +98,9 @@ def test_a_worker_keeps_its_model_and_advances_it_by_the_ledger(
     ],
 )
 def test_what_is_wrong_with_model_data_or_budget_fails_the_experiment_and_names_the_field(
-    service: Service, toy_spec: SpecFactory, changes: dict[str, Any], code: str, field: str
+    service: Service, plain_spec: SpecFactory, changes: dict[str, Any], code: str, field: str
 ) -> None:
-    experiment_id = service.submit(toy_spec(**changes))
+    experiment_id = service.submit(plain_spec(**changes))
     service.run()
     experiment = service.experiment(experiment_id)
     assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, code)
@@ -102,10 +108,12 @@ def test_what_is_wrong_with_model_data_or_budget_fails_the_experiment_and_names_
     assert str(experiment.error["errors"][0]["value"]) in experiment.error["detail"]
 
 
-def test_a_truncated_line_names_the_file_and_the_line(service: Service, toy_spec: SpecFactory, tmp_path: Path) -> None:
+def test_a_truncated_line_names_the_file_and_the_line(
+    service: Service, plain_spec: SpecFactory, tmp_path: Path
+) -> None:
     row = json.dumps({"instruction": "Repeat.", "input": "sun", "output": "sun"})
     (tmp_path / "cut.jsonl").write_text(f"{row}\n{row}\n{row[:20]}")
-    experiment_id = service.submit(toy_spec(dataset={"name": "jsonl", "train": str(tmp_path / "cut.jsonl")}))
+    experiment_id = service.submit(plain_spec(dataset={"name": "jsonl", "train": str(tmp_path / "cut.jsonl")}))
     service.run()
     error = service.experiment(experiment_id).error
     assert error["code"] == "dataset.invalid"
@@ -143,8 +151,8 @@ def test_one_clients_infinite_loss_is_recorded_and_the_round_goes_on(
     assert [item.state for item in reports].count(AssignmentState.ACCEPTED) == 3
 
 
-def test_every_rounds_cost_stands_with_its_metrics(service: Service, toy_spec: SpecFactory) -> None:
-    spec = toy_spec(rounds=2)
+def test_every_rounds_cost_stands_with_its_metrics(service: Service, plain_spec: SpecFactory) -> None:
+    spec = plain_spec(rounds=2)
     experiment_id = service.submit(spec)
     service.run()
     oracle = simulate(spec)
@@ -166,9 +174,9 @@ def test_every_rounds_cost_stands_with_its_metrics(service: Service, toy_spec: S
 
 
 def test_cancelling_in_the_middle_of_a_round_leaves_the_last_committed_model(
-    service: Service, toy_spec: SpecFactory
+    service: Service, plain_spec: SpecFactory
 ) -> None:
-    experiment_id = service.submit(toy_spec(rounds=5))
+    experiment_id = service.submit(plain_spec(rounds=5))
     service.run(until=lambda message: message.task == TaskName.AGGREGATE)
     service.run(until=lambda message: message.task == TaskName.TRAIN)
     before = service.experiment(experiment_id)
@@ -180,8 +188,8 @@ def test_cancelling_in_the_middle_of_a_round_leaves_the_last_committed_model(
     assert (after.round, after.digest) == (1, before.digest)
 
 
-def test_a_rotten_contribution_is_noticed_and_made_again(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(spec := toy_spec())
+def test_a_rotten_contribution_is_noticed_and_made_again(service: Service, plain_spec: SpecFactory) -> None:
+    experiment_id = service.submit(spec := plain_spec())
     while service.messages[0].task != TaskName.AGGREGATE:
         service.step()
     with service.database.read() as s:
@@ -193,9 +201,9 @@ def test_a_rotten_contribution_is_noticed_and_made_again(service: Service, toy_s
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
 
 
-def test_every_task_may_come_twice(service: Service, toy_spec: SpecFactory) -> None:
+def test_every_task_may_come_twice(service: Service, plain_spec: SpecFactory) -> None:
     """A broker delivers at least once: repeating every message changes nothing."""
-    spec = toy_spec()
+    spec = plain_spec()
     experiment_id = service.submit(spec)
     while service.messages:
         service.messages.appendleft(service.messages[0])

@@ -29,9 +29,9 @@ def ended() -> list[int]:
 
 
 @pytest.fixture
-def running(service: Service, toy_spec: Callable[..., ExperimentSpec]) -> str:
+def running(service: Service, plain_spec: Callable[..., ExperimentSpec]) -> str:
     """An experiment whose first assignment waits."""
-    identity = service.submit(toy_spec(rounds=1, participants={"simulated": 4}))
+    identity = service.submit(plain_spec(rounds=1, participants={"simulated": 4}))
     service.run(until=lambda message: message.task == TaskName.COORDINATE)
     return identity
 
@@ -119,6 +119,24 @@ def test_a_task_beyond_a_limit_is_a_strike_and_three_fail_the_experiment_by_that
     failed = service.experiment(running)
     assert (failed.state, failed.error["code"]) == (ExperimentState.FAILED, code)
     assert setting in failed.error["detail"]
+    assert service.experiment(other).state == ExperimentState.QUEUED
+
+
+def test_preparing_that_takes_too_long_fails_its_own_experiment_at_once(
+    service: Service, plain_spec: Callable[..., ExperimentSpec], ended: list[int]
+) -> None:
+    endless = service.submit(plain_spec(rounds=1))
+    other = service.submit(plain_spec(rounds=1))
+    settings_of(service, prepare_limit_seconds=1)
+    dog = Watchdog(service.context, service.presence, ended.append)
+    argument = begun(service, TaskName.COORDINATE)
+    assert argument == endless
+    with dog.over(TaskName.COORDINATE, argument, endless):
+        time.sleep(1.1)
+        dog.look()
+    failed = service.experiment(endless)
+    assert (ended, failed.state, failed.error["code"]) == ([1], ExperimentState.FAILED, "task.too_long")
+    assert "FERRET_PREPARE_LIMIT_SECONDS" in failed.error["detail"]
     assert service.experiment(other).state == ExperimentState.QUEUED
 
 

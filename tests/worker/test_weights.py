@@ -26,7 +26,9 @@ def half(spec: ExperimentSpec) -> ExperimentSpec:
 
 
 @usually_on("postgresql")
-@pytest.mark.parametrize("fresh", [False, True], ids=["kept", "a new worker for every task"])
+@pytest.mark.parametrize(
+    "fresh", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["kept", "a new worker for every task"]
+)
 def test_the_service_in_mapped_files_ends_with_the_simulations_model(
     service: Service, toy_spec: SpecFactory, fresh: bool
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from pydantic import ValidationError
 from torch import distributed
 
 from ferret_core.protocol.spec import RoundTask, Strict
@@ -55,17 +56,24 @@ class Announcer:
 def heard(team: Team, number: int, stopping: Callable[[], bool]) -> Work | None:
     """The work of this ``number``, which is waited for; None at the end, and once ``stopping()``.
 
-    Raises ``team.broken`` where the store is gone with the process that kept it.
+    Raises ``team.broken`` if the store is gone with the process that kept it, or holds something else.
     """
     try:
         while not team.store.check([_key(number)]):
             if stopping():
                 return None
             time.sleep(LOOK_SECONDS)
-        told = team.store.get(_key(number)).decode()
+        told = team.store.get(_key(number))
     except (distributed.DistError, RuntimeError) as error:
         raise team_broken("the first process is gone") from error
-    return None if told == END else Work.model_validate_json(told)
+    return None if told == END.encode() else _parsed(told)
+
+
+def _parsed(told: bytes) -> Work:
+    try:
+        return Work.model_validate_json(told)
+    except ValidationError as error:
+        raise team_broken("the team's store holds an announcement that is no work") from error
 
 
 def _key(number: int) -> str:

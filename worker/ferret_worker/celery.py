@@ -61,7 +61,7 @@ class Consumer(consumer.Consumer):
     """Celery's, without the 28 queues that it declares beside quorum queues for tasks to be run later: none is."""
 
     class Blueprint(consumer.Consumer.Blueprint):
-        default_steps = tuple(
+        default_steps = tuple(  # pyrefly: ignore[bad-override-mutable-attribute]
             step for step in consumer.Consumer.Blueprint.default_steps if not step.endswith(":DelayedDelivery")
         )
 

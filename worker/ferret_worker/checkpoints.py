@@ -9,7 +9,7 @@ from torch import nn
 from ferret_core import checkpoint
 from ferret_core.failpoints import failpoint
 from ferret_core.models.load import load
-from ferret_core.models.save import save
+from ferret_core.models.save import save_base
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
@@ -19,11 +19,12 @@ from ferret_db.engine.checkpoints import ArtifactFile
 
 
 def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tuple[Replica, list[ArtifactFile]]:
-    """The replica that ``spec`` starts from, and its stored base model: as loaded, before an algorithm adapts it."""
+    """The replica that ``spec`` starts from, and its stored base model: as loaded, before an algorithm adapts it, with
+    the files that define it as they were read."""
     loaded = load(spec.model)
     with storage.scratch(_size(loaded.model)) as folder:
         try:
-            save(loaded, folder)
+            save_base(loaded, folder)
         except (TypeError, ValueError) as error:  # such as the loading library has about how it is to generate
             message = f"it can be loaded but not written ({type(error).__name__}): look at its generation_config.json"
             raise FerretError.of_field("model.invalid", "model.source", spec.model.source, message) from error

@@ -47,7 +47,7 @@ def _stop_soon(context: Context) -> None:
 
 def _take_part(context: Context, team: Team, work: Work) -> None:
     try:
-        with files.within(context.settings.roots):
+        with files.within(context.settings.readable):
             part_together(context, team, work.name, work.task, lambda step: None)
     except FerretError as error:
         if error.code == "team.broken":

@@ -62,7 +62,7 @@ def _run(
 ) -> Callable[[Session, TaskName, str, Identity], None]:
     """Does the work; returns how its end is to be noted."""
     try:
-        with files.within(context.settings.roots), task_span.over(context.database, task, argument, subject):
+        with files.within(context.settings.readable), task_span.over(context.database, task, argument, subject):
             TASKS[task](context, argument)
     except FerretError as error:
         if error.code in tasks.REFUSED:

@@ -32,6 +32,11 @@ class WorkerSettings(ServiceSettings):
     task_limit_seconds: int = Field(
         default=6 * 3600, gt=0, description="Seconds that a task may take; one that takes longer is ended"
     )
+    prepare_limit_seconds: int = Field(
+        default=15 * 60,
+        gt=0,
+        description="Seconds that preparing an experiment's model and data may take; one that takes longer fails",
+    )
     task_memory_bytes: int = Field(
         default=0, ge=0, description="Memory that a worker may use; 0: 80 % of the machine's or the container's"
     )

@@ -28,6 +28,7 @@ from ferret_db.repositories import assignments, experiments
 from ferret_worker import memory
 from ferret_worker.context import Context
 from ferret_worker.presence import Presence
+from ferret_worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -101,9 +102,10 @@ class Watchdog(threading.Thread):
         if held > self._limit:
             message = f"{name} of {watched.argument} took {held >> 20} MiB, {self._limit >> 20} are allowed: lower "
             return FerretError("memory.exhausted", message + "batch sizes, or raise FERRET_TASK_MEMORY_BYTES")
-        if (seconds := time.monotonic() - watched.since) > settings.task_limit_seconds:
-            message = f"{name} of {watched.argument} took {seconds:.0f} s, {settings.task_limit_seconds} are allowed: "
-            return FerretError("task.too_long", message + "ask for fewer steps, or raise FERRET_TASK_LIMIT_SECONDS")
+        limit, remedy = _limit(settings, watched.task)
+        if (seconds := time.monotonic() - watched.since) > limit:
+            message = f"{name} of {watched.argument} took {seconds:.0f} s, {limit} are allowed: {remedy}"
+            return FerretError("task.too_long", message)
         return None
 
     def _is_overdue(self, watched: _Watched) -> bool:
@@ -128,9 +130,17 @@ class Watchdog(threading.Thread):
         reason = error.detail if error else f"{watched.experiment} does not need {watched.argument} any more"
         logger.error("this process ends, another takes its place: %s", reason)
         held = watched.task, watched.argument, self._presence.who
-        strikes = self._context.settings.task_strikes
+        endless = watched.task == TaskName.COORDINATE and error is not None and error.code == "task.too_long"
+        strikes = 1 if endless else self._context.settings.task_strikes  # it would hold the next worker as long
         note = partial(tasks.ended_process, error=error, strikes=strikes)
         self._context.database.transact(lambda s: note(s, *held), flush=False)
+
+
+def _limit(settings: WorkerSettings, task: TaskName) -> tuple[int, str]:
+    """Seconds that the task may take, and what to do about more."""
+    if task == TaskName.COORDINATE:
+        return settings.prepare_limit_seconds, "use a smaller model or less data, or raise FERRET_PREPARE_LIMIT_SECONDS"
+    return settings.task_limit_seconds, "ask for fewer steps, or raise FERRET_TASK_LIMIT_SECONDS"
 
 
 def _grace(s: Session, watched: _Watched) -> float | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import cast
@@ -20,6 +21,8 @@ Address = IPv4Address | IPv6Address
 
 _TRANSLATED = ip_network("64:ff9b::/96")
 """NAT64 (RFC 6052): the last 32 bits are an IPv4 address."""
+_GLOBAL_UNICAST = ip_network("2000::/3")
+"""Public IPv6 addresses (RFC 4291, section 2.4), without site-local, IPv4-compatible and IPv4-translated ones."""
 
 
 class Allowed:
@@ -31,15 +34,16 @@ class Allowed:
     def holds(self, address: Address) -> bool:
         """Whether a webhook may lead there."""
         inner = _inner(address)
-        return (inner.is_global and not inner.is_multicast) or any(inner in network for network in self._networks)
+        return _is_public(inner) or any(inner in network for network in self._networks)
 
     def require(self, host: str, addresses: Iterable[Address]) -> list[Address]:
-        """Those of the host's addresses that are allowed; raises ``request.invalid`` where none is."""
+        """Those of the host's addresses that are allowed; raises ``request.invalid`` where none is.
+
+        A name that does not exist and one of a private network get the same answer: it tells nothing of that network.
+        """
         found = [address for address in addresses if self.holds(address)]
         if not found:
-            reason = (
-                "leads into a private network: use a public address, or have FERRET_ALERT_NETWORKS name that network"
-            )
+            reason = "has no public address: use one, or have FERRET_ALERT_NETWORKS name its private network"
             raise FerretError.of_field("request.invalid", "address", host, reason)
         return found
 
@@ -59,9 +63,12 @@ class GuardedNetwork(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, proto=6)
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, proto=6)
+        except socket.gaierror:
+            found = []
         addresses = dict.fromkeys(ip_address(str(place[0]).partition("%")[0]) for *_, place in found)
-        problem: Exception = httpcore2.ConnectError(f"{host} has no address")
+        problem: Exception = httpcore2.ConnectError(f"{host} cannot be reached")
         for address in self._allowed.require(host, addresses):
             try:
                 return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
@@ -85,6 +92,11 @@ def require_webhook(url: str, allowed: Allowed) -> None:
     except ValueError:
         return
     allowed.require(parts.hostname, [literal])
+
+
+def _is_public(address: Address) -> bool:
+    in_use = address.version == 4 or address in _GLOBAL_UNICAST
+    return in_use and address.is_global and not address.is_multicast
 
 
 def _inner(address: Address) -> Address:

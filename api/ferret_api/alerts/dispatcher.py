@@ -1,6 +1,7 @@
-"""Sends what alerts have to say, beside the requests. Each API process does: a message belongs to who claims it.
+"""Sends the messages of alerts next to the requests. Each API process does: a message belongs to its claimer.
 
-Here and not with the workers, because an alert that no worker runs must not need one.
+It is not a task for workers, because the alert that no worker runs must not need one. Projects take turns, so a dead
+address delays only the other messages of its project.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from itertools import groupby
 from typing import Any
 
+from anyio import CapacityLimiter, to_thread
 from fastapi.concurrency import run_in_threadpool
 
 from ferret_api.alerts import webhook
@@ -25,7 +29,10 @@ from ferret_db.repositories.alerts import Claimed
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 16
+AT_ONCE = 32
+"""Messages on their way at the same time, of all projects."""
+MAILS_AT_ONCE = 4
+"""E-mails among them: each takes a thread."""
 CLAIM_SECONDS = 60.0
 """More than an attempt takes: after it the one who had the message is gone."""
 STALL_LOOK_SECONDS = 10.0
@@ -52,17 +59,37 @@ class Dispatcher:
         self._context = context
         self._allowed = Allowed(context.settings.alert_networks)
         self._looked = 0.0
+        self._mails = CapacityLimiter(MAILS_AT_ONCE)
+        self._under_way: dict[asyncio.Task[None], list[Claimed]] = {}
 
     async def run(self) -> None:
         """Until it is cancelled. What was not said to be delivered by then is sent again later, under the same id."""
-        while True:
-            await asyncio.sleep(self._context.settings.alert_seconds)
-            try:
-                await self._look_for_stalls()
-                while claimed := await run_in_threadpool(self._claim):
-                    await asyncio.gather(*map(self._deliver, claimed))
-            except Exception:
-                logger.exception("alerts could not be sent; they will be tried again")
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._pause()
+                try:
+                    await self._look_for_stalls()
+                    for _, turn in groupby(await run_in_threadpool(self._claim), lambda each: each.alert.project):
+                        claimed = list(turn)
+                        self._under_way[group.create_task(self._take_turn(claimed))] = claimed
+                except Exception:
+                    logger.exception("alerts could not be sent; they will be tried again")
+
+    async def _pause(self) -> None:
+        """Until some project's turn is over, and for ``alert_seconds`` at most."""
+        seconds = self._context.settings.alert_seconds
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await asyncio.sleep(seconds)
+        self._under_way = {task: claimed for task, claimed in self._under_way.items() if not task.done()}
+
+    async def _take_turn(self, claimed: list[Claimed]) -> None:
+        """Sends what one project has claimed."""
+        try:
+            await asyncio.gather(*map(self._deliver, claimed))
+        except Exception:
+            logger.exception("alerts could not be sent; they will be tried again")
 
     async def _look_for_stalls(self) -> None:
         if time.monotonic() - self._looked >= STALL_LOOK_SECONDS:
@@ -71,11 +98,15 @@ class Dispatcher:
             await run_in_threadpool(standstill.tell, self._context.database, settings.alert_stalled_seconds)
 
     def _claim(self) -> list[Claimed]:
+        """By project."""
+        under_way = [each for claimed in self._under_way.values() for each in claimed]
+        busy = {each.alert.project for each in under_way}
         with self._context.database.read() as s:
-            if not alerts.due(s):
+            if not alerts.due(s) or len(under_way) >= AT_ONCE:
                 return []
         with self._context.database.begin() as s:
-            return alerts.claim(s, AT_ONCE, CLAIM_SECONDS)
+            claimed = alerts.claim(s, AT_ONCE - len(under_way), CLAIM_SECONDS, busy)
+        return sorted(claimed, key=lambda each: each.alert.project)
 
     async def _deliver(self, claimed: Claimed) -> None:
         status, error = None, None
@@ -93,7 +124,8 @@ class Dispatcher:
         if alert.kind == AlertKind.EMAIL:
             from ferret_api.alerts import mail  # its libraries are in memory only where e-mail is sent
 
-            await run_in_threadpool(mail.send, self._context.settings, alert.address, delivery.id, message)
+            send = partial(mail.send, self._context.settings, alert.address, delivery.id, message)
+            await to_thread.run_sync(send, limiter=self._mails)
             return None
         body = canonical_json(message)
         return await webhook.post(alert.address, alert.secret or "", delivery.id, body, self._allowed)

@@ -25,6 +25,8 @@ router = APIRouter(prefix=f"{PREFIX}/projects/{{project}}/alerts", tags=["alerts
 
 SHOWN = 5
 """Deliveries of an alert that are told."""
+MOST = 20
+"""Alerts of one project."""
 AlertId = Annotated[str, Path(max_length=64, description="Id of the alert")]
 NOT_FOUND = problems("project.not_found", "alert.not_found")
 
@@ -42,13 +44,16 @@ def list_alerts(project: Name, caller: Viewer) -> AlertList:
     "",
     operation_id="create_alert",
     status_code=201,
-    responses=problems("project.not_found", "experiment.not_found", "alert.no_mail"),
+    responses=problems("project.not_found", "experiment.not_found", "alert.no_mail", "alert.too_many"),
 )
 def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: ContextDep) -> CreatedAlert:
     """From now on the address is told. The answer has the key of a webhook's signatures, which is not told again."""
     with caller.database.begin() as s:
         projects.get(s, project)
         _require_address(wanted, context.settings)
+        if alerts.count(s, project) >= MOST:
+            detail = f"{project} has {MOST} alerts, which is the most: ferret alert remove deletes one"
+            raise FerretError("alert.too_many", detail)
         if wanted.experiment_id is not None and experiments.get(s, wanted.experiment_id).project != project:
             raise experiments.unknown(wanted.experiment_id)
         secret = webhook.new_secret() if wanted.kind == AlertKind.WEBHOOK else None
@@ -61,18 +66,22 @@ def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: C
 
 
 @router.post("/{alert_id}:test", operation_id="test_alert", status_code=202, responses=NOT_FOUND)
-def test_alert(project: Name, alert_id: AlertId, caller: Researcher) -> Delivery:
-    """Sends a message that says nothing but that it came. Look at the alert's deliveries for what became of it."""
+def test_alert(project: Name, alert_id: AlertId, caller: Researcher, context: ContextDep) -> Delivery:
+    """Sends a message that says nothing but that it came. Look at the alert's deliveries for what became of it.
+
+    `request.too_many` beyond ten tests of a project's alerts within a minute."""
     with caller.database.begin() as s:
         projects.get(s, project)
-        delivery = engine.test(s, alerts.get(s, project, alert_id))
+        alert = alerts.get(s, project, alert_id)
+        context.limits.admit_alert_test(project)
+        delivery = engine.test(s, alert)
         audit.record(s, caller.id, "alert.tested", alert_id, project=project)
         return Delivery.of(delivery)
 
 
 @router.patch("/{alert_id}", operation_id="change_alert", responses=NOT_FOUND)
 def change_alert(project: Name, alert_id: AlertId, wanted: AlertChange, caller: Researcher) -> Alert:
-    """Switches it on or off. Off, nobody is told anything, and what was still to be sent is given up."""
+    """Switches the alert on or off. Switching it off deletes its queued messages."""
     with caller.database.begin() as s:
         projects.get(s, project)
         alerts.get(s, project, alert_id)
@@ -83,7 +92,7 @@ def change_alert(project: Name, alert_id: AlertId, wanted: AlertChange, caller: 
 
 @router.delete("/{alert_id}", operation_id="delete_alert", status_code=204, responses=NOT_FOUND)
 def delete_alert(project: Name, alert_id: AlertId, caller: Researcher) -> None:
-    """Nobody is told any more, also not of what is still to be sent."""
+    """Deletes the alert and its queued messages."""
     with caller.database.begin() as s:
         projects.get(s, project)
         row = alerts.get(s, project, alert_id)

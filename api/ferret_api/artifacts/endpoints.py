@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from ferret_api.artifacts import download
+from ferret_api import blobs, disclosure, downloads
 from ferret_api.artifacts.schemas import Artifact, ArtifactPage
-from ferret_api.auth import Readable
+from ferret_api.auth import Readable, Reading
 from ferret_api.context import WholeContext
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
@@ -18,7 +18,9 @@ from ferret_db.repositories import artifacts, experiments
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/artifacts", tags=["artifacts"])
 
-_PROBLEMS = problems("experiment.not_found", "artifact.not_found", "storage.missing", "storage.corrupt")
+_PROBLEMS = problems(
+    "experiment.not_found", "artifact.not_found", "round.too_small", "storage.missing", "storage.corrupt"
+)
 
 ArtifactId = Annotated[str, Path(max_length=64, description="Id of the artifact")]
 
@@ -56,10 +58,17 @@ def list_artifacts(
     },
 )
 def download_artifact(
-    experiment_id: ExperimentId, artifact_id: ArtifactId, request: Request, database: Readable, context: WholeContext
+    experiment_id: ExperimentId, artifact_id: ArtifactId, request: Request, reader: Reading, context: WholeContext
 ) -> Response:
-    """The bytes of one file; a single `Range` resumes a download."""
-    with database.read() as s:
-        experiments.get(s, experiment_id)
+    """The bytes of one file; a single `Range` resumes a download.
+
+    `round.too_small`: too few real participants contributed to the checkpoint's round for anybody but participants to
+    have it."""
+    with reader.database.read() as s:
+        experiment = experiments.get(s, experiment_id)
         artifact = artifacts.get(s, experiment_id, artifact_id)
-    return download.respond(context, artifact, request)
+        disclosure.require(s, reader, experiment, artifact.round, context.settings.min_participants)
+    if request.method != "HEAD":
+        downloads.record_checkpoint(context, reader, experiment_id, artifact.round)
+    blob = blobs.Blob(experiment_id, artifact.location, artifact.digest, artifact.size, artifact.name)
+    return blobs.respond(context, blob, request)

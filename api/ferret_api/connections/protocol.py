@@ -38,7 +38,7 @@ class DeadlineProtocol(H11Protocol):
         self._request: object = None
         self._reader_deadline: float | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         self.address = network(peer[0])

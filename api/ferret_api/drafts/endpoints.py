@@ -29,7 +29,7 @@ def revise_draft(wanted: Change, caller: Researcher) -> Revised:
 @router.post("/experiments:plan", operation_id="plan_draft", responses=problems("experiment.not_found"))
 def plan_draft(draft: Draft, caller: Researcher, context: ContextDep, project: InProject = None) -> Planned:
     """All that is wrong with a specification, or what it would send, need and risk."""
-    return service.planned(caller.database, draft, context.settings.roots, project)
+    return service.planned(caller.database, draft, context.settings.readable, project)
 
 
 @router.get("/presets", operation_id="list_presets", dependencies=[ViewerOnly])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from ferret_api.drafts import outlines
@@ -17,6 +15,7 @@ from ferret_core import plan as planning
 from ferret_core import presets
 from ferret_core.difference import change_between
 from ferret_core.draft import essential, examine
+from ferret_core.files import Readable, within
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.revision import revise
@@ -44,14 +43,15 @@ def revised(database: Database, wanted: Change) -> Revised:
     return Revised(spec=spec, dropped={**dropped, **more})
 
 
-def planned(database: Database, draft: Draft, roots: Sequence[Path], project: str | None) -> Planned:
+def planned(database: Database, draft: Draft, readable: Readable, project: str | None) -> Planned:
     """``experiment.not_found`` for an ``original`` that there is none of."""
     original = _original(database, draft.original)
     examined = examine(draft.spec)
     spec, problem = examined.spec, examined.problem
     if spec is not None:
-        problem = _refusal(database, spec, roots, project or (original.project if original else None))
-    plan, unplanned = _plan(spec, draft) if spec is not None and problem is None else (None, None)
+        problem = _refusal(database, spec, readable, project or (original.project if original else None))
+    with within(readable):
+        plan, unplanned = _plan(spec, draft) if spec is not None and problem is None else (None, None)
     change = change_between(original.spec, examined.filled) if original and problem is None else None
     return Planned(
         filled=examined.filled, problem=_failure(problem), plan=plan, unplanned=_failure(unplanned), change=change
@@ -80,11 +80,9 @@ def _original(database: Database, id: str | None) -> _Original | None:
         return _Original(row.project, {**row.spec, "name": row.name})
 
 
-def _refusal(
-    database: Database, spec: ExperimentSpec, roots: Sequence[Path], project: str | None
-) -> FerretError | None:
+def _refusal(database: Database, spec: ExperimentSpec, readable: Readable, project: str | None) -> FerretError | None:
     try:
-        require_roots(spec, roots)
+        require_roots(spec, readable)
         with database.read() as s:
             experiments.chosen_project(s, project, spec)
     except FerretError as error:

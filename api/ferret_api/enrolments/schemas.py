@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ferret_api.schemas import Command, GroupName, Page, Resource
 from ferret_core.protocol.ids import PublicKey
 from ferret_core.protocol.names import DisplayName
+from ferret_core.protocol.signatures import require_public_key
 
 DAY = 24 * 3600
 
@@ -65,7 +67,7 @@ class NewParticipant(
 
     code: str = Field(min_length=1, max_length=200)
     display_name: DisplayName
-    public_key: PublicKey | None = Field(
+    public_key: Annotated[PublicKey, AfterValidator(require_public_key)] | None = Field(
         default=None, description="Ed25519 key that every contribution is then signed by; without one none is signed"
     )
 

@@ -7,12 +7,18 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Header, Query, Response
 from pydantic import AwareDatetime
 
-from ferret_api.auth import Readable, Researcher, Viewer
+from ferret_api.auth import Reading, Researcher, Viewer
 from ferret_api.context import ContextDep
 from ferret_api.errors import SUBMIT
 from ferret_api.example import SPECIFICATION
 from ferret_api.experiments import edit, listing, service
-from ferret_api.experiments.schemas import Experiment, ExperimentChange, ExperimentGroupPage, ExperimentPage
+from ferret_api.experiments.schemas import (
+    Experiment,
+    ExperimentChange,
+    ExperimentGroupPage,
+    ExperimentPage,
+    JoinedExperiment,
+)
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
@@ -100,7 +106,7 @@ def submit_experiment(
     experiment = service.submit(
         caller.database,
         spec,
-        context.settings.roots,
+        context.settings.readable,
         caller.id,
         project=project,
         priority=priority,
@@ -145,9 +151,12 @@ def list_experiment_groups(
     operation_id="get_experiment",
     responses={200: {"headers": ETAG}, **problems("experiment.not_found")},
 )
-def get_experiment(experiment_id: ExperimentId, response: Response, database: Readable) -> Experiment:
-    """One experiment with its specification and where it stands."""
-    return _tagged(response, service.show(database, experiment_id))
+def get_experiment(experiment_id: ExperimentId, response: Response, reader: Reading) -> Experiment | JoinedExperiment:
+    """One experiment with its specification and how far it has come. Users get an `Experiment`, with an `ETag`;
+    a participant gets a `JoinedExperiment`."""
+    if reader.is_participant:
+        return service.show_participant(reader.database, experiment_id)
+    return _tagged(response, service.show(reader.database, experiment_id))
 
 
 @router.patch(

@@ -123,6 +123,33 @@ class FailureTitle(Resource):
     title: str
 
 
+class JoinedExperiment(Resource):
+    """An experiment as its participants see it: what following the model takes, and the figures of its model card.
+
+    Notes, tags, project, paths on the server and the failures of other sites are the researchers' alone.
+    """
+
+    id: str
+    name: str
+    state: ExperimentState
+    algorithm: str
+    dataset: str
+    rounds: int = Field(description="Rounds asked for")
+    round: int = Field(description="Last committed round; 0 before the first")
+    participants: int
+    spec: ExperimentSpec = Field(
+        description="The specification with every default filled in. `dataset` has its name alone, and of a "
+        "`model.source` that is a folder on the server there is `./` and the last name"
+    )
+    error: FailureTitle | None = Field(description="Why the experiment failed, without details")
+    base_digest: str | None = Field(description="Digest of the base model, once it is loaded")
+    digest: str | None = Field(description="Digest of the global model after the last committed round")
+    metrics: dict[str, MetricSummary] = Field(description="Those of the model card")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
 class ListedExperiment(Resource):
     """What a list tells of an experiment."""
 

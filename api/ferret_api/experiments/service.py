@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from sqlalchemy.orm import Session
 
 from ferret_api.experiments.roots import require_roots
-from ferret_api.experiments.schemas import Experiment, ExperimentLinks
-from ferret_core import catalog, stopping
+from ferret_api.experiments.schemas import Experiment, ExperimentLinks, JoinedExperiment
+from ferret_core import catalog, model_card, stopping
+from ferret_core.files import Readable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
@@ -26,7 +24,7 @@ _COLUMNS = Experiment.model_fields.keys() - _COMPUTED
 def submit(
     database: Database,
     spec: ExperimentSpec,
-    roots: Sequence[Path],
+    readable: Readable,
     actor: str,
     *,
     project: str | None,
@@ -40,7 +38,7 @@ def submit(
     since both belong to one search, but not the notes, which tell of that run, nor the priority.
     """
     resolved = catalog.resolve(spec)
-    require_roots(resolved, roots)
+    require_roots(resolved, readable)
     with database.begin() as s:
         row, made = lifecycle.submit(
             s,
@@ -87,6 +85,17 @@ def _record(s: Session, actor: str, row: tables.Experiment, spec: ExperimentSpec
 def show(database: Database, experiment_id: str) -> Experiment:
     with database.read() as s:
         return shown(s, experiments.get(s, experiment_id))
+
+
+def show_participant(database: Database, experiment_id: str) -> JoinedExperiment:
+    """The experiment as its participants see it."""
+    with database.read() as s:
+        row = experiments.get(s, experiment_id)
+        curves = metrics.summary(s, [row.id])[row.id]
+    columns = {name: getattr(row, name) for name in JoinedExperiment.model_fields.keys() - {"spec", "metrics"}}
+    told = {name: curve for name, curve in curves.items() if name in model_card.METRICS}
+    spec = catalog.without_places(experiments.spec_of(row))
+    return JoinedExperiment.model_validate({**columns, "spec": spec, "metrics": told})
 
 
 def shown(s: Session, row: tables.Experiment) -> Experiment:

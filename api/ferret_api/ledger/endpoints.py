@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from ferret_api.auth import Readable
+from ferret_api import blobs, disclosure, downloads
+from ferret_api.auth import Readable, Reading
 from ferret_api.context import WholeContext
-from ferret_api.damage import repairing
 from ferret_api.ledger.schemas import LedgerEntry, LedgerPage, Receipt
 from ferret_api.pagination import PAGE, After, Limit
 from ferret_api.problems import problems
-from ferret_api.schemas import BINARY, OCTETS, PREFIX, ExperimentId, ParticipantName, RoundNumber
+from ferret_api.schemas import BINARY, PREFIX, ExperimentId, ParticipantName, RoundNumber
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import receipts
 from ferret_db.repositories import experiments, ledger
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["ledger"])
 
-_PROBLEMS = problems("experiment.not_found", "round.not_found", "storage.missing", "storage.corrupt")
+_PROBLEMS = problems("experiment.not_found", "round.not_found", "round.too_small", "storage.missing", "storage.corrupt")
 
 
 @router.get("/ledger", operation_id="list_ledger", responses=problems("experiment.not_found"))
@@ -35,7 +35,7 @@ def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 
     summary="Head Update",
     description="How long the update is, `Content-Length`, and its digest as `ETag`, without the bytes.",
     response_class=Response,
-    responses=_PROBLEMS,
+    responses={304: {"description": "The update is the one named in If-None-Match"}, **_PROBLEMS},
 )
 @router.get(
     "/updates/{round}",
@@ -43,23 +43,27 @@ def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 
     response_class=Response,
     responses={
         200: {"description": "The update blob; ETag is its digest", "content": BINARY},
+        206: {"description": "The range asked for", "content": BINARY},
+        304: {"description": "The update is the one named in If-None-Match"},
         **_PROBLEMS,
+        **problems("range.invalid"),
     },
 )
 def get_update(
-    experiment_id: ExperimentId, round: RoundNumber, request: Request, database: Readable, context: WholeContext
+    experiment_id: ExperimentId, round: RoundNumber, request: Request, reader: Reading, context: WholeContext
 ) -> Response:
-    """The update that one committed round applied."""
-    with database.read() as s:
-        experiments.get(s, experiment_id)
-        digest = ledger.get(s, experiment_id, round).update_digest
-    location, headers = blob_location(FileKind.UPDATE, digest), {"ETag": f'"{digest}"'}
-    with repairing(context, experiment_id):
-        if request.method == "HEAD":
-            headers["Content-Length"] = str(context.storage.size(location))
-            return Response(headers=headers, media_type=OCTETS)
-        blob = context.storage.read(location, digest)
-    return Response(blob, media_type=OCTETS, headers=headers)
+    """The update that one committed round applied; a single `Range` resumes a download.
+
+    `round.too_small`: too few real participants contributed to the round for anybody but participants to have it."""
+    with reader.database.read() as s:
+        experiment = experiments.get(s, experiment_id)
+        entry = ledger.get(s, experiment_id, round)
+        disclosure.require(s, reader, experiment, round, context.settings.min_participants)
+    if request.method != "HEAD":
+        downloads.record_update(context, reader, experiment_id, round)
+    location = blob_location(FileKind.UPDATE, entry.update_digest)
+    blob = blobs.Blob(experiment_id, location, entry.update_digest, entry.update_size, f"update-{round}")
+    return blobs.respond(context, blob, request)
 
 
 @router.get(

@@ -98,7 +98,7 @@ def clone_experiment(
         caller.database,
         experiment_id,
         patch,
-        context.settings.roots,
+        context.settings.readable,
         caller.id,
         project=project,
         idempotency_key=idempotency_key,
@@ -120,6 +120,6 @@ def unarchive_experiment(experiment_id: ExperimentId, caller: Researcher) -> Exp
 
 
 @router.delete("/{experiment_id}", operation_id="delete_experiment", status_code=204, responses=CONFLICT)
-def delete_experiment(experiment_id: ExperimentId, caller: Researcher) -> None:
+def delete_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> None:
     """Deletes a finished experiment with its rounds, curves and ledger; later its files too, unless others use them."""
-    service.delete(caller.database, experiment_id, caller.id)
+    service.delete(caller.database, context.storage, experiment_id, caller.id)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
@@ -12,15 +11,18 @@ from sqlalchemy.orm import Session
 from ferret_api.experiments import service
 from ferret_api.experiments.schemas import Experiment
 from ferret_api.lifecycle.schemas import Extension
+from ferret_api.participants import parts
 from ferret_api.schemas import Json
+from ferret_core.files import Readable
 from ferret_core.protocol.audit import AuditAction
 from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.revision import revise
+from ferret_core.storage import Storage
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import audit, experiments
+from ferret_db.repositories import audit, experiments, participants
 
 Move = Callable[[Session, str], tables.Experiment]
 
@@ -54,7 +56,7 @@ def clone(
     database: Database,
     experiment_id: str,
     patch: Json,
-    roots: Sequence[Path],
+    readable: Readable,
     actor: str,
     *,
     project: str | None,
@@ -74,7 +76,7 @@ def clone(
     return service.submit(
         database,
         spec,
-        roots,
+        readable,
         actor,
         project=project or original.project,
         idempotency_key=idempotency_key,
@@ -82,12 +84,14 @@ def clone(
     )
 
 
-def delete(database: Database, experiment_id: str, actor: str) -> None:
-    """Forgets a finished experiment with all that belongs to it; the audit log keeps that it was."""
+def delete(database: Database, storage: Storage, experiment_id: str, actor: str) -> None:
+    """Deletes a finished experiment with all that belongs to it; the audit log keeps that it was."""
     with database.begin() as s:
         name = experiments.lock(s, experiment_id).name
+        members = [row.id for row in participants.ever_of_experiment(s, experiment_id)]
         lifecycle.delete(s, experiment_id)
         audit.record(s, actor, "experiment.deleted", experiment_id, name=name)
+    parts.forget(storage, members)
 
 
 def _standing(experiment: tables.Experiment) -> tuple[str, datetime | None]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
-from ferret_api import sign_in
+from ferret_api import cookies, sign_in
 from ferret_api.auth import Anyone
 from ferret_api.context import Context, ContextDep
 from ferret_api.oidc.flow import SECONDS, Flow
@@ -17,12 +17,12 @@ from ferret_api.oidc.schemas import Authorization, Callback, SignInWays
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.roles import Role
 from ferret_db import tables
 from ferret_db.repositories import audit, users
 
 CALLBACK = "/sign-in/callback"
 """The dashboard's page to which the provider sends browsers back."""
-_COOKIE_PATH = f"{PREFIX}/session/oidc"
 
 router = APIRouter(prefix=PREFIX, tags=["system"])
 
@@ -40,7 +40,7 @@ ProviderDep = Annotated[Provider, Depends(_provider)]
 async def get_sign_in(request: Request) -> SignInWays:
     """How people sign in here."""
     provider: Provider | None = request.app.state.provider
-    return SignInWays(provider=provider and provider.settings.name)
+    return SignInWays(provider=provider.settings.name if provider else None)
 
 
 @router.post(
@@ -55,15 +55,7 @@ async def begin_oidc_session(
     """Begins a sign-in: the browser gets a cookie, and an address at the provider."""
     flow = Flow.begin()
     url = await provider.authorization_url(flow, _redirect_uri(request, context))
-    response.set_cookie(
-        _cookie(context),
-        flow.secret,
-        max_age=SECONDS,
-        path=_COOKIE_PATH,
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-    )
+    cookies.write(response, request, _cookie(context), flow.secret, SECONDS)
     return Authorization(url=url)
 
 
@@ -88,7 +80,7 @@ async def create_oidc_session(
     callback: Callback, provider: ProviderDep, request: Request, response: Response, context: ContextDep
 ) -> None:
     """Signs the browser in that the provider sent back. Who comes for the first time gets an account."""
-    flow = Flow(request.cookies.get(_cookie(context), ""))
+    flow = Flow(cookies.read(request, _cookie(context)) or "")
     try:
         _require_same_browser(flow, callback)
         if callback.code is None:
@@ -99,31 +91,44 @@ async def create_oidc_session(
         if error.problem.status < 500:
             await run_in_threadpool(sign_in.record_failure, request, context, code=error.code, detail=error.detail)
         raise
-    response.delete_cookie(_cookie(context), path=_COOKIE_PATH, httponly=True, samesite="strict")
+    cookies.delete(response, request, _cookie(context))
 
 
 def _sign_in(person: Person, request: Request, response: Response, context: Context) -> None:
+    if person.role is None:
+        _shut_out(person, context)
+        groups = ", ".join(person.groups) or "nothing"
+        detail = f"{person.name} is in {groups} at the provider, which gives no role here; ask an administrator"
+        raise FerretError("oidc.no_role", detail)
     with context.database.begin() as s:
-        user = _user_of(s, person)
+        user = _user_of(s, person, person.role)
         if not user.enabled:
             raise FerretError("user.disabled", f"the account {user.name} is disabled; ask an administrator")
         sign_in.open_session(s, user.id, request, response, context, issuer=person.issuer)
 
 
-def _user_of(s: Session, person: Person) -> tables.User:
+def _shut_out(person: Person, context: Context) -> None:
+    """Ends what the person's account was allowed before, with whatever was made with its tokens."""
+    with context.database.begin() as s:
+        user = users.of_identity(s, person.issuer, person.subject)
+        if user is None:
+            return
+        ended = users.shut_out(s, user.id)
+        if any(ended):
+            told = {"role": Role.VIEWER.value, "sessions": ended.sessions, "tokens": ended.tokens}
+            audit.record(s, user.id, "user.changed", user.id, **told, issuer=person.issuer)
+
+
+def _user_of(s: Session, person: Person, role: Role) -> tables.User:
     """The account of the person, made at the first sign-in; its role is what the provider says each time."""
-    if person.role is None:
-        groups = ", ".join(person.groups) or "nothing"
-        detail = f"{person.name} is in {groups} at the provider, which gives no role here; ask an administrator"
-        raise FerretError("oidc.no_role", detail)
     user = users.of_identity(s, person.issuer, person.subject)
     if user is None:
-        user = users.create_of_identity(s, person.issuer, person.subject, person.name, person.role)
+        user = users.create_of_identity(s, person.issuer, person.subject, person.name, role)
         told = {"name": user.name, "role": user.role.value, "issuer": person.issuer}
         audit.record(s, user.id, "user.created", user.id, **told)
-    elif user.enabled and user.role != person.role:
-        user = users.change(s, user.id, role=person.role)
-        audit.record(s, user.id, "user.changed", user.id, role=person.role.value, issuer=person.issuer)
+    elif user.enabled and user.role != role:
+        user = users.change(s, user.id, role=role)
+        audit.record(s, user.id, "user.changed", user.id, role=role.value, issuer=person.issuer)
     return user
 
 

@@ -52,7 +52,7 @@ class Provider:
     def of(cls, settings: ApiSettings) -> Provider | None:
         """The one that is set; None where none is, ``settings.invalid`` where a part is missing."""
         found = OidcSettings.of(settings)
-        return found and cls(found)
+        return cls(found) if found else None
 
     def __init__(self, settings: OidcSettings) -> None:
         self.settings = settings

@@ -20,7 +20,7 @@ from ferret_api.auth import (
     Viewer,
     participant_token,
 )
-from ferret_api.context import WholeContext
+from ferret_api.context import ContextDep, WholeContext
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.participants import body, parts, schemas, service, upload, upload_span
 from ferret_api.participants.batches import BatchesDep
@@ -88,11 +88,12 @@ def revoke_participant(
     wanted: Revocation,
     caller: Researcher,
     boards: BoardsDep,
+    context: ContextDep,
 ) -> schemas.Participant:
     """Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
 
     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
-    revoked = service.revoke(caller.database, experiment_id, name, wanted.reason, caller.id)
+    revoked = service.revoke(caller.database, context.storage, experiment_id, name, wanted.reason, caller.id)
     from_thread.run_sync(boards.members_changed, experiment_id)
     return revoked
 
@@ -137,12 +138,12 @@ def refuse_participant(
     responses=problems("experiment.not_found", "participant.not_found"),
 )
 def revoke_group_of_participants(
-    experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, boards: BoardsDep
+    experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, boards: BoardsDep, context: ContextDep
 ) -> Revoked:
     """Removes all participants that joined by a code of the group, as if each were revoked by its name.
 
     The group's unused codes stay good: revoke them too."""
-    revoked = service.revoke_group(caller.database, experiment_id, wanted, caller.id)
+    revoked = service.revoke_group(caller.database, context.storage, experiment_id, wanted, caller.id)
     from_thread.run_sync(boards.members_changed, experiment_id)
     return revoked
 

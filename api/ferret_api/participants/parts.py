@@ -1,8 +1,9 @@
 """A large contribution arrives in parts, which grow into one file: whatever is killed, what is on the disk stays.
 
 The file's length says how much has arrived. It is on the disk before the part is answered, and is named after the
-digest that the whole must have: equal digests are equal bytes, so an upload can be taken up again at any length. A
-participant has one such file at a time. One that is given up is collected like all that nothing refers to.
+assignment and the digest that the whole must have: equal digests are equal bytes, so an upload can be taken up again at
+any length. A participant has one such file at a time. Nothing depends on what others have stored under the same digest.
+An upload that is given up is collected like all that nothing refers to.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -44,10 +45,12 @@ def arrived(context: Context, expected: Expected, fence: int, digest: str) -> in
     Raises ``round.closed``, ``lease.lost``, ``contribution.duplicate`` and ``request.too_large`` as the parts would.
     """
     accepted = upload.repeated(expected, digest)
+    growing = _Growing(context.storage, expected.assignment, digest)
     if accepted is not None:
+        growing.drop()
         return accepted.size
     upload.admit(context, expected, fence)
-    return _Growing(context.storage, expected.assignment, digest).length()
+    return growing.length()
 
 
 def admit(context: Context, expected: Expected, part: Part, fence: int) -> int:
@@ -73,7 +76,8 @@ def receive(context: Context, part: Part, delivery: Delivery) -> int | Taken:
         if length < part.length:
             return length
         failpoint("parts.arrived")
-        (taken,) = upload.take_all(context, [delivery._replace(body=growing.path)])
+        with growing.moving():
+            (taken,) = upload.take_all(context, [delivery._replace(body=growing.path)])
         if isinstance(taken, FerretError):
             if taken.problem.status < 500 and taken.code not in KEPT_AFTER:
                 growing.drop()
@@ -82,17 +86,24 @@ def receive(context: Context, part: Part, delivery: Delivery) -> int | Taken:
         return taken
 
 
+def forget(storage: Storage, participant_ids: Iterable[str]) -> None:
+    """Deletes what has arrived of the participants' uploads."""
+    for participant_id in participant_ids:
+        shutil.rmtree(storage.growing(participant_id), ignore_errors=True)
+
+
 class _Growing:
-    """The file of one upload."""
+    """The file of one upload: a draft until it is whole, and then one of the storage."""
 
     def __init__(self, storage: Storage, assignment: Assignment, digest: str) -> None:
         self._draft = storage.growing(f"{assignment.participant_id}/{assignment.id}-{digest}")
+        self._moved = self._draft.with_suffix(".moved")  # a mark without content
         self._stored = storage.path(blob_location(FileKind.CONTRIBUTION, digest))
 
     @property
     def path(self) -> Path:
-        """Where the bytes are: in the storage already, where a process was killed just before the acceptance."""
-        return self._stored if self._stored.exists() else self._draft
+        """Where the bytes of this upload are: in the storage, if a process was killed just before the acceptance."""
+        return self._stored if self._moved.exists() and not self._has_bytes() else self._draft
 
     def length(self) -> int:
         """Bytes that have arrived and are on the disk."""
@@ -110,7 +121,8 @@ class _Growing:
         make_folder_durably(folder)
         if not self._draft.exists():
             for other in folder.iterdir():
-                other.unlink(missing_ok=True)
+                if other != self._moved:
+                    other.unlink(missing_ok=True)
         with self._draft.open("ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,9 +151,23 @@ class _Growing:
         failpoint("parts.grown")
         return self.length()
 
+    @contextmanager
+    def moving(self) -> Generator[None]:
+        """Notes on disk that the block may move the whole upload. The successor of a killed process reads the note."""
+        self._moved.touch()
+        try:
+            yield
+        finally:
+            if self._has_bytes():
+                self._moved.unlink(missing_ok=True)
+
     def drop(self) -> None:
         """Forgets what has arrived."""
         self._draft.unlink(missing_ok=True)
+        self._moved.unlink(missing_ok=True)
+
+    def _has_bytes(self) -> bool:
+        return self._draft.exists() and self._draft.stat().st_size > 0
 
 
 def _write(file: BinaryIO, body: bytes | Path) -> None:

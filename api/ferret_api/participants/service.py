@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from ferret_api.auth import Identity, identity
 from ferret_api.context import Context
 from ferret_api.gathered import attempt
-from ferret_api.participants import terms
+from ferret_api.participants import parts, terms
 from ferret_api.participants.schemas import (
     AssignmentFailure,
     Extended,
@@ -26,6 +26,7 @@ from ferret_api.schemas import Revoked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import Awaited, ExperimentState
+from ferret_core.storage import Storage
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import approval, revocation
@@ -49,9 +50,13 @@ def list_participants(
         )
 
 
-def revoke(database: Database, experiment_id: str, name: str, reason: str | None, actor: str) -> Participant:
+def revoke(
+    database: Database, storage: Storage, experiment_id: str, name: str, reason: str | None, actor: str
+) -> Participant:
     with database.begin() as s:
-        return Participant.model_validate(revocation.revoke(s, actor, experiment_id, name, reason))
+        revoked = Participant.model_validate(revocation.revoke(s, actor, experiment_id, name, reason))
+    parts.forget(storage, [revoked.id])
+    return revoked
 
 
 def approve(database: Database, experiment_id: str, name: str, actor: str) -> Participant:
@@ -64,10 +69,14 @@ def refuse(database: Database, experiment_id: str, name: str, reason: str | None
         return Participant.model_validate(approval.refuse(s, actor, experiment_id, name, reason))
 
 
-def revoke_group(database: Database, experiment_id: str, wanted: GroupRevocation, actor: str) -> Revoked:
+def revoke_group(
+    database: Database, storage: Storage, experiment_id: str, wanted: GroupRevocation, actor: str
+) -> Revoked:
     with database.begin() as s:
         revoked = revocation.revoke_group(s, actor, experiment_id, wanted.group, wanted.reason)
-        return Revoked(revoked=revoked)
+        members = [row.id for row in participants.in_group(s, experiment_id, wanted.group)]
+    parts.forget(storage, members)
+    return Revoked(revoked=revoked)
 
 
 class Found(NamedTuple):

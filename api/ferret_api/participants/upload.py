@@ -88,7 +88,7 @@ def expect_all(context: Context, arrivals: Sequence[Arrival]) -> list[Expected |
         participant = require_approved(identity(context, arrival.token, sender))
         if target is None or target.assignment.participant_id != participant.id:
             raise assignments.unknown(arrival.assignment_id)
-        return Expected(participant, sender and sender.public_key, target, agreed[arrival.assignment_id])
+        return Expected(participant, sender.public_key if sender else None, target, agreed[arrival.assignment_id])
 
     return [attempt(expected, arrival) for arrival in arrivals]
 

@@ -91,7 +91,7 @@ class PartOfParticipant(Contribution):
             **dict(shown),
             round_state=part.round.state,
             opened_at=part.round.opened_at,
-            arrived_at=accepted and accepted.created_at,
+            arrived_at=accepted.created_at if accepted else None,
             refused=[Refused.model_validate(row) for row in part.refusals],
         )
 

@@ -21,7 +21,7 @@ from redis.asyncio.client import PubSub
 from ferret_api.context import Context
 from ferret_api.damage import repairing
 from ferret_core.protocol.errors import FerretError, FieldError
-from ferret_core.protocol.playground import Question, Word, to_asker, to_worker
+from ferret_core.protocol.playground import Question, Word, of_user, to_asker, to_worker
 from ferret_core.protocol.tasks import Queue
 from ferret_db.broker import address
 from ferret_db.repositories import workers
@@ -34,14 +34,17 @@ SILENT_SECONDS = 10.0
 RESTART_SECONDS = 30.0
 """A worker that ends while a question waits is given so long to be replaced by its supervisor."""
 TIMEOUT_SECONDS = 5.0
+MOST_OF_USER = 2
+"""Open questions of one user, so that nobody takes all places of the queue."""
 
 
 class Conversation:
-    """A question that was sent, under a random id that nobody else knows."""
+    """A question of a user that was sent, under a random id that nobody else knows."""
 
-    def __init__(self, context: Context, question: Question, client: Redis, channel: PubSub) -> None:
+    def __init__(self, context: Context, question: Question, user_id: str, client: Redis, channel: PubSub) -> None:
         self._context = context
         self._question = question
+        self._user = of_user(context.admin.fingerprint, user_id)
         self._client = client
         self._channel = channel
         self._id = secrets.token_hex(16)
@@ -91,10 +94,14 @@ class Conversation:
         await run_in_threadpool(self._require_worker)
         await run_in_threadpool(self._require_place)
         try:
-            await self._channel.subscribe(to_asker(self._id))
-            await self._channel.get_message(timeout=TIMEOUT_SECONDS)  # that it is subscribed
+            await self._channel.subscribe(to_asker(self._id), self._user)
+            for _ in range(2):
+                await self._channel.get_message(timeout=TIMEOUT_SECONDS)  # that it is subscribed
+            (_, count), *_ = await self._client.pubsub_numsub(self._user)
         except (redis.RedisError, OSError) as error:
             raise self._no_redis() from error
+        if count > MOST_OF_USER:
+            raise FerretError("playground.busy", f"{MOST_OF_USER} of your questions are open: wait for their answers")
         try:
             await run_in_threadpool(self._context.broker.send_question, self._id)
         except OperationalError as error:
@@ -146,8 +153,8 @@ class Conversation:
 
 
 @asynccontextmanager
-async def conversation(context: Context, question: Question) -> AsyncGenerator[Conversation]:
-    """A conversation about ``question``, sent to a worker, which is told of its end by nobody listening any more.
+async def conversation(context: Context, question: Question, user_id: str) -> AsyncGenerator[Conversation]:
+    """A conversation about the user's ``question``, sent to a worker, which ends its work once nobody listens.
 
     Raises ``redis.unset``, and as :meth:`Conversation.send`.
     """
@@ -158,7 +165,7 @@ async def conversation(context: Context, question: Question) -> AsyncGenerator[C
         socket_timeout=TIMEOUT_SECONDS,
     )
     async with client, client.pubsub(ignore_subscribe_messages=True) as channel:
-        begun = Conversation(context, question, client, channel)
+        begun = Conversation(context, question, user_id, client, channel)
         await begun.send()
         yield begun
 

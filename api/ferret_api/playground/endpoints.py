@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
 
+from ferret_api import downloads
 from ferret_api.auth import Asker, AskingResearcher
 from ferret_api.context import WholeContext
 from ferret_api.events.place import Place
@@ -60,10 +62,10 @@ def _rounds(database: Database, experiment_id: str, ask: Ask) -> dict[Side, int]
 
 
 async def _asked(
-    question: Annotated[Question, Depends(_question)], context: WholeContext, follower: Place
+    question: Annotated[Question, Depends(_question)], caller: Asker, context: WholeContext, follower: Place
 ) -> AsyncGenerator[Conversation]:
     """Sent while a problem can still be answered as one."""
-    async with conversation(context, question) as begun:
+    async with conversation(context, question, caller.id) as begun:
         yield begun
 
 
@@ -101,10 +103,14 @@ def _example(
     operation_id="draw_example",
     responses=problems(*_REFUSALS, "playground.no_example", "playground.interrupted", "dataset.invalid"),
 )
-async def draw_example(question: Annotated[Question, Depends(_example)], context: WholeContext) -> HeldOutExample:
+async def draw_example(
+    question: Annotated[Question, Depends(_example)], caller: AskingResearcher, context: WholeContext
+) -> HeldOutExample:
     """One of the held-out examples on the service, to ask the model about; a worker reads it."""
-    async with conversation(context, question) as begun:
+    async with conversation(context, question, caller.id) as begun:
         async for word in begun.words():
             if word is not None and word.kind == "example":
-                return HeldOutExample.model_validate(word.data)
+                drawn = HeldOutExample.model_validate(word.data)
+                await run_in_threadpool(downloads.record_example, context, caller.id, question.experiment, drawn.number)
+                return drawn
     raise FerretError("playground.interrupted", "the worker gave no example: ask again")

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from functools import partial
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api import hosts, sign_in
-from ferret_api.auth import Admin, Anyone, Viewer, ViewerOnly
+from ferret_api import cookies, hosts, passwords, sign_in
+from ferret_api.admission import count_attempt
+from ferret_api.auth import Admin, Anyone, Scraper, Viewer, ViewerOnly
 from ferret_api.context import Context, ContextDep
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_api.system import overview, prometheus
 from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness, SignInLink, System
-from ferret_api.users import passwords
 from ferret_core import __version__
 from ferret_core.projection import FORMAT_VERSION as PROJECTION_VERSION
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.roles import Scope
+from ferret_core.protocol.roles import EVERY_SCOPE
 from ferret_core.protocol.wire import FORMAT_VERSION
-from ferret_db import clock
 from ferret_db.repositories import audit, sessions, users
+from ferret_db.tables import UserToken
 
 LINK_SECONDS = 3600
 
@@ -56,37 +57,54 @@ async def get_system(request: Request, caller: Admin, context: ContextDep) -> Sy
     dependencies=[Anyone],
     responses=problems("auth.invalid", "password.invalid"),
 )
-def create_session(login: Login, request: Request, response: Response, context: ContextDep) -> None:
+async def create_session(login: Login, request: Request, response: Response, context: ContextDep) -> None:
     """Signs a browser in: name and password, a sign-in link, or the admin token, become the cookie of a new session,
-    which scripts cannot read."""
-    user_id, link = _signed_in(login, request, context)
+    which scripts cannot read.
+
+    `request.too_many` comes at once while too many passwords are being checked."""
+    if login.token is not None:
+        signed_in = await run_in_threadpool(_by_token, login.token, request, context)
+    else:
+        await count_attempt(request.scope, context)
+        signed_in = await context.passwords.run(partial(_by_password, login, request, context), request)
+    await run_in_threadpool(_open_session, signed_in, request, response, context)
+
+
+class SignedIn(NamedTuple):
+    """Who signs in: by the secret of which sign-in link, if any, and by which token that was made."""
+
+    user_id: str
+    link: str | None = None
+    token: UserToken | None = None
+
+
+def _open_session(signed_in: SignedIn, request: Request, response: Response, context: Context) -> None:
+    user_id, link, token = signed_in
     with context.database.begin() as s:
         if link and not sessions.redeem(s, link, context.admin.link_issuer):
             raise _no_token()  # another browser was faster
-        sign_in.open_session(s, user_id, request, response, context, link=bool(link))
+        sign_in.open_session(s, user_id, request, response, context, token=token, link=bool(link))
 
 
-def _signed_in(login: Login, request: Request, context: Context) -> tuple[str, str | None]:
-    """Id of the user, and the token of the sign-in link that was shown, if it was one."""
-    if login.token is not None:
-        return _by_token(login.token, request, context)
+def _by_password(login: Login, request: Request, context: Context) -> SignedIn:
+    """The enabled user with this name and password."""
     with context.database.read() as s:
         user = users.by_name(s, str(login.name))
     if passwords.is_right(str(login.password), user.password_hash if user else None) and user and user.enabled:
-        return user.id, None
+        return SignedIn(user.id)
     sign_in.record_failure(request, context)
     raise FerretError("password.invalid", "there is no enabled account of this name with this password")
 
 
-def _by_token(token: str, request: Request, context: Context) -> tuple[str, str | None]:
+def _by_token(token: str, request: Request, context: Context) -> SignedIn:
     if context.admin.is_token(token):
-        return users.INSTALLATION, None
+        return SignedIn(users.INSTALLATION)
     with context.database.read() as s:
-        user = sessions.user_of(s, token, context.admin.link_issuer)
-    if user is None:
+        link = sessions.shown(s, token, context.admin.link_issuer)
+    if link is None:
         sign_in.record_failure(request, context)
         raise _no_token()
-    return user.id, token
+    return SignedIn(link.user.id, token, link.token)
 
 
 def _no_token() -> FerretError:
@@ -100,28 +118,28 @@ def _no_token() -> FerretError:
 @api_router.post("/session/link", operation_id="create_sign_in_link", status_code=201)
 def create_sign_in_link(request: Request, caller: Viewer, context: ContextDep) -> SignInLink:
     """A link that signs one browser in as the caller, once and within an hour, so that no address holds a lasting
-    token."""
-    if caller.scopes != frozenset(Scope):
+    token. The link, and the session that it opens, end with the token that made it."""
+    if not caller.scopes >= EVERY_SCOPE:
         raise FerretError("auth.forbidden", "this token has not every scope, as the link's session would: sign in")
+    place = sign_in.address(request)
     with context.database.begin() as s:
-        token = sessions.begin(s, caller.id, context.admin.link_issuer, LINK_SECONDS)
-        expires_at = clock.now(s) + timedelta(seconds=LINK_SECONDS)
-        audit.record(s, caller.id, "sign_in.link_made", sessions.name_of(token), address=sign_in.address(request))
-    url = f"{hosts.address(context.settings, request)}/#ticket={token}"
-    return SignInLink(url=url, token=token, expires_at=expires_at)
+        link = sessions.begin(s, caller.id, context.admin.link_issuer, LINK_SECONDS, token=caller.token, address=place)
+        audit.record(s, caller.id, "sign_in.link_made", sessions.name_of(link.secret), address=place)
+    url = f"{hosts.address(context.settings, request)}/#ticket={link.secret}"
+    return SignInLink(url=url, token=link.secret, expires_at=link.expires_at)
 
 
 @api_router.delete("/session", operation_id="delete_session", status_code=204)
 def delete_session(request: Request, response: Response, caller: Viewer, context: ContextDep) -> None:
     """Signs the browser out: its session ends, and a copy of the cookie is worth nothing."""
-    if session := request.cookies.get(context.admin.cookie):
+    if session := cookies.read(request, context.admin.cookie):
         with context.database.begin() as s:
             if sessions.end(s, session):
                 audit.record(
                     s, caller.id, "session.closed", sessions.name_of(session), address=sign_in.address(request)
                 )
         context.limits.forget(session)
-    response.delete_cookie(context.admin.cookie, httponly=True, samesite="strict")
+    cookies.delete(response, request, context.admin.cookie)
 
 
 @root_router.get("/healthz", operation_id="get_health", dependencies=[Anyone])
@@ -151,7 +169,7 @@ async def get_readiness(request: Request, response: Response) -> Readiness:
         200: {"description": "Figures for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
     },
 )
-def get_prometheus_metrics(request: Request, caller: Viewer) -> Response:
+def get_prometheus_metrics(request: Request, caller: Scraper) -> Response:
     """Requests by route, and experiments, rounds, assignments and unsent messages by state: to an administrator all,
     to others those of their projects."""
     return prometheus.respond(request.app.state.requests, caller.database)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
+from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.auth import Admin, AdminOnly, Viewer
-from ferret_api.context import ContextDep
+from ferret_api import cookies, passwords
+from ferret_api.admission import count_attempt
+from ferret_api.auth import Admin, AdminOnly, Caller, Viewer
+from ferret_api.context import Context, ContextDep
 from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
-from ferret_api.users import passwords
 from ferret_api.users.schemas import Me, NewPassword, NewUser, User, UserChange, UserPage
 from ferret_core.protocol.errors import FerretError
 from ferret_db.repositories import audit, projects, users
@@ -38,16 +41,22 @@ def get_me(caller: Viewer) -> Me:
 
 
 @router.put("/me/password", operation_id="change_password", status_code=204, responses=problems("password.invalid"))
-def change_password(wanted: NewPassword, caller: Viewer, request: Request, context: ContextDep) -> None:
+async def change_password(wanted: NewPassword, caller: Viewer, request: Request, context: ContextDep) -> None:
     """Another password for the caller, who is then signed out everywhere else. Tokens stay good."""
+    await count_attempt(request.scope, context)
+    session = cookies.read(request, context.admin.cookie)
+    await context.passwords.run(partial(_change_password, wanted, caller, session, context), request)
+
+
+def _change_password(wanted: NewPassword, caller: Caller, session: str | None, context: Context) -> None:
     with context.database.read() as s:
-        kept = users.get(s, caller.id).password_hash
-    if not passwords.is_right(wanted.current, kept):
-        reason = "`current` is not this account's password" if kept else "this account has no password"
+        stored = users.get(s, caller.id).password_hash
+    if not passwords.is_right(wanted.current, stored):
+        reason = "`current` is not this account's password" if stored else "this account has no password"
         raise FerretError("password.invalid", f"{reason}; an administrator can give it one: ferret user password NAME")
     hashed = passwords.hashed(wanted.password)
     with context.database.begin() as s:
-        users.change(s, caller.id, session=request.cookies.get(context.admin.cookie), password_hash=hashed)
+        users.change(s, caller.id, session=session, password_hash=hashed)
         audit.record(s, caller.id, "user.changed", caller.id, password=True)
 
 
@@ -60,9 +69,13 @@ def list_users(context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None) 
 
 
 @router.post("/users", operation_id="create_user", status_code=201, responses=problems("user.conflict"))
-def create_user(wanted: NewUser, caller: Admin, context: ContextDep) -> User:
+async def create_user(wanted: NewUser, caller: Admin, request: Request, context: ContextDep) -> User:
     """A new account."""
-    hashed = None if wanted.password is None else passwords.hashed(wanted.password)
+    hashed = None if wanted.password is None else await _hashed(wanted.password, request, context)
+    return await run_in_threadpool(_create, wanted, hashed, caller, context)
+
+
+def _create(wanted: NewUser, hashed: str | None, caller: Caller, context: Context) -> User:
     with context.database.begin() as s:
         user = users.create(s, wanted.name, wanted.role, hashed)
         audit.record(s, caller.id, "user.created", user.id, name=user.name, role=user.role.value)
@@ -70,13 +83,23 @@ def create_user(wanted: NewUser, caller: Admin, context: ContextDep) -> User:
 
 
 @router.patch("/users/{user_id}", operation_id="change_user", responses=problems("user.not_found", "user.conflict"))
-def change_user(user_id: UserId, wanted: UserChange, caller: Admin, context: ContextDep) -> User:
+async def change_user(
+    user_id: UserId, wanted: UserChange, caller: Admin, request: Request, context: ContextDep
+) -> User:
     """Another role or password; a disabled user is signed out, and no token of the user is good until it is enabled."""
     values: dict[str, Any] = wanted.model_dump(exclude_none=True, exclude={"password"})
     told = {name: str(value) if name == "role" else value for name, value in values.items()}
     if wanted.password is not None:
-        values["password_hash"], told["password"] = passwords.hashed(wanted.password), True
+        values["password_hash"], told["password"] = await _hashed(wanted.password, request, context), True
+    return await run_in_threadpool(_change, user_id, values, told, caller, context)
+
+
+def _change(user_id: str, values: dict[str, Any], told: dict[str, Any], caller: Caller, context: Context) -> User:
     with context.database.begin() as s:
         user = users.change(s, user_id, **values)
         audit.record(s, caller.id, "user.changed", user_id, **told)
         return User.model_validate(user)
+
+
+async def _hashed(password: str, request: Request, context: Context) -> str:
+    return await context.passwords.run(partial(passwords.hashed, password), request)

@@ -91,10 +91,16 @@ class NewToken(
 
     name: Annotated[Line, Field(min_length=1, max_length=100, description="Says where it is used; unique")]
     scopes: list[Scope] = Field(
-        default=[Scope.READ], min_length=1, max_length=2, description="`read` to look, `write` to change something"
+        default=[Scope.READ],
+        min_length=1,
+        max_length=2,
+        description="`read` to look, `write` to change something, `metrics` for `GET /metrics` only",
     )
     expires_seconds: int | None = Field(
-        default=90 * 24 * 3600, ge=1, le=10 * YEAR, description="Seconds until it expires; null: never"
+        default=90 * 24 * 3600,
+        ge=1,
+        le=10 * YEAR,
+        description="Seconds until it expires; null: never. It expires no later than the token that makes it",
     )
 
 
@@ -119,3 +125,21 @@ class CreatedToken(Token):
     """A new token. Its text is shown only once."""
 
     token: str = Field(repr=False)
+
+
+class BrowserSession(Resource):
+    """A browser in which the user is signed in, or a sign-in link that nobody has used yet."""
+
+    id: str
+    link: bool = Field(description="A sign-in link that nobody has used yet")
+    current: bool = Field(description="The session of this request")
+    address: str | None = Field(description="Network address of the browser, or of the maker of the link")
+    token: str | None = Field(description="Id of the token that it was made with, and ends with; null: none")
+    created_at: datetime
+    expires_at: datetime
+
+
+class BrowserSessionList(Resource):
+    """All sessions of a user, the newest first."""
+
+    items: list[BrowserSession]

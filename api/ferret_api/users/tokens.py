@@ -28,8 +28,9 @@ def list_tokens(caller: Viewer, context: ContextDep) -> TokenList:
 
 @router.post("/tokens", operation_id="create_token", status_code=201, responses=problems("token.conflict"))
 def create_token(wanted: NewToken, caller: Viewer, context: ContextDep) -> CreatedToken:
-    """A token of one's own, with no scope that the credential does not have that asks for it."""
-    if missing := set(wanted.scopes) - caller.scopes:
+    """A token of one's own, with no scope that the credential of this request lacks. A token that is made with another
+    one expires with it at the latest, and ends when it is revoked."""
+    if missing := {scope for scope in wanted.scopes if not scope.within(caller.scopes)}:
         detail = f"this token has no scope {', '.join(sorted(missing))}, and makes none that has"
         raise FerretError("auth.forbidden", detail)
     return _create(context, caller, caller.id, wanted)
@@ -39,7 +40,8 @@ def create_token(wanted: NewToken, caller: Viewer, context: ContextDep) -> Creat
     "/tokens/{token_id}", operation_id="revoke_token", status_code=204, responses=problems("token.not_found")
 )
 def revoke_token(token_id: TokenId, caller: Viewer, context: ContextDep) -> None:
-    """Revokes a token of one's own: from here on it is good for nothing."""
+    """Revokes a token of one's own: from here on it is good for nothing. Tokens, sign-in links and sessions that were
+    made with it end too."""
     _revoke(context, caller, caller.id, token_id)
 
 
@@ -61,7 +63,8 @@ def list_user_tokens(user_id: UserId, context: ContextDep) -> TokenList:
     responses=problems("user.not_found", "token.conflict"),
 )
 def create_user_token(user_id: UserId, wanted: NewToken, caller: Admin, context: ContextDep) -> CreatedToken:
-    """A token for a user, such as the first one, or that of a program."""
+    """A token for a user, such as the first one, or that of a program. It expires with the token that makes it, if one
+    does, and ends when that is revoked."""
     return _create(context, caller, user_id, wanted)
 
 
@@ -72,7 +75,7 @@ def create_user_token(user_id: UserId, wanted: NewToken, caller: Admin, context:
     responses=problems("user.not_found", "token.not_found"),
 )
 def revoke_user_token(user_id: UserId, token_id: TokenId, caller: Admin, context: ContextDep) -> None:
-    """Revokes a user's token."""
+    """Revokes a user's token, with the tokens, sign-in links and sessions that were made with it."""
     _revoke(context, caller, user_id, token_id)
 
 
@@ -85,7 +88,9 @@ def _list(context: Context, user_id: str) -> TokenList:
 def _create(context: Context, caller: Caller, user_id: str, wanted: NewToken) -> CreatedToken:
     with context.database.begin() as s:
         users.get(s, user_id)
-        row, text = user_tokens.create(s, user_id, wanted.name, wanted.scopes, wanted.expires_seconds)
+        row, text = user_tokens.create(
+            s, user_id, wanted.name, wanted.scopes, wanted.expires_seconds, parent=caller.token
+        )
         told = {"name": row.name, "user": user_id, "scopes": " ".join(row.scopes)}
         audit.record(s, caller.id, "token.created", row.id, **told)
         return CreatedToken(**Token.model_validate(row).model_dump(), token=text)
@@ -94,5 +99,6 @@ def _create(context: Context, caller: Caller, user_id: str, wanted: NewToken) ->
 def _revoke(context: Context, caller: Caller, user_id: str, token_id: str) -> None:
     with context.database.begin() as s:
         users.get(s, user_id)
-        name = user_tokens.revoke(s, user_id, token_id)
-        audit.record(s, caller.id, "token.revoked", token_id, name=name, user=user_id)
+        ended = user_tokens.revoke(s, user_id, token_id)
+        told = {"name": ended.names[0], "user": user_id, "tokens": ended.tokens, "sessions": ended.sessions}
+        audit.record(s, caller.id, "token.revoked", token_id, **told)

@@ -17,7 +17,7 @@ from ferret_bench._edge.relay import Bytes, Relay
 from ferret_core.checkpoint import MANIFEST, Manifest
 from ferret_core.protocol.errors import FerretError
 
-JOIN = ("-m", "ferret_cli", "join")
+JOIN = ("-m", "ferret_cli", "join", "--yes")
 WAIT_SECONDS = 0.05
 
 

@@ -17,7 +17,7 @@ KILLED_AFTER = "participant.spooled:3"
 """The third contribution is made and kept, and nothing of it is sent."""
 REVOKED_AFTER = 3
 """Rounds; round 4 is under way by then, and the site that joins instead takes part from round 5 on."""
-DIVERGENT = ("-m", "ferret_bench._edge.divergent", "join")
+DIVERGENT = ("-m", "ferret_bench._edge.divergent", "join", "--yes")
 
 
 def play(world: World, say: Say, deadline: Deadline) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def pretrain(
 ) -> dict[str, Any]:
     """Trains on these datasets' texts where ``FERRET_DEVICE`` says; what goes into ``pretrain.json``."""
     torch.manual_seed(SEED)
-    words = AutoTokenizer.from_pretrained(tokenizer)
+    words: Any = AutoTokenizer.from_pretrained(tokenizer)
     model = LlamaForCausalLM(_config(SIZES[size], words))
     place(model, chosen_device())
     figures = {"size": size, **_train(model, _windows(_text(sources, words), batch), seconds)}

@@ -40,7 +40,7 @@ def add(
     kind = AlertKind.WEBHOOK if webhook else AlertKind.EMAIL
     only = choose.experiment(service, experiment).experiment if experiment else None
     of = only.project if only else chosen(service, project)
-    made = service.alerts.add(of, kind, address, on or tuple(AlertEvent), only and only.id)
+    made = service.alerts.add(of, kind, address, on or tuple(AlertEvent), only.id if only else None)
     about = made.experiment_id or made.project
     say(f"{made.address} is told of {about}; try it: ferret alert test {made.id} --project {made.project}")
     if json:

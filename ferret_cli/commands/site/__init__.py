@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from ferret_cli.commands.site import check, clean, install, log, status
+from ferret_cli.commands.site import check, clean, init, install, log, status
 
 site = typer.Typer(help="A site that takes part: its own data and machine.", no_args_is_help=True)
+site.command("init")(init.init)
 site.command("check")(check.check)
 site.command("install", context_settings={"allow_extra_args": True})(install.install)
 site.command("log")(log.log)

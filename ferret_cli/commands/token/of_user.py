@@ -1,4 +1,4 @@
-"""Whose tokens a command is about."""
+"""The user whose tokens or sessions a command is about."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def revoke(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Make a token useless, from the next request on."""
+    """Make a token useless, from the next request on, with all tokens and sessions that were made with it."""
     from ferret_cli.commands.token.of_user import user
     from ferret_cli.output import emit, say
     from ferret_sdk.service import Service

@@ -117,6 +117,10 @@ class Projecting(Protocol):
         """K over all of them."""
         ...
 
+    def allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> Sequence[int]:
+        """K_l of every block for an update with these norms."""
+        ...
+
     def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
         """Those of a contribution in round 1 of a participant with this number of ``examples``."""
         ...

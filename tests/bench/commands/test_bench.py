@@ -4,10 +4,13 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 SMALL = {"OMP_NUM_THREADS": "1", "FERRET_KERNEL": "reference"}
 """Tests run beside each other, and should not wait for a compiler."""
 
 
+@pytest.mark.slow
 def test_one_document_on_stdout_and_progress_on_stderr(ferret):
     done = ferret("bench", "projection", "--quick", "--json", **SMALL)
     assert done.returncode == 0, done.stderr
@@ -19,6 +22,7 @@ def test_one_document_on_stdout_and_progress_on_stderr(ferret):
     assert "ns per element" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_table_for_people(ferret):
     done = ferret("bench", "projection", "--quick", "--max-seconds", "1", **SMALL)
     assert done.returncode == 0, done.stderr
@@ -26,31 +30,25 @@ def test_a_table_for_people(ferret):
     assert "ns/element" in done.stdout
 
 
-def test_an_unknown_benchmark_is_wrong_usage_that_names_those_there_are(ferret):
-    done = ferret("bench", "sing")
+def test_an_unknown_benchmark_is_wrong_usage_that_names_those_there_are(ferret_in_process):
+    done = ferret_in_process("bench", "sing")
     assert done.returncode == 2
     assert done.stdout == ""
     assert "sing" in done.stderr
     assert "projection" in done.stderr
 
 
-def test_an_experiment_is_only_for_a_benchmark_that_measures_one(ferret, tmp_path):
-    done = ferret("bench", "projection", str(tmp_path / "experiment.toml"), "--quick")
+def test_an_experiment_is_only_for_a_benchmark_that_measures_one(ferret_in_process, tmp_path):
+    done = ferret_in_process("bench", "projection", str(tmp_path / "experiment.toml"), "--quick")
     assert done.returncode == 2
     assert "projection measures no experiment" in " ".join(done.stderr.split())
-
-
-def test_help_lists_the_benchmarks(ferret):
-    names = (
-        "aggregation, api, backlog, bombs, clients, connections, control, edge, fuzz, inside, noise, poisoners, "
-        "projection, requests, training, uploads, web"
-    )
-    assert f"Benchmarks: {names}." in " ".join(ferret("bench", "--help").stdout.split())
 
 
 def test_help_of_the_commands_and_its_names_are_read_without_what_they_measure_with():
     program = """
 import sys
+
+import pytest
 from typer.testing import CliRunner
 from ferret_cli.main import app
 for words in (["--help"], ["bench", "--help"], ["paper", "table", "--help"], ["paper", "figure", "--help"]):

@@ -64,14 +64,15 @@ def test_an_interrupted_run_leaves_whole_files_alone(tmp_path, environment):
     assert image.imread(out / "rho.png").shape[1] == 1280
 
 
-def test_a_file_is_no_place_for_figures(ferret, tmp_path):
+def test_a_file_is_no_place_for_figures(ferret_in_process, tmp_path):
     (tmp_path / "taken").touch()
-    done = ferret("paper", "reconstruction", "--out", tmp_path / "taken", "--json")
+    done = ferret_in_process("paper", "reconstruction", "--out", tmp_path / "taken", "--json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["code"] == "request.invalid"
     assert "choose another" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_command_to_install_is_named(tmp_path, environment):
     program = tmp_path / "participant.py"
     program.write_text(
@@ -155,6 +156,7 @@ def test_a_table_is_run_through_a_service_of_its_own_and_goes_on_where_it_was_in
         ]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_on_disk_when_the_command_is_interrupted_is_on_the_page(
     tmp_path, tiny_model_dir, toy_data, monkeypatch
 ):
@@ -168,6 +170,7 @@ def test_a_run_that_is_on_disk_when_the_command_is_interrupted_is_on_the_page(
     assert "1 of 2 runs have not ended yet" in (tmp_path / "table" / "codealpaca_gsm8k.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_table_is_run_through_a_service_that_runs_already_and_its_token_is_not_shown(
     tmp_path, served, tiny_model_dir, toy_data, monkeypatch
 ):
@@ -207,8 +210,3 @@ def test_what_cannot_be_run_is_refused(tmp_path, words, said):
     assert isinstance(error, FerretError)
     assert error.problem.exit == 2
     assert said in error.detail
-
-
-def test_help_names_the_tables():
-    assert "codealpaca_gsm8k" in CliRunner().invoke(app, ["paper", "table", "--help"]).stdout
-    assert "frontier" in CliRunner().invoke(app, ["paper", "figure", "--help"]).stdout

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+import typer
+
+from ferret_bench.gpu.__main__ import main
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_it_says_so_and_names_the_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "ferret_bench.gpu", "--out", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "There is no GPU here" in done.stderr
-    assert "run `make gpu`" in done.stderr
+def test_without_a_gpu_it_says_so_and_names_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        main(out=tmp_path / "out")
+    said = capsys.readouterr().err
+    assert ended.value.exit_code == 1
+    assert "There is no GPU here" in said
+    assert "run `make gpu`" in said
     assert not (tmp_path / "out").exists()

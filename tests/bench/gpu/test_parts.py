@@ -22,6 +22,7 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
     return Setup(miniature=True, data=None, scratch=tmp_path_factory.mktemp("scratch"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", runner.PARTS)
 def test_every_step_of_a_part_finds_what_the_page_shows(name: str, setup: Setup, tmp_path: Path) -> None:
     document = runner.run(name, setup, tmp_path)

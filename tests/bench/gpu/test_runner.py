@@ -74,6 +74,7 @@ def test_a_part_whose_time_is_over_leaves_its_steps_to_the_next_run(
     assert runner.run("kernels", setup, tmp_path)["steps"] == {}
 
 
+@pytest.mark.slow
 def test_a_step_in_a_process_of_its_own_comes_back_through_a_file(tmp_path: Path) -> None:
     setup = Setup(miniature=True, data=None, scratch=tmp_path)
     ended = step.apart("frontier", "base", setup, 300)

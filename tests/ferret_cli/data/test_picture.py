@@ -54,5 +54,5 @@ def test_every_size_makes_a_picture_with_something_on_it(clients: int, labels: i
         figure = draw(held, "title")
         picture = drawing.png(figure)
     assert picture.startswith(b"\x89PNG")
-    pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]  # pyright: ignore
+    pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
     assert (pixels[60:600] < 200).any(axis=-1).mean() > 0.001

@@ -213,7 +213,7 @@ def test_optuna_reads_the_study(tune: Any, tune_file: Write, tmp_path: Path) -> 
     found = tune(tune_file("trials = 2", RATE))
     study = optuna.load_study(study_name=NAME, storage=f"sqlite:///{tmp_path / 'study' / FILE}")
     assert study.best_trial.number + 1 == found["best"]
-    study._storage._backend.engine.dispose()  # pyright: ignore
+    study._storage._backend.engine.dispose()
 
 
 @contextmanager
@@ -250,7 +250,7 @@ def test_a_study_that_was_killed_ends_as_if_it_had_not_been(
     assert resumed["best"] == whole["best"]
     database = optuna.load_study(study_name=NAME, storage=f"sqlite:///{tmp_path / 'study' / FILE}")
     assert len(database.get_trials(states=[optuna.trial.TrialState.FAIL])) == 3, "killed, and not counted"
-    database._storage._backend.engine.dispose()  # pyright: ignore
+    database._storage._backend.engine.dispose()
 
 
 @pytest.mark.heavy

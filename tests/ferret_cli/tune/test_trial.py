@@ -12,7 +12,7 @@ reals = st.floats(-1e6, 1e6)
 
 def trial(number: int, *scores: float, state: str = "complete") -> Trial:
     curve = {1: 9.0, 2: 8.0} if state == "pruned" else {}
-    return Trial(number, {}, state, scores, curve, 1, None)  # pyright: ignore
+    return Trial(number, {}, state, scores, curve, 1, None)
 
 
 @given(st.lists(reals, min_size=2, max_size=9))

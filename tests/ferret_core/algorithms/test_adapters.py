@@ -22,7 +22,7 @@ from ferret_core.fold import fold
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import load
 from ferret_core.models.parameters import trainable
-from ferret_core.models.save import save
+from ferret_core.models.save import save_base
 from ferret_core.participant import contribute
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
@@ -101,7 +101,7 @@ def test_a_checkpoint_names_the_base_model_as_the_specification_does(
 ) -> None:
     spec = catalog.resolve(toy_spec(name))
     copy = tmp_path / "copy"
-    save(load(spec.model), copy)
+    save_base(load(spec.model), copy)
     out = tmp_path / "out"
     out.mkdir()
     checkpoint.write(Replica.load(spec, copy), "exp", out)
@@ -122,7 +122,7 @@ def test_the_base_model_is_saved_and_read_back_before_adapters_are_in_it(
     spec = catalog.resolve(toy_spec(name))
     loaded = load(spec.model)
     before = model_digest(loaded.model)
-    save(loaded, tmp_path)
+    save_base(loaded, tmp_path)
     replica = Replica(spec, loaded)
     assert model_digest(AutoModelForCausalLM.from_pretrained(tmp_path)) == before
     assert Replica.load(spec, tmp_path).digest == replica.digest != before

@@ -41,6 +41,18 @@ def test_the_bases_are_the_leading_singular_directions() -> None:
     assert float(torch.linalg.vector_norm(core)) == pytest.approx((64 + 16 + 4) ** 0.5, rel=1e-3)
 
 
+def test_the_bases_are_those_of_four_subspace_iterations() -> None:
+    """Of a matrix whose singular values fall slowly, where each iteration still turns them."""
+    weight = np.random.default_rng(3).normal(size=(60, 44))
+    U, V = fed_sb._singular_basis(torch.from_numpy(weight), 3, np.random.default_rng(0))
+    right = np.random.default_rng(0).integers(0, 2, (44, 3)) * 2.0 - 1
+    for _ in range(4):
+        left, _ = np.linalg.qr(weight @ right)
+        right, _ = np.linalg.qr(weight.T @ left)
+    np.testing.assert_allclose(U @ U.T, left @ left.T, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(V @ V.T, right @ right.T, rtol=0, atol=1e-3)
+
+
 def test_the_bases_do_not_depend_on_the_order_of_sums() -> None:
     """Turned about, the rows are added in another order: V stays, and U turns with them."""
     weight = low_rank(60, 44)

@@ -60,15 +60,10 @@ def test_a_runaway_is_no_contribution_and_leaves_the_model(toy_spec: SpecFactory
     with pytest.raises(FerretError, match="learning_rate") as caught:
         contribute(replica, clients_of(replica)[0])
     assert caught.value.code == "training.non_finite"
-    assert model_digest(replica.model) == replica.digest
+    assert model_digest(replica.model, files=replica.files) == replica.digest
 
 
 def test_participants_look_along_directions_of_their_own(toy_spec: SpecFactory) -> None:
     replica = replica_of(toy_spec("fedzo", options={"local": {**LOCAL, "steps": 1}}))
     sent = [contribute(replica, client).sealed for client in clients_of(replica)[:2]]
     assert abs(np.corrcoef([sealed.contribution.arrays["update"] for sealed in sent])[0, 1]) < 0.05
-
-
-def test_the_defaults_are_the_papers() -> None:
-    local = fedzo.Config().local
-    assert (local.steps, local.perturbations, local.batch_size, local.learning_rate) == (200, 1, 1, 3e-7)

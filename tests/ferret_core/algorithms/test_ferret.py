@@ -624,6 +624,21 @@ def test_coordinates_go_where_the_gradients_are_large(lab: Any, weights: Any) ->
     assert by_curvature == pytest.approx((500, 50), abs=3)
 
 
+def test_the_gradients_of_all_steps_count_alike(lab: Any, weights: Any) -> None:
+    """Their squares add up to 9 and 1, so the shares are 3 to 1; those of the first step alone are equal."""
+
+    def train(model: nn.Module, correct: Callable[[], None], **_: Any) -> None:
+        for gradients in ((1.0, 1.0), (2.0, 0.0), (2.0, 0.0)):
+            for parameter, gradient in zip(trainable(model).values(), gradients, strict=True):
+                parameter.grad = torch.full_like(parameter, gradient)
+            correct()
+        for parameter in trainable(model).values():
+            parameter.data -= 0.25
+
+    model, algorithm = weights((40, 50), (2000,)), ferret.Algorithm(ferret.Config(K=400, allocation="curvature"))
+    assert lab.participate(algorithm, model, algorithm.init_state(model, 0), train).contribution.meta.K == (300, 100)
+
+
 def test_a_parameter_without_gradients_gets_one_coordinate(lab: Any, weights: Any) -> None:
     def train(model: nn.Module, correct: Callable[[], None], **_: Any) -> None:
         used, unused = trainable(model).values()

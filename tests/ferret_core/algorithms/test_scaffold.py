@@ -31,7 +31,7 @@ def descend(participant: int, optimizer: type[torch.optim.Optimizer] = torch.opt
 
     def train(model: nn.Module, *, config: LocalConfig, on_step: Callable[[int], None] | None, **_: Any) -> None:
         parameters = list(trainable(model).values())
-        stepping = optimizer(parameters, lr=config.learning_rate)  # type: ignore[call-arg]
+        stepping = optimizer(parameters, lr=config.learning_rate)  # pyrefly: ignore[missing-argument, unexpected-keyword]
         for step in range(1, config.steps + 1):
             for parameter in parameters:
                 parameter.grad = CURVATURES[participant] * (parameter.detach() - TARGETS[participant])

@@ -19,6 +19,9 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PromptSpec
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
 
+pytestmark = pytest.mark.heavy
+"""A process renders each template."""
+
 CHAT = PromptSpec(template="chat")
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }}\n{% endfor %}"
@@ -56,15 +59,34 @@ def test_a_limit_that_the_template_fills_is_refused(chatting: PreTrainedTokenize
         longest(PromptSpec(template="chat", max_tokens=5), chatting, 128)
 
 
-def test_a_model_without_a_chat_template_is_named(
+def test_a_model_without_a_chat_template_is_refused(
     toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path
 ) -> None:
-    with pytest.raises(FerretError, match=f"the model {tiny_model_dir} has no chat template: use paper") as raised:
-        Replica.load(catalog.resolve(toy_spec(prompt={"template": "chat"})))
+    with pytest.raises(FerretError, match="the model has no chat template; use paper") as raised:
+        _ = Replica.load(catalog.resolve(toy_spec(prompt={"template": "chat"}))).context
     assert (raised.value.code, raised.value.errors[0].field) == ("spec.invalid", "prompt.template")
 
 
-@pytest.mark.parametrize("broken", ["{{ raise_exception('tools only') }}", "{% for %}"])
+@pytest.mark.parametrize(
+    ("content", "found"), [("content", ' \n Sing 😀 \\ "</s>" \n'), ("content | trim", 'Sing 😀 \\ "</s>"')]
+)
+def test_a_question_has_the_tokens_of_the_template_itself(
+    chatting: PreTrainedTokenizerFast, content: str, found: str
+) -> None:
+    chatting.chat_template = (
+        "{{ bos_token }}😀'{{ '\\\\' }}\"\n{% for message in messages %}{{ message." + content + " }}{% endfor %}:"
+    )
+    example = Example(' \n Sing 😀 \\ "</s>" \n', "", "")
+    (ids,) = encode_prompts([example], chatting, 1000, "chat")
+    said = [{"role": "user", "content": example.instruction}]
+    own: Any = chatting.apply_chat_template(said, add_generation_prompt=True, sanitize_control_tokens=True)
+    assert ids == own["input_ids"]
+    assert chatting.decode(ids) == f"<s>😀'\\\"\n{found}:"
+
+
+@pytest.mark.parametrize(
+    "broken", ["{{ raise_exception('tools only') }}", "{% for %}", "no question", "{{ messages[0].content * 2 }}"]
+)
 def test_a_chat_template_that_takes_no_question_is_refused(chatting: PreTrainedTokenizerFast, broken: str) -> None:
     chatting.chat_template = broken
     with pytest.raises(FerretError, match="does not take a question") as raised:

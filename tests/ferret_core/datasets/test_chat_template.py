@@ -41,7 +41,7 @@ def sentencepiece() -> PreTrainedTokenizerFast:
 def tokenizer(request: pytest.FixtureRequest, tiny_tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
     match request.param:
         case "the demo's":
-            return AutoTokenizer.from_pretrained(model_path())
+            return AutoTokenizer.from_pretrained(model_path())  # pyrefly: ignore[bad-return]
         case "SentencePiece's blank":
             return sentencepiece()
         case _:

@@ -24,7 +24,7 @@ def test_they_are_of_different_texts_and_no_order_of_the_file_changes_them(
         return
     found = chosen(examples, count)
     shuffled = examples[:]
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     assert chosen(shuffled, count) == found
     assert len(set(found)) == count
     left = without(examples, found)

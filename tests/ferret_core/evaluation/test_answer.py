@@ -17,7 +17,7 @@ from ferret_core.demo import model_path
 from ferret_core.evaluation.answer import Heard, Sampling, answer, load_checkpoint, load_exported, question_ids
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.load import load
-from ferret_core.models.save import save
+from ferret_core.models.save import save_base
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica
@@ -26,7 +26,7 @@ EXAMPLE = Example("Repeat the sentence.", "Anna has a red kite.", "")
 
 
 def test_the_parts_together_are_what_evaluation_generates() -> None:
-    model, tokenizer = load(ModelSpec(source=str(model_path())))
+    model, tokenizer, _ = load(ModelSpec(source=str(model_path())))
     tokenizer.chat_template = fitting(tokenizer, "paper")
     prompt = question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input)
     assert [prompt] == encode_prompts([EXAMPLE], tokenizer, 1000)
@@ -56,7 +56,7 @@ def test_a_question_that_fills_the_context_is_refused(
 
 
 def test_an_answer_says_why_it_ended() -> None:
-    model, tokenizer = load(ModelSpec(source=str(model_path())))
+    model, tokenizer, _ = load(ModelSpec(source=str(model_path())))
     tokenizer.chat_template = fitting(tokenizer, "paper")
     prompt = question_ids(tokenizer, "Count the words.", "bell school kite")
     counted: list[None] = []
@@ -68,7 +68,7 @@ def test_an_answer_says_why_it_ended() -> None:
 def test_a_seed_draws_the_same_answer_again_and_leaves_the_random_numbers_of_others() -> None:
     import torch
 
-    model, tokenizer = load(ModelSpec(source=str(model_path())))
+    model, tokenizer, _ = load(ModelSpec(source=str(model_path())))
     tokenizer.chat_template = fitting(tokenizer, "paper")
     prompt = question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input)
     torch.manual_seed(3)
@@ -102,7 +102,7 @@ def test_exported_models_and_adapters_are_loaded(
         load_exported(tmp_path)
     assert raised.value.code == "model.invalid"
     (tmp_path / "chat_template.jinja").write_text(fitting(replica.tokenizer, "paper") or "")
-    model, tokenizer = load_exported(tmp_path)
+    model, tokenizer, _ = load_exported(tmp_path)
     prompt = question_ids(tokenizer, "Repeat.", "fish")
     assert [answer(model, tokenizer, prompt, 6).text] == generate(replica.model, replica.tokenizer, [prompt], 6, 1)
 
@@ -115,10 +115,10 @@ def test_a_stored_checkpoint_is_asked_as_its_export_would_be(
     base, tuned = tmp_path / "base", tmp_path / "tuned"
     for folder in (base, tuned):
         folder.mkdir()
-    save(load(spec.model), base)
+    save_base(load(spec.model), base)
     replica = Replica.load(spec)
     checkpoint.write(replica, "exp_0000000000007e57", tuned)
-    model, tokenizer = load_checkpoint(tuned, base, "paper")
+    model, tokenizer, _ = load_checkpoint(tuned, base, "paper")
     assert tokenizer.chat_template == fitting(replica.tokenizer, "paper")
     prompt = question_ids(tokenizer, "Repeat.", "fish")
     assert [answer(model, tokenizer, prompt, 6).text] == generate(replica.model, replica.tokenizer, [prompt], 6, 1)
@@ -130,24 +130,25 @@ def test_a_model_takes_no_more_memory_than_it_was_trained_in(
 ) -> None:
     replica = Replica.load(catalog.resolve(toy_spec(model={"source": str(model_path()), "dtype": dtype})))
     checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
-    model, tokenizer = load_checkpoint(tmp_path, tmp_path, "paper")
+    model, tokenizer, _ = load_checkpoint(tmp_path, tmp_path, "paper")
     assert {weight.dtype for weight in model.parameters()} == {getattr(torch, dtype)}
     assert answer(model, tokenizer, question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input), 5).tokens > 0
 
 
 def test_a_checkpoint_that_no_template_fits_is_refused(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> None:
-    save(load(toy_spec().model), tmp_path)
+    save_base(load(toy_spec().model), tmp_path)
     with pytest.raises(FerretError, match="no chat template gives its tokenizer") as raised:
         load_checkpoint(tmp_path, tmp_path, "chat")
     assert raised.value.code == "model.invalid"
 
 
+@pytest.mark.heavy
 def test_a_models_own_template_gets_one_message(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
     tiny_tokenizer.chat_template = "{% for message in messages %}({{ message['content'] }}){% endfor %}"
     try:
         assert tiny_tokenizer.decode(question_ids(tiny_tokenizer, "Repeat.", "fish")) == "(Repeat.\n\nfish)"
         tiny_tokenizer.chat_template = "{{ raise_exception('no') }}"
-        with pytest.raises(FerretError, match="does not take it"):
+        with pytest.raises(FerretError, match="does not take a question"):
             question_ids(tiny_tokenizer, "Repeat.")
     finally:
         tiny_tokenizer.chat_template = None

@@ -9,7 +9,7 @@ import pytest
 
 from ferret_core.ledger import LedgerEntry
 from ferret_core.models.load import load
-from ferret_core.models.save import save
+from ferret_core.models.save import save_base
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import SimulationResult, simulate
 
@@ -21,7 +21,7 @@ def stored(tmp_path: Path) -> Callable[[ExperimentSpec], Path]:
     def of(spec: ExperimentSpec) -> Path:
         folder = tmp_path / "base"
         folder.mkdir()
-        save(load(spec.model), folder)
+        save_base(load(spec.model), folder)
         return folder
 
     return of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -15,11 +16,11 @@ from ferret_core import checkpoint
 from ferret_core.follow import follow
 from ferret_core.ledger import LedgerEntry
 from ferret_core.mapped.replica import MappedReplica, obstacle
-from ferret_core.models.digest import model_digest
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.simulate import SimulationResult
+from tests.digests import digest_of
 
 Specs = Callable[..., ExperimentSpec]
 Stored = Callable[[ExperimentSpec], Path]
@@ -97,7 +98,7 @@ def test_a_checkpoint_is_links_to_files_that_no_later_round_moves(
     assert weights.stat().st_nlink == 2
     replica.advance(second.record, second.update)
     loaded = load(ModelSpec(source=str(tmp_path / "checkpoint"), dtype="bfloat16"), anywhere=True)
-    assert model_digest(loaded.model) == first.record.digest
+    assert digest_of(loaded.model, spec.model.source) == first.record.digest
     assert weights.stat().st_nlink == 1
     assert {path.name: path.read_bytes() for path in base.iterdir()} == untouched
 
@@ -109,7 +110,10 @@ def test_a_mapped_checkpoint_has_the_files_of_one_from_memory(toy_spec: Specs, s
     checkpoint.write_folder(replica, "exp", tmp_path / "checkpoint")
     written = {path.name: path.read_bytes() for path in (tmp_path / "checkpoint").iterdir()}
     assert written.pop(checkpoint.MANIFEST)
-    assert written == {path.name: path.read_bytes() for path in base.iterdir()}
+    there = {path.name: path.read_bytes() for path in base.iterdir()}
+    config, its = (json.loads(files.pop("config.json")) for files in (written, there))
+    assert (config.pop("dtype"), its.pop("dtype")) == (spec.model.dtype, "float32")
+    assert (written, config) == (there, its)
 
 
 def test_nothing_is_left_when_it_goes_or_its_process_was_killed(

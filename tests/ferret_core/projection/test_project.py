@@ -161,7 +161,7 @@ def test_before_may_have_another_type(letter: str) -> None:
 class Far(Tensor):
     """A tensor that says it lies on another device, and what was asked for at once."""
 
-    device: ClassVar[torch.device] = torch.device("meta")  # pyright: ignore[reportIncompatibleVariableOverride]
+    device: ClassVar[torch.device] = torch.device("meta")  # pyrefly: ignore[bad-override]
     moved: ClassVar[list[int]] = []
 
     def to(self, *args: Any, **options: Any) -> Tensor:

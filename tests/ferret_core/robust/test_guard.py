@@ -9,7 +9,7 @@ from torch import nn
 
 from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.robust.guard import Guard
+from ferret_core.robust.guard import Guard, most
 from ferret_core.simulate import simulate
 
 
@@ -41,3 +41,8 @@ def test_only_the_remembered_model_is_not_measured(tiny_model: nn.Module, measur
     guard.remember("after", 2.5)
     assert [guard.loss_of("after", tiny_model), len(measured)] == [2.5, 1]
     assert [guard.loss_of("before", tiny_model), len(measured)] == [before, 2]
+
+
+@pytest.mark.parametrize(("before", "bound"), [(2.0, 6.0), (0.1, 3.0), (0.0, 3.0)])
+def test_a_round_may_multiply_the_loss_but_for_a_loss_below_one_nat(before: float, bound: float) -> None:
+    assert most(before, 3.0) == bound

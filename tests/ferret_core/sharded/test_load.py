@@ -16,7 +16,7 @@ from ferret_core.replica import Replica
 SpecFactory = Callable[..., ExperimentSpec]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_model_is_loaded_in_shards_from_its_files_or_in_turn(
     in_team: Callable[..., list[Any]], toy_spec: SpecFactory, tiny_model_dir: Path, tmp_path: Path
 ) -> None:

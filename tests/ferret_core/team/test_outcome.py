@@ -33,7 +33,13 @@ def test_what_all_meet_is_raised_as_it_is_and_what_differs_is_named() -> None:
         assert models.startswith("team.broken: process 1 has another model than process 0: digest 1, not digest 0")
 
 
-@pytest.mark.parametrize(("case", "told"), [("one fails", "storage.full: no space left"), ("one is killed", "is gone")])
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        pytest.param("one fails", "storage.full: no space left", marks=pytest.mark.slow),
+        ("one is killed", "is gone"),
+    ],
+)
 def test_what_happens_to_one_breaks_the_team_and_says_why(case: str, told: str) -> None:
     found = said(case)
     assert len(found) == (2 if case == "one fails" else 1)
@@ -43,6 +49,7 @@ def test_what_happens_to_one_breaks_the_team_and_says_why(case: str, told: str) 
         assert "torchrun --max-restarts" in line
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_waited_for_no_longer_than_the_setting_says() -> None:
     processes = teams.start(range(2), 2, MEMBER, "one hangs", more={"FERRET_TEAM_SECONDS": "3"})
     first = teams.wait(processes[:1])[0]
@@ -51,6 +58,7 @@ def test_one_that_hangs_is_waited_for_no_longer_than_the_setting_says() -> None:
     assert first.said.startswith("team.broken: ")
 
 
+@pytest.mark.slow
 def test_fewer_processes_than_announced_are_a_typed_error() -> None:
     ((alone,),) = said("fine", ranks=range(1), FERRET_TEAM_SECONDS="2")
     assert alone.startswith("team.broken: WORLD_SIZE = 2 processes have not come within 2 s")

@@ -224,11 +224,6 @@ def test_wrong_options_are_refused(options: dict[str, object]) -> None:
         LocalConfig.model_validate(options)
 
 
-def test_defaults_are_the_papers() -> None:
-    config = LocalConfig()
-    assert (config.steps, config.batch_size, config.accumulation, config.learning_rate) == (10, 1, 4, 1e-4)
-
-
 def test_by_sequences_a_step_is_that_of_the_mean_of_their_own_means(tiny_model: LlamaForCausalLM) -> None:
     """By hand, one sequence at a time; the sequences' answers have 2 to 12 tokens, so that it matters."""
     by_hand = copy.deepcopy(tiny_model)

@@ -34,7 +34,7 @@ def test_hidden_matrices_turn_and_all_else_moves_as_by_adamw(tiny_model: Any) ->
             assert float(values.max() / values.median()) < 2, "most singular values are alike"
         else:
             assert step.abs().max() <= 1.001
-            torch.testing.assert_close(step, torch.sign(weight.grad), rtol=0, atol=2e-3)  # type: ignore[arg-type]
+            torch.testing.assert_close(step, torch.sign(weight.grad), rtol=0, atol=2e-3)
 
 
 def test_the_last_layer_is_adamws_where_it_is_not_the_embedding() -> None:

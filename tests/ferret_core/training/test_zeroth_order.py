@@ -259,9 +259,3 @@ def test_a_broken_weight_stops_at_the_first_step(tiny_model: LlamaForCausalLM) -
 def test_wrong_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         ZerothOrderConfig.model_validate(options)
-
-
-def test_defaults_are_the_papers() -> None:
-    config = ZerothOrderConfig()
-    assert (config.learning_rate, config.epsilon) == (3e-7, 5e-4)
-    assert (config.steps, config.perturbations, config.batch_size, config.directions) == (200, 1, 1, 200)

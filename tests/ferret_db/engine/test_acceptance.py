@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ferret_core.cost import LocalCost
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, RoundState
@@ -12,6 +14,8 @@ from ferret_db.engine import assignments
 from ferret_db.engine.acceptance import Offer, accept_all
 from ferret_db.repositories import contributions, events
 from ferret_db.tables import Assignment
+
+pytestmark = pytest.mark.about_database
 
 
 def offer(lab: Any, leased: Assignment, digest: str | None = None, key: str | None = None) -> Offer:

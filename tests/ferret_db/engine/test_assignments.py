@@ -41,6 +41,7 @@ def test_a_lease_is_ours_for_its_seconds(database: Database, lab: Any, assignmen
     assert lease(database, assignment) is None
 
 
+@pytest.mark.about_database
 def test_threads_lease_every_assignment_once(database: Database, lab: Any) -> None:
     waiting = lab.assignments(lab.open(lab.start(), participants=50))
 
@@ -65,6 +66,7 @@ def test_a_lease_that_ran_out_is_taken_over(database: Database, lab: Any, assign
     assert lab.accept(new).participant == assignment.participant
 
 
+@pytest.mark.about_database
 def test_threads_take_over_a_lost_lease_once(database: Database, lab: Any, assignment: Assignment) -> None:
     lab.lease(assignment, seconds=-1)
     taken = [leased for leased in lab.race(lambda _: lease(database, assignment)) if leased is not None]
@@ -96,6 +98,7 @@ def test_work_that_is_given_back_waits_for_another_at_once(
     assert lab.get(assignment).state == AssignmentState.LEASED
 
 
+@pytest.mark.about_database
 def test_heartbeats_beside_it_keep_no_work_from_being_given_back(database: Database, lab: Any) -> None:
     """A heartbeat moves the row's version; only what was taken away for good may be refused."""
 
@@ -200,6 +203,7 @@ def test_the_same_key_with_another_contribution_is_a_conflict(database: Database
     assert deliver(following, "c3", "another").round == 2
 
 
+@pytest.mark.about_database
 def test_threads_accept_once(lab: Any, assignment: Assignment) -> None:
     leased = lab.lease(assignment)
     assert len({stored.id for stored in lab.race(lambda _: lab.accept(leased))}) == 1
@@ -275,6 +279,7 @@ def test_refused_uploads_are_counted_by_reason_and_move_nothing(
     assert lab.accept(leased).participant == "client-0"
 
 
+@pytest.mark.about_database
 def test_threads_count_every_refusal(database: Database, lab: Any, assignment: Assignment) -> None:
     def refuse(thread: int) -> None:
         with database.begin() as s:

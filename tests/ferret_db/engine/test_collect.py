@@ -184,6 +184,7 @@ def test_a_contribution_is_needed_until_its_round_is_committed(database: Databas
     assert [file.needed for file in sent] == [True] * 3
 
 
+@pytest.mark.about_database
 def test_it_is_done_once_a_day_by_whoever_comes_first(database: Database, storage: Storage, old: Any) -> None:
     with storage.collecting(every=0):
         assert collect(database, storage) is None, "another one is at it"

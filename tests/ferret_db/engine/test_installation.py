@@ -15,6 +15,8 @@ from ferret_db.engine import installation
 from ferret_db.engine.collect import collect
 from ferret_db.tables import Installation
 
+pytestmark = pytest.mark.about_database
+
 
 def test_another_installation_collects_nothing(database: Database, tmp_path: Path) -> None:
     storage = open_storage(f"file://{tmp_path}/storage")

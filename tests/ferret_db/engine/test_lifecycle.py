@@ -34,6 +34,7 @@ def test_submission_queues_and_calls_for_coordination(database: Database, lab: A
     assert happened(database, experiment.id) == ["experiment.queued"]
 
 
+@pytest.mark.about_database
 def test_the_same_key_and_body_submit_once(database: Database, lab: Any, sent: list[Any]) -> None:
     def submit(thread: int) -> tuple[str, bool]:
         with database.begin() as s:
@@ -78,6 +79,7 @@ def test_start_stores_the_base_model_and_calls_for_its_evaluation(
         ]
 
 
+@pytest.mark.about_database
 def test_starting_at_once_starts_once(database: Database, lab: Any) -> None:
     experiment = lab.submit()
 

@@ -108,6 +108,7 @@ def test_rounds_that_would_change_the_earlier_ones_or_are_no_number_are_refused(
     assert lab.get(experiment).rounds == 2
 
 
+@pytest.mark.about_database
 def test_threads_that_extend_all_count(database: Database, lab: Any) -> None:
     experiment = lab.start()
     lab.race(lambda _: extend(database, experiment, 1))
@@ -152,6 +153,7 @@ def rows(database: Database) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+@pytest.mark.about_database
 def test_deleting_leaves_no_row_and_touches_no_other_experiment(
     database: Database, lab: Any, completed: Experiment
 ) -> None:

@@ -47,6 +47,7 @@ def test_leases_are_taken_back_and_the_accepted_stay(database: Database, lab: An
     assert lab.events(experiment.id)[-1] == "experiment.paused"
 
 
+@pytest.mark.about_database
 def test_a_lease_that_is_taken_at_the_same_moment_is_taken_back_or_not_given(
     database: Database, lab: Any, experiment: Experiment
 ) -> None:
@@ -187,6 +188,7 @@ def test_a_late_start_does_not_undo_a_pause(database: Database, lab: Any, experi
     assert (late.state, late.base_digest, late.digest) == (ExperimentState.PAUSED, lab.base_digest, "dd" * 32)
 
 
+@pytest.mark.about_database
 def test_threads_that_pause_and_resume_leave_one_of_the_two(
     database: Database, lab: Any, experiment: Experiment
 ) -> None:

@@ -30,7 +30,7 @@ def stalled(database: Database, experiment: Experiment) -> Stall | None:
 
 def code(database: Database, experiment: Experiment) -> str | None:
     found = stalled(database, experiment)
-    return found and found.code
+    return found.code if found else None
 
 
 def silence(lab: Any, queue: Queue, seconds: float = 20) -> None:

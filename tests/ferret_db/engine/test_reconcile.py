@@ -84,6 +84,7 @@ def test_a_message_that_its_sender_still_has_in_hand_is_left_to_it(database: Dat
     assert unsent(database) == 1
 
 
+@pytest.mark.about_database
 def test_a_lost_lease_goes_back(lab: Any, sweep: Sweep) -> None:
     round_ = lab.open(lab.start(), participants=2)
     lost, alive = lab.assignments(round_)
@@ -104,6 +105,7 @@ def test_what_waits_at_the_broker_is_not_sent_again(lab: Any, sent: Any, sweep: 
         assert sweep() == []
 
 
+@pytest.mark.about_database
 def test_what_the_broker_lost_is_sent_again_once(lab: Any, sent: Any, sweep: Sweep) -> None:
     sent.taken = False
     round_ = lab.open(lab.start())
@@ -209,6 +211,7 @@ def test_taken_messages_are_forgotten_after_an_hour(database: Database, lab: Any
         assert s.scalars(select(OutboxMessage)).all() == []
 
 
+@pytest.mark.about_database
 def test_reconcilers_at_once_do_the_work_once(database: Database, lab: Any, sent: list[Any]) -> None:
     rows = lab.assignments(lab.open(lab.start(), participants=10))
     for row in rows:
@@ -269,6 +272,7 @@ def test_workers_that_were_not_seen_for_a_day_are_forgotten(database: Database, 
         assert [row.pid for row in s.scalars(select(Worker))] == [2]
 
 
+@pytest.mark.about_database
 def test_a_sweep_takes_as_many_statements_for_a_thousand_assignments_as_for_three(
     lab: Any, sent: Any, sweep: Sweep
 ) -> None:

@@ -53,6 +53,7 @@ def test_real_participants_are_not_trained_by_workers(database: Database, lab: A
     assert sent == []
 
 
+@pytest.mark.about_database
 def test_opening_at_once_opens_once(database: Database, lab: Any) -> None:
     experiment = lab.start()
     opened = lab.race(lambda _: lab.open(experiment))
@@ -89,6 +90,7 @@ def test_the_last_report_freezes_the_round(database: Database, lab: Any, sent: l
         assert [row.participant for row in contributions.of_round(s, round_.id)] == ["client-0", "client-1", "client-2"]
 
 
+@pytest.mark.about_database
 def test_contributions_are_ordered_by_code_point(database: Database, lab: Any) -> None:
     experiment = lab.start()
     names = ["b", "a-10", "A", "a2", "a.1", "B_"]
@@ -101,6 +103,7 @@ def test_contributions_are_ordered_by_code_point(database: Database, lab: Any) -
         assert [row.participant for row in contributions.of_round(s, round_.id)] == sorted(names)
 
 
+@pytest.mark.about_database
 def test_threads_that_deliver_the_last_reports_freeze_once(database: Database, lab: Any, sent: list[Any]) -> None:
     experiment = lab.start()
     round_ = lab.open(experiment, participants=8)
@@ -112,6 +115,7 @@ def test_threads_that_deliver_the_last_reports_freeze_once(database: Database, l
     assert lab.get(round_).bytes_up == 8 * 50
 
 
+@pytest.mark.about_database
 def test_threads_that_close_a_round_at_its_deadline_freeze_once(database: Database, lab: Any) -> None:
     experiment = lab.start(round={"quorum": 0.5})
     round_ = lab.open(experiment, participants=4)
@@ -230,6 +234,7 @@ def test_rejections_do_not_count_towards_the_needed(lab: Any) -> None:
     assert lab.get(round_).state == RoundState.FROZEN
 
 
+@pytest.mark.about_database
 def test_a_thousand_assignments_take_as_many_statements_as_three(url: str, lab: Any, sent: Any) -> None:
     sent.taken = False
 
@@ -256,6 +261,7 @@ def test_a_thousand_assignments_take_as_many_statements_as_three(url: str, lab: 
     assert statements(1000) <= few + 10  # a statement for some hundred rows where one cannot hold more
 
 
+@pytest.mark.about_database
 def test_committing_moves_the_experiment_on(database: Database, lab: Any, sent: list[Any]) -> None:
     experiment = lab.start()
     round_ = lab.freeze(experiment)
@@ -275,6 +281,7 @@ def test_committing_moves_the_experiment_on(database: Database, lab: Any, sent: 
     assert lab.open(lab.get(experiment), number=2).base_digest == "d1" * 32
 
 
+@pytest.mark.about_database
 def test_threads_commit_once(database: Database, lab: Any) -> None:
     experiment = lab.start()
     round_ = lab.freeze(experiment)
@@ -289,6 +296,7 @@ def test_only_a_frozen_round_commits(lab: Any) -> None:
     assert lab.commit(lab.open(lab.start())) is False
 
 
+@pytest.mark.about_database
 def test_a_commit_with_a_loss_that_is_no_number_leaves_nothing(database: Database, lab: Any) -> None:
     experiment = lab.start()
     round_ = lab.freeze(experiment)

@@ -544,7 +544,7 @@ class Machine(RuleBasedStateMachine):
 
         def change(s: Session) -> int | None:
             leased = assignments.lease(s, task.id, FAR)
-            return leased and leased.fence
+            return leased.fence if leased else None
 
         if not self.do(change, lambda: self.model.lease(turn, task)):
             return False
@@ -610,5 +610,5 @@ def _messages(s: Session, task: TaskName, arguments: list[str]) -> Counter[str]:
 @pytest.mark.heavy
 @pytest.mark.timeout(0 if EXAMPLES else 300)
 def test_the_engine_and_the_model_stay_alike(database: Database, lab: Any, amount: Callable[[int, int], int]) -> None:
-    histories = settings(PROFILE, max_examples=int(EXAMPLES or amount(10, 30)))
+    histories = settings(PROFILE, max_examples=int(EXAMPLES or amount(4, 30)))
     run_state_machine_as_test(lambda: Machine(database, lab), settings=histories)

@@ -337,6 +337,7 @@ def test_an_assignment_whose_worker_died_before_it_could_lease_it_is_called_for_
     assert ("ferret.train", assignment.id) in crew.sweep()
 
 
+@pytest.mark.about_database
 def test_many_workers_at_once_are_counted_once(crew: Crew, lab: Any) -> None:
     round_ = lab.freeze(lab.start())
     crew_of_8 = [crew.worker() for _ in range(8)]
@@ -348,6 +349,7 @@ def test_many_workers_at_once_are_counted_once(crew: Crew, lab: Any) -> None:
         assert len(s.scalars(select(TaskRun)).all()) == 1
 
 
+@pytest.mark.about_database
 def test_reconcilers_at_once_call_once_for_what_was_lost(crew: Crew, lab: Any) -> None:
     round_ = lab.freeze(lab.start())
     crew.begin(TaskName.AGGREGATE, round_.id)

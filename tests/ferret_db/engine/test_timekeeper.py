@@ -71,6 +71,7 @@ def test_a_jump_closes_no_round_early_and_none_late(
     assert lab.get(round_).state == RoundState.ABANDONED
 
 
+@pytest.mark.about_database
 def test_one_process_sweeps_and_another_takes_over_when_it_is_silent(database: Database, process: Process) -> None:
     other = Process(database, "worker-2")
     for _ in range(4):

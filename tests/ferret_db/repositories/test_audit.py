@@ -17,6 +17,8 @@ from ferret_db.engine import lifecycle
 from ferret_db.repositories import audit
 from ferret_db.repositories.audit import AuditFilter
 
+pytestmark = pytest.mark.about_database
+
 PROCESSES, EACH = 4, 15
 
 

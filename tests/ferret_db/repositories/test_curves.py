@@ -14,6 +14,8 @@ from ferret_db.repositories import curves, metrics
 from ferret_db.repositories.curves import Window, bucket_size
 from ferret_db.tables import Metric
 
+pytestmark = pytest.mark.about_database
+
 
 def test_curves_carry_cumulative_bytes(database: Database, lab: Any) -> None:
     experiment = lab.start(rounds=3)

@@ -10,6 +10,7 @@ from ferret_db.database import Database
 from ferret_db.repositories import experiments
 
 
+@pytest.mark.about_database
 def test_the_specification_comes_back_as_it_was(database: Database, lab: Any) -> None:
     spec = lab.spec(seed=2**63 - 1, algorithm={"name": "ferret", "learning_rate": 1e-7, "K": [1, 2]})
     experiment = lab.submit(seed=2**63 - 1, algorithm={"name": "ferret", "learning_rate": 1e-7, "K": [1, 2]})

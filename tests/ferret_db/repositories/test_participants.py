@@ -50,6 +50,7 @@ def test_secrets_are_long_and_not_kept(database: Database, lab: Any) -> None:
     assert not any(secret in str(row) for row in kept for secret in (code, token))
 
 
+@pytest.mark.about_database
 def test_a_code_works_once(database: Database, lab: Any) -> None:
     code = code_for(database, lab.submit().id)
 
@@ -117,6 +118,7 @@ def test_a_finished_experiment_takes_nobody(database: Database, lab: Any) -> Non
         assert caught.value.code == "experiment.conflict"
 
 
+@pytest.mark.about_database
 def test_seen_notes_the_call(database: Database, lab: Any) -> None:
     participant, _ = enrol(database, code_for(database, lab.submit().id), "clinic-a")
     lab.age(Participant, "seen_at", 60)

@@ -41,6 +41,7 @@ def test_a_project_with_experiments_and_the_first_one_stay(database: Database, l
         assert projects.names(s) == ["cardiology", FIRST_PROJECT]
 
 
+@pytest.mark.about_database
 def test_members_by_name_and_gone_with_the_project(database: Database) -> None:
     with database.begin() as s:
         ids = [users.create(s, name, Role.VIEWER, None).id for name in ("zoe", "ada")]

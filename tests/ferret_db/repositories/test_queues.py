@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from ferret_core.protocol.tasks import Queue, TaskName
@@ -12,6 +13,8 @@ from ferret_db.database import Database
 from ferret_db.repositories import outbox, queues
 from ferret_db.size import size
 from ferret_db.tables import Assignment, OutboxMessage, TaskRun
+
+pytestmark = pytest.mark.about_database
 
 NOTHING = queues.Backlog(0, None)
 

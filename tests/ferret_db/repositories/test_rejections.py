@@ -12,6 +12,8 @@ from ferret_db.engine import assignments
 from ferret_db.repositories import rejections
 from ferret_db.tables import Experiment
 
+pytestmark = pytest.mark.about_database
+
 
 def refuse(database: Database, assignment_id: str, code: str, detail: str = "no") -> None:
     with database.begin() as s:

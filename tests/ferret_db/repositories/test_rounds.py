@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pytest
+
 from ferret_db.database import Database
 from ferret_db.engine import rounds as engine
 from ferret_db.repositories import rounds
 from ferret_db.tables import Round
+
+pytestmark = pytest.mark.about_database
 
 
 def arrivals(database: Database, experiment_id: str, count: int = 3) -> list[float]:

@@ -16,6 +16,8 @@ from ferret_db.repositories.metrics import MetricSummary
 from ferret_db.repositories.rounds import Bytes
 from ferret_db.tables import Experiment
 
+pytestmark = pytest.mark.about_database
+
 
 @pytest.fixture
 def experiment(database: Database, lab: Any) -> Experiment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from ferret_core.protocol.tasks import Queue, TaskName
@@ -11,6 +12,8 @@ from ferret_db.database import Database
 from ferret_db.repositories import workers
 from ferret_db.repositories.workers import Identity
 from ferret_db.tables import TaskRun, Worker
+
+pytestmark = pytest.mark.about_database
 
 TRAIN = Identity("train-host-7-a1", Queue.TRAIN, "host", 7, "cuda")
 AGGREGATE = Identity("aggregate-host-8-b2", Queue.AGGREGATE, "host", 8, "cpu")

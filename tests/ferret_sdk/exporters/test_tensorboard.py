@@ -20,7 +20,7 @@ def read(folder: Path) -> EventAccumulator:
 
 
 def curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    found = read(folder)
+    found: Any = read(folder)
     return {tag: sorted((point.step, point.value) for point in found.Scalars(tag)) for tag in found.Tags()["scalars"]}
 
 

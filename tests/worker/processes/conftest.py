@@ -111,7 +111,7 @@ class Fleet:
         """The code of why the experiment stands still."""
         with self.database.read() as s:
             stall = progress.stall(s, experiments.get(s, experiment_id))
-        return stall and stall.code
+        return stall.code if stall else None
 
     def workers(self) -> dict[int, Worker]:
         """Those that the database knows, by their pids."""

@@ -51,7 +51,7 @@ def giant(toy_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
 
 @usually_on("sqlite")
 def test_bombs_end_with_their_reasons_and_the_control_completes(
-    fleet: Fleet, toy_spec: Callable[..., ExperimentSpec], tmp_path: Path
+    fleet: Fleet, plain_spec: Callable[..., ExperimentSpec], tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
     with gzip.open(tmp_path / "bomb.gz", "wb", compresslevel=1) as file:
@@ -60,18 +60,19 @@ def test_bombs_end_with_their_reasons_and_the_control_completes(
     fleet.environment["FERRET_TASK_MEMORY_BYTES"] = str(MEMORY)
     fleet.start(Queue.AGGREGATE)
     fleet.start(Queue.TRAIN)
-    bombs = [fleet.submit(toy_spec(rounds=1, dataset={"name": "jsonl", "train": path})) for path in paths]
-    large = fleet.submit(toy_spec(rounds=1, algorithm={"name": "fetchsgd", "columns": 2**34}))
-    control = fleet.submit(toy_spec(rounds=1))
+    bombs = [fleet.submit(plain_spec(rounds=1, dataset={"name": "jsonl", "train": path})) for path in paths]
+    large = fleet.submit(plain_spec(rounds=1, algorithm={"name": "fetchsgd", "columns": 2**34}))
+    control = fleet.submit(plain_spec(rounds=1))
     until(fleet, finished(fleet, *bombs, large, control))
     assert [fleet.experiment(bomb).error["code"] for bomb in bombs] == ["dataset.invalid"] * 3
     assert fleet.experiment(large).error["code"] == "memory.exhausted"
     assert fleet.experiment(control).state == ExperimentState.COMPLETED
 
 
+@pytest.mark.slow
 @usually_on("sqlite")
 def test_a_cancelled_step_that_would_take_days_lets_its_worker_go(
-    fleet: Fleet, toy_spec: Callable[..., ExperimentSpec], giant: ExperimentSpec
+    fleet: Fleet, plain_spec: Callable[..., ExperimentSpec], giant: ExperimentSpec
 ) -> None:
     fleet.start(Queue.AGGREGATE)
     worker = fleet.start(Queue.TRAIN)
@@ -89,7 +90,7 @@ def test_a_cancelled_step_that_would_take_days_lets_its_worker_go(
         lifecycle.cancel(s, identity)
     fleet.until(lambda: worker.exit_code == Exit.FAILURE)
     assert not training(), "nobody is still thought to work on it"
-    control = fleet.submit(toy_spec(rounds=1))
+    control = fleet.submit(plain_spec(rounds=1))
     until(fleet, finished(fleet, control))
     assert fleet.experiment(control).state == ExperimentState.COMPLETED
     assert fleet.experiment(identity).state == ExperimentState.CANCELLED

@@ -71,6 +71,7 @@ def test_a_team_trains_like_one_process_and_nothing_is_lost_with_a_process_of_it
     assert child.exit_code is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_a_team_refuses_adapters_by_name_and_trains_on(fleet: Fleet, toy_spec: SpecFactory) -> None:
     fleet.start(Queue.AGGREGATE)
@@ -83,6 +84,7 @@ def test_a_team_refuses_adapters_by_name_and_trains_on(fleet: Fleet, toy_spec: S
         assert (trained.state, trained.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_only_training_is_done_by_a_team(fleet: Fleet) -> None:
     child = fleet.run("wrong", [*TORCHRUN, "-m", "ferret_worker", "aggregate"])

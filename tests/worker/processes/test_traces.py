@@ -19,7 +19,6 @@ from tests.worker.conftest import usually_on
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(1200)]
 SpecFactory = Callable[..., ExperimentSpec]
 Fleet = Any  # tests/worker/processes/conftest.py
-QUICK = {"examples": 2, "generate": 0}
 LINES = re.compile("spans were lost")
 
 
@@ -31,7 +30,7 @@ def collector() -> Iterator[Collector]:
 
 @usually_on("postgresql")
 def test_a_killed_workers_round_goes_on_in_the_same_trace(
-    fleet: Fleet, toy_spec: SpecFactory, collector: Collector
+    fleet: Fleet, plain_spec: SpecFactory, collector: Collector
 ) -> None:
     environment = collector.environment | {"OTEL_BSP_SCHEDULE_DELAY": "5"}
     workers = [
@@ -39,7 +38,7 @@ def test_a_killed_workers_round_goes_on_in_the_same_trace(
         dying_once(fleet, Queue.TRAIN, "train.trained:2", environment),
     ]
     before = [worker.pid for worker in workers]
-    experiment = fleet.until_finished(fleet.submit(toy_spec("fedavg", rounds=1, evaluation=QUICK)))
+    experiment = fleet.until_finished(fleet.submit(plain_spec(rounds=1)))
     assert (experiment.state, experiment.round) == (ExperimentState.COMPLETED, 1)
     assert not {worker.pid for worker in workers} & set(before), "both were killed"
     for worker in workers:
@@ -64,8 +63,8 @@ def dying_once(fleet: Fleet, queue: Queue, point: str, environment: dict[str, st
 
 
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
-def test_a_collector_that_hangs_keeps_nobody(fleet: Fleet, toy_spec: SpecFactory) -> None:
-    spec = toy_spec(rounds=2, evaluation=QUICK)
+def test_a_collector_that_hangs_keeps_nobody(fleet: Fleet, plain_spec: SpecFactory) -> None:
+    spec = plain_spec(rounds=2)
     with Collector(hangs=True) as collector:
         workers = [fleet.start(queue, **collector.environment) for queue in (Queue.AGGREGATE, Queue.TRAIN)]
         experiment = fleet.until_finished(fleet.submit(spec))

@@ -17,6 +17,7 @@ from ferret_core.simulate import simulate
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import assignments, rounds, task_runs
 from ferret_db.tables import Assignment
+from tests.tiers import EITHER_DATABASE
 from tests.worker.conftest import usually_on
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(1200)]  # each starts several processes that load torch
@@ -85,15 +86,11 @@ def at_work(fleet: Fleet, queue: Queue, task: TaskName) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)], indirect=True
-)
-def test_a_poison_task_is_dead_after_three_workers_and_the_rest_goes_on(fleet: Fleet, toy_spec: SpecFactory) -> None:
+@pytest.mark.parametrize("settings", EITHER_DATABASE, indirect=True)
+def test_a_poison_task_is_dead_after_three_workers_and_the_rest_goes_on(fleet: Fleet, plain_spec: SpecFactory) -> None:
     fleet.start(Queue.AGGREGATE)
     fleet.start(Queue.TRAIN, POISONED)
-    experiment = fleet.until_finished(
-        fleet.submit(toy_spec("fedavg", rounds=1, round={"quorum": 0.5}, evaluation=QUICK))
-    )
+    experiment = fleet.until_finished(fleet.submit(plain_spec(rounds=1, round={"quorum": 0.5})))
     assert (experiment.state, experiment.round) == (ExperimentState.COMPLETED, 1)
     found = {round_.participant: round_ for round_ in of_round(fleet, experiment.id)}
     assert (found["client-002"].state, found["client-002"].error["code"]) == (AssignmentState.REJECTED, "task.dead")
@@ -105,10 +102,10 @@ def test_a_poison_task_is_dead_after_three_workers_and_the_rest_goes_on(fleet: F
 
 
 @sqlite
-def test_told_to_stop_a_worker_gives_its_work_back(fleet: Fleet, toy_spec: SpecFactory) -> None:
+def test_told_to_stop_a_worker_gives_its_work_back(fleet: Fleet, plain_spec: SpecFactory) -> None:
     fleet.start(Queue.AGGREGATE)
     first = fleet.start(Queue.TRAIN)
-    experiment_id = fleet.submit(toy_spec("fedavg", options={"local": ENDLESS}, evaluation=QUICK))
+    experiment_id = fleet.submit(plain_spec(options={"local": ENDLESS}))
     fleet.until(lambda: bool(leased(fleet, experiment_id)))
     (held,) = leased(fleet, experiment_id)
     fleet.terminate(first)
@@ -121,9 +118,9 @@ def test_told_to_stop_a_worker_gives_its_work_back(fleet: Fleet, toy_spec: SpecF
 
 @pytest.mark.slow
 @sqlite
-def test_told_twice_or_to_quit_or_with_its_device_lost_a_worker_is_gone(fleet: Fleet, toy_spec: SpecFactory) -> None:
+def test_told_twice_or_to_quit_or_with_its_device_lost_a_worker_is_gone(fleet: Fleet, plain_spec: SpecFactory) -> None:
     fleet.start(Queue.AGGREGATE)
-    experiment_id = fleet.submit(toy_spec("fedavg", options={"local": ENDLESS}, evaluation=QUICK))
+    experiment_id = fleet.submit(plain_spec(options={"local": ENDLESS}))
     deaf = fleet.start(Queue.TRAIN, DEAF)
     fleet.until(lambda: at_work(fleet, Queue.TRAIN, TaskName.TRAIN))
     fleet.terminate(deaf)
@@ -177,8 +174,8 @@ def test_a_broker_that_dies_before_a_task_is_acknowledged_is_connected_to_anew(
 
 
 @usually_on("postgresql")
-def test_a_broker_that_hangs_is_named_and_all_goes_on_when_it_answers(fleet: Fleet, toy_spec: SpecFactory) -> None:
-    spec = toy_spec(rounds=2)
+def test_a_broker_that_hangs_is_named_and_all_goes_on_when_it_answers(fleet: Fleet, plain_spec: SpecFactory) -> None:
+    spec = plain_spec(rounds=2)
     for queue in Queue:
         fleet.start(queue)
     fleet.until(lambda: len(fleet.workers()) == len(Queue))
@@ -188,5 +185,5 @@ def test_a_broker_that_hangs_is_named_and_all_goes_on_when_it_answers(fleet: Fle
     os.kill(fleet.broker.child.pid, signal.SIGCONT)
     experiment = fleet.until_finished(experiment_id)
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
-    waiting = fleet.submit(toy_spec(participants={"edge": 1}))
+    waiting = fleet.submit(plain_spec(participants={"edge": 1}))
     fleet.until(lambda: fleet.stalled(waiting) == "participants.missing")

@@ -13,7 +13,7 @@ export interface ReadExperiment {
 
 export async function readForEdit(id: string): Promise<ReadExperiment> {
   const call = client.GET('/api/v1/experiments/{experiment_id}', { params: at(id) })
-  const experiment = await answer(call)
+  const experiment = (await answer(call)) as Experiment
   return { experiment, etag: (await call).response.headers.get('ETag') }
 }
 

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { answer, client } from './client'
-import type { Me, Role, Scope, Token } from './types'
+import type { BrowserSession, Me, Role, Scope, Token } from './types'
 
 /** The order says who may what: each may do what the one before may, and more. */
 const ROLES = ['viewer', 'researcher', 'admin'] as const satisfies readonly Role[]
@@ -17,6 +17,11 @@ export const meQuery = queryOptions({
   queryFn: ({ signal }) => answer(client.GET('/api/v1/me', { signal })),
   staleTime: 60_000,
 })
+
+/** The user whose session the browser has; undefined without one, or where the server does not say. */
+export function signedIn(): Promise<Me | undefined> {
+  return answer(client.GET('/api/v1/me')).catch(() => undefined)
+}
 
 /** Whether the user only looks; undefined until the server has said who it is. */
 export function onlyReads(me: Me | undefined): boolean | undefined {
@@ -39,4 +44,13 @@ export function createToken(wanted: { name: string; scopes: Scope[]; expires_sec
 
 export function revokeToken({ id }: Token) {
   return answer(client.DELETE('/api/v1/tokens/{token_id}', { params: { path: { token_id: id } } }))
+}
+
+export const sessionsQuery = queryOptions({
+  queryKey: ['sessions'],
+  queryFn: ({ signal }) => answer(client.GET('/api/v1/sessions', { signal })),
+})
+
+export function endSession({ id }: BrowserSession) {
+  return answer(client.DELETE('/api/v1/sessions/{session_id}', { params: { path: { session_id: id } } }))
 }

@@ -6,7 +6,15 @@ import type { Rounds } from '@/lib/zoom'
 import { answer, client } from './client'
 import { allPages, byCursor, page } from './paging'
 import { isAway } from './problem'
-import { type Artifact, type Event, isFinished, type Participant, type Rejection, type Round } from './types'
+import {
+  type Experiment,
+  type Artifact,
+  type Event,
+  isFinished,
+  type Participant,
+  type Rejection,
+  type Round,
+} from './types'
 
 /** The parts of an experiment that are fetched, and grow stale, each on its own. */
 export type Part =
@@ -42,8 +50,13 @@ export const infoQuery = queryOptions({
 export function experimentQuery(id: string) {
   return queryOptions({
     queryKey: partKey(id, 'show'),
-    queryFn: ({ signal }) =>
-      answer(client.GET('/api/v1/experiments/{experiment_id}', { params: { path: { experiment_id: id } }, signal })),
+    queryFn: async ({ signal }) => {
+      const call = client.GET('/api/v1/experiments/{experiment_id}', {
+        params: { path: { experiment_id: id } },
+        signal,
+      })
+      return (await answer(call)) as Experiment
+    },
     refetchInterval: ({ state }) => {
       const moves = state.data === undefined ? isAway(state.error) : !isFinished(state.data.state)
       return moves && politeInterval(state, REFETCH_MILLISECONDS)

@@ -143,7 +143,8 @@ export interface paths {
         };
         /**
          * Get Experiment
-         * @description One experiment with its specification and where it stands.
+         * @description One experiment with its specification and how far it has come. Users get an `Experiment`, with an `ETag`;
+         *     a participant gets a `JoinedExperiment`.
          */
         get: operations["get_experiment"];
         put?: never;
@@ -192,6 +193,9 @@ export interface paths {
         /**
          * Download Artifact
          * @description The bytes of one file; a single `Range` resumes a download.
+         *
+         *     `round.too_small`: too few real participants contributed to the checkpoint's round for anybody but participants to
+         *     have it.
          */
         get: operations["download_artifact"];
         put?: never;
@@ -682,7 +686,9 @@ export interface paths {
         };
         /**
          * Get Update
-         * @description The update that one committed round applied.
+         * @description The update that one committed round applied; a single `Range` resumes a download.
+         *
+         *     `round.too_small`: too few real participants contributed to the round for anybody but participants to have it.
          */
         get: operations["get_update"];
         put?: never;
@@ -1170,14 +1176,14 @@ export interface paths {
         post?: never;
         /**
          * Delete Alert
-         * @description Nobody is told any more, also not of what is still to be sent.
+         * @description Deletes the alert and its queued messages.
          */
         delete: operations["delete_alert"];
         options?: never;
         head?: never;
         /**
          * Change Alert
-         * @description Switches it on or off. Off, nobody is told anything, and what was still to be sent is given up.
+         * @description Switches the alert on or off. Switching it off deletes its queued messages.
          */
         patch: operations["change_alert"];
         trace?: never;
@@ -1194,6 +1200,8 @@ export interface paths {
         /**
          * Test Alert
          * @description Sends a message that says nothing but that it came. Look at the alert's deliveries for what became of it.
+         *
+         *     `request.too_many` beyond ten tests of a project's alerts within a minute.
          */
         post: operations["test_alert"];
         delete?: never;
@@ -1259,6 +1267,8 @@ export interface paths {
          * Create Session
          * @description Signs a browser in: name and password, a sign-in link, or the admin token, become the cookie of a new session,
          *     which scripts cannot read.
+         *
+         *     `request.too_many` comes at once while too many passwords are being checked.
          */
         post: operations["create_session"];
         /**
@@ -1283,7 +1293,7 @@ export interface paths {
         /**
          * Create Sign In Link
          * @description A link that signs one browser in as the caller, once and within an hour, so that no address holds a lasting
-         *     token.
+         *     token. The link, and the session that it opens, end with the token that made it.
          */
         post: operations["create_sign_in_link"];
         delete?: never;
@@ -1307,6 +1317,46 @@ export interface paths {
          */
         post: operations["create_oidc_session"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sessions
+         * @description The browsers in which the caller is signed in, and sign-in links that are not used yet.
+         */
+        get: operations["list_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End Session
+         * @description Ends a session of one's own, or makes a sign-in link useless.
+         */
+        delete: operations["end_session"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1387,7 +1437,8 @@ export interface paths {
         put?: never;
         /**
          * Create Token
-         * @description A token of one's own, with no scope that the credential does not have that asks for it.
+         * @description A token of one's own, with no scope that the credential of this request lacks. A token that is made with another
+         *     one expires with it at the latest, and ends when it is revoked.
          */
         post: operations["create_token"];
         delete?: never;
@@ -1408,7 +1459,8 @@ export interface paths {
         post?: never;
         /**
          * Revoke Token
-         * @description Revokes a token of one's own: from here on it is good for nothing.
+         * @description Revokes a token of one's own: from here on it is good for nothing. Tokens, sign-in links and sessions that were
+         *     made with it end too.
          */
         delete: operations["revoke_token"];
         options?: never;
@@ -1460,6 +1512,46 @@ export interface paths {
         patch: operations["change_user"];
         trace?: never;
     };
+    "/api/v1/users/{user_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List User Sessions
+         * @description The browsers in which a user is signed in, and the user's sign-in links that are not used yet.
+         */
+        get: operations["list_user_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End User Session
+         * @description Ends a user's session, or makes the user's sign-in link useless.
+         */
+        delete: operations["end_user_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/{user_id}/tokens": {
         parameters: {
             query?: never;
@@ -1475,7 +1567,8 @@ export interface paths {
         put?: never;
         /**
          * Create User Token
-         * @description A token for a user, such as the first one, or that of a program.
+         * @description A token for a user, such as the first one, or that of a program. It expires with the token that makes it, if one
+         *     does, and ends when that is revoked.
          */
         post: operations["create_user_token"];
         delete?: never;
@@ -1496,7 +1589,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke User Token
-         * @description Revokes a user's token.
+         * @description Revokes a user's token, with the tokens, sign-in links and sessions that were made with it.
          */
         delete: operations["revoke_user_token"];
         options?: never;
@@ -1933,6 +2026,52 @@ export interface components {
             round: number;
             /** Value */
             value: number;
+        };
+        /**
+         * BrowserSession
+         * @description A browser in which the user is signed in, or a sign-in link that nobody has used yet.
+         */
+        BrowserSession: {
+            /**
+             * Address
+             * @description Network address of the browser, or of the maker of the link
+             */
+            address: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Current
+             * @description The session of this request
+             */
+            current: boolean;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Id */
+            id: string;
+            /**
+             * Link
+             * @description A sign-in link that nobody has used yet
+             */
+            link: boolean;
+            /**
+             * Token
+             * @description Id of the token that it was made with, and ends with; null: none
+             */
+            token: string | null;
+        };
+        /**
+         * BrowserSessionList
+         * @description All sessions of a user, the newest first.
+         */
+        BrowserSessionList: {
+            /** Items */
+            items: components["schemas"]["BrowserSession"][];
         };
         /**
          * Callback
@@ -3185,6 +3324,65 @@ export interface components {
             version: string;
         };
         /**
+         * JoinedExperiment
+         * @description An experiment as its participants see it: what following the model takes, and the figures of its model card.
+         *
+         *     Notes, tags, project, paths on the server and the failures of other sites are the researchers' alone.
+         */
+        JoinedExperiment: {
+            /** Algorithm */
+            algorithm: string;
+            /**
+             * Base Digest
+             * @description Digest of the base model, once it is loaded
+             */
+            base_digest: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Dataset */
+            dataset: string;
+            /**
+             * Digest
+             * @description Digest of the global model after the last committed round
+             */
+            digest: string | null;
+            /** @description Why the experiment failed, without details */
+            error: components["schemas"]["FailureTitle"] | null;
+            /** Finished At */
+            finished_at: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Metrics
+             * @description Those of the model card
+             */
+            metrics: {
+                [key: string]: components["schemas"]["MetricSummary"];
+            };
+            /** Name */
+            name: string;
+            /** Participants */
+            participants: number;
+            /**
+             * Round
+             * @description Last committed round; 0 before the first
+             */
+            round: number;
+            /**
+             * Rounds
+             * @description Rounds asked for
+             */
+            rounds: number;
+            /** @description The specification with every default filled in. `dataset` has its name alone, and of a `model.source` that is a folder on the server there is `./` and the last name */
+            spec: components["schemas"]["ExperimentSpec"];
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["ExperimentState"];
+        };
+        /**
          * LargestNoise
          * @description The block that the noise is largest in.
          */
@@ -3505,6 +3703,11 @@ export interface components {
          */
         ModelSpec: {
             /**
+             * Digest
+             * @description Digest of the base model with all its files; refused if another is found
+             */
+            digest?: string | null;
+            /**
              * Dtype
              * @description Type of the global model's weights; 16-bit types round each step stochastically
              * @default float32
@@ -3661,7 +3864,7 @@ export interface components {
         NewToken: {
             /**
              * Expires Seconds
-             * @description Seconds until it expires; null: never
+             * @description Seconds until it expires; null: never. It expires no later than the token that makes it
              * @default 7776000
              */
             expires_seconds: number | null;
@@ -3672,7 +3875,7 @@ export interface components {
             name: string;
             /**
              * Scopes
-             * @description `read` to look, `write` to change something
+             * @description `read` to look, `write` to change something, `metrics` for `GET /metrics` only
              * @default [
              *       "read"
              *     ]
@@ -4764,10 +4967,11 @@ export interface components {
         };
         /**
          * Scope
-         * @description What a token is good for, within its user's role: what only looks, and what changes something.
+         * @description What a token is good for, within its user's role: what only looks, what changes something, and ``GET /metrics``
+         *     alone, which ``read`` allows too.
          * @enum {string}
          */
-        Scope: "read" | "write";
+        Scope: "read" | "write" | "metrics";
         /**
          * ServerSpec
          * @description How a round's update moves the global model: the same choices for every algorithm.
@@ -6016,7 +6220,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Experiment"];
+                    "application/json": components["schemas"]["Experiment"] | components["schemas"]["JoinedExperiment"];
                 };
             };
             /**
@@ -6493,7 +6697,8 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `round.too_small`: Too few participants contributed to the round for a download.
+             *     `auth.forbidden`: This token may not do that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6617,7 +6822,8 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `round.too_small`: Too few participants contributed to the round for a download.
+             *     `auth.forbidden`: This token may not do that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9356,6 +9562,22 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The range asked for */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The update is the one named in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /**
              * @description `auth.missing`: A token is needed.
              *     `auth.invalid`: The token is not valid.
@@ -9369,7 +9591,8 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `round.too_small`: Too few participants contributed to the round for a download.
+             *     `auth.forbidden`: This token may not do that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9385,6 +9608,15 @@ export interface operations {
              *     `round.not_found`: No such round.
              */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `range.invalid`: The requested range is outside the file. */
+            416: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9464,6 +9696,13 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description The update is the one named in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /**
              * @description `auth.missing`: A token is needed.
              *     `auth.invalid`: The token is not valid.
@@ -9477,7 +9716,8 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `round.too_small`: Too few participants contributed to the round for a download.
+             *     `auth.forbidden`: This token may not do that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12572,7 +12812,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `alert.no_mail`: The server sends no e-mail. */
+            /**
+             * @description `alert.no_mail`: The server sends no e-mail.
+             *     `alert.too_many`: The project has as many alerts as it can.
+             */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13644,6 +13887,194 @@ export interface operations {
             };
         };
     };
+    list_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSessionList"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    end_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the session, e.g. `ses_0123456789abcdef` */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `session.not_found`: No such session. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_sign_in: {
         parameters: {
             query?: never;
@@ -14439,6 +14870,211 @@ export interface operations {
             };
             /** @description `request.too_large`: The request body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_user_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the user, e.g. `usr_0123456789abcdef` */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSessionList"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `user.not_found`: No such user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not answer to this name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    end_user_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the user, e.g. `usr_0123456789abcdef` */
+                user_id: string;
+                /** @description Id of the session, e.g. `ses_0123456789abcdef` */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `auth.forbidden`: This token may not do that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `user.not_found`: No such user.
+             *     `session.not_found`: No such session.
+             */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

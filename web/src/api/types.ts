@@ -6,10 +6,12 @@ type Schemas = components['schemas']
 
 export type Artifact = Schemas['Artifact']
 export type Ask = Schemas['Ask']
+export type BrowserSession = Schemas['BrowserSession']
 export type Callback = Schemas['Callback']
 export type CatalogEntry = Schemas['CatalogEntry']
 export type CatalogKind = Schemas['CatalogKind']
 export type Contribution = Schemas['Contribution']
+/** As users get it: participants, who get less, have no dashboard. */
 export type Experiment = Schemas['Experiment']
 export type ExperimentChange = Partial<Schemas['ExperimentChange']>
 export type ExperimentGroup = Schemas['ExperimentGroup']

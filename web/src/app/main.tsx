@@ -5,8 +5,12 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
+import { signedIn } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { signIn, signInFromProvider } from '@/api/sign-in'
+import type { Me } from '@/api/types'
+import { followLink } from '@/features/session/follow-link'
+import { ReplaceSession } from '@/features/session/replace-session'
 import { SessionGate } from '@/features/session/session-gate'
 import { signsIn, takeToken } from '@/lib/login-hash'
 import { takeCallback } from '@/lib/provider-callback'
@@ -21,8 +25,16 @@ const page = createRoot(container)
 
 const callback = takeCallback(window.location, window.history, window.sessionStorage)
 const token = takeToken(window.location, window.history)
-const signing = callback ? signInFromProvider(callback) : token === null ? undefined : signIn({ token })
-if (signing) page.render(<p className="signing-in">Signing in…</p>)
+if (callback ?? token) page.render(<p className="signing-in">Signing in…</p>)
+const ask = (me: Me) =>
+  new Promise<boolean>((resolve) => {
+    page.render(<ReplaceSession me={me} onChosen={resolve} />)
+  })
+const signing = callback
+  ? signInFromProvider(callback)
+  : token === null
+    ? undefined
+    : followLink({ signedIn, ask, signIn: () => signIn({ token }) })
 const refused = await signing?.then(() => undefined, toProblem)
 
 // A second such address pasted into the same tab changes the hash alone.

@@ -50,7 +50,7 @@ class Answering:
     def answer(self, question: Question, asker: Asker) -> None:
         """Says everything there is to say about ``question``: last ``end``, or ``problem``."""
         try:
-            with self._idle, memory_checked(REMEDY), files.within(self._settings.roots):
+            with self._idle, memory_checked(REMEDY), files.within(self._settings.readable):
                 if question.kind == "example":
                     self._give_example(question, asker)
                 else:
@@ -64,7 +64,7 @@ class Answering:
 
     def _ask(self, side: Side, number: int, question: Question, asker: Asker) -> None:
         asker.say("loading", side=side, round=number)
-        model, tokenizer = self._models.at(question.experiment, number)
+        model, tokenizer, _ = self._models.at(question.experiment, number)
         asker.check()
         begun, most = time.monotonic(), self._settings.playground_seconds
 

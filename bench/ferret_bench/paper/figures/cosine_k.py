@@ -86,14 +86,14 @@ class Plot:
     ) -> Row:
         return {
             "method": name,
-            "epsilon": method and method.epsilon,
-            "precision": method and method.precision,
+            "epsilon": method.epsilon if method else None,
+            "precision": method.precision if method else None,
             "d_elements": self.d,
             "K_coordinates": K,
             **spread("cosine", cosines),
             "cosine_theory": expected,
             **spread("bias", biases),
-            "bias_bound": method and SQUARES.smoothness * method.epsilon / 2,
+            "bias_bound": SQUARES.smoothness * method.epsilon / 2 if method else None,
             "seeds": self.seeds,
         }
 

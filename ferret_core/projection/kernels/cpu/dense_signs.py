@@ -38,7 +38,7 @@ class Kernel:
         if sent is None:
             return
         target, signs = (stored(weights), start), stream(block.id, Tag.DENSE_SIGNS)
-        bits = sent._replace(coefficients=sent.coefficients.view(uint32))
+        bits = sent._replace(coefficients=sent.coefficients.view(uint32))  # pyrefly: ignore[bad-argument-type]
         tasks = [
             (*target, first, last, *bits, signs, *rounding_of(rounding, block.id))
             for first, last in stretches_of_tiles(start, len(weights), APPLIED)

@@ -11,15 +11,22 @@ from ferret_bench.paper.reruns.command import Over, rewrite
 from ferret_bench.paper.reruns.rerun import REMARKS
 
 ROOT = Path(__file__).parents[4]
-PAGES = sorted(
-    (runs, page)
+PAGES = {
+    str(page.relative_to(ROOT)): (runs, page)
     for runs in ROOT.glob("docs/results/**/runs.jsonl")
     for page in runs.parent.glob("*.md")
     if not page.name.endswith(REMARKS)
+}
+USUAL = {"docs/results/guard/guard.md", "docs/results/figures/k.md"}
+
+
+@pytest.mark.parametrize(
+    ("runs", "page"),
+    [
+        pytest.param(*files, id=name, marks=[] if name in USUAL else pytest.mark.slow)
+        for name, files in sorted(PAGES.items())
+    ],
 )
-
-
-@pytest.mark.parametrize(("runs", "page"), PAGES, ids=[str(page.relative_to(ROOT)) for _, page in PAGES])
 def test_the_page_is_the_runs(runs, page, tmp_path, capsys):
     folder = tmp_path / page.parent.name
     folder.mkdir()
@@ -35,4 +42,4 @@ def test_the_page_is_the_runs(runs, page, tmp_path, capsys):
 
 
 def test_there_are_pages():
-    assert PAGES
+    assert PAGES.keys() > USUAL

@@ -33,6 +33,7 @@ def run(toy_grid, folder):
     return found, store
 
 
+@pytest.mark.slow
 def test_every_run_is_the_one_that_simulate_makes(run):
     """Also where a run took its data and the base model's metrics from the one before."""
     found, store = run

@@ -41,12 +41,11 @@ def cases() -> list[Any]:
             found.append(pytest.param(row, {}, id=row))
             for dataset in sorted(shipped("datasets.toml").keys() & entry.keys()):
                 if {"algorithm", "server"} & entry[dataset].keys():
-                    # The row's code runs in the case above; what differs are rates.
-                    found.append(pytest.param(row, entry[dataset], id=f"{row}.{dataset}", marks=pytest.mark.slow))
+                    found.append(pytest.param(row, entry[dataset], id=f"{row}.{dataset}"))
     return found
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("row", "rates"), cases())
 def test_a_round_lowers_the_loss(row: str, rates: Tree) -> None:
     study = replace(studies.study("table", "cost"), parts={})

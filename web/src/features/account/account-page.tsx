@@ -9,6 +9,7 @@ import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { useTitle } from '@/lib/use-title'
 
 import { PasswordSection } from './password-section'
+import { SessionsSection } from './sessions-section'
 import { TokensSection } from './tokens-section'
 
 export function AccountPage() {
@@ -30,6 +31,7 @@ export function AccountPage() {
           </header>
           <PasswordSection me={me} />
           <TokensSection />
+          <SessionsSection />
         </>
       )}
     </main>

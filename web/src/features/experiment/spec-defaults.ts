@@ -8,7 +8,7 @@ type Table = Record<string, unknown>
 export const SPEC_DEFAULTS = {
   seed: 0,
   rounds: 12,
-  model: { revision: null, dtype: 'float32' },
+  model: { revision: null, digest: null, dtype: 'float32' },
   prompt: { template: 'paper', max_tokens: null },
   partition: { name: 'iid' },
   participants: { simulated: 0, edge: 0, fraction: 1, approval: false },

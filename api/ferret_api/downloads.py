@@ -1,0 +1,76 @@
+"""The audit log of what is taken out of the service: checkpoints, updates and held-out examples.
+
+One entry in an hour for each caller and object: ranges, retries and polling must not fill the log.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from ferret_core.protocol.audit import AuditAction
+from ferret_db.repositories import audit
+
+if TYPE_CHECKING:
+    from ferret_api.auth import Reader
+    from ferret_api.context import Context
+
+PAUSE_SECONDS = 3600.0
+"""Between two entries about one caller and object."""
+MOST = 100_000
+"""Entries that are remembered; beyond them the oldest is forgotten, and written again if it happens again."""
+
+Taken = tuple[str, str, str, int | None]
+"""Caller, action, experiment and number."""
+
+
+class Downloads:
+    """Remembers what was written lately; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._written: OrderedDict[Taken, float] = OrderedDict()
+
+    def is_due(self, taken: Taken) -> bool:
+        """True if the log has no entry about it from the last hour."""
+        now = time.monotonic()
+        with self._lock:
+            while self._written and now - next(iter(self._written.values())) >= PAUSE_SECONDS:
+                self._written.popitem(last=False)
+            return taken not in self._written
+
+    def written(self, taken: Taken) -> None:
+        """Its entry is in the log."""
+        with self._lock:
+            self._written[taken] = time.monotonic()
+            self._written.move_to_end(taken)
+            if len(self._written) > MOST:
+                self._written.popitem(last=False)
+
+
+def record_checkpoint(context: Context, reader: Reader, experiment_id: str, round: int) -> None:
+    """The reader downloads files of the checkpoint of ``round``."""
+    _record(context, "checkpoint.downloaded", (reader.id, experiment_id, round), round=round)
+
+
+def record_update(context: Context, reader: Reader, experiment_id: str, round: int) -> None:
+    """The reader downloads the update of ``round``. Participants follow all rounds, so that theirs count as one."""
+    _record(
+        context, "update.downloaded", (reader.id, experiment_id, None if reader.is_participant else round), round=round
+    )
+
+
+def record_example(context: Context, caller_id: str, experiment_id: str, number: int) -> None:
+    """The caller has drawn the held-out example ``number``."""
+    _record(context, "example.drawn", (caller_id, experiment_id, number), number=number)
+
+
+def _record(context: Context, action: AuditAction, what: tuple[str, str, int | None], **detail: int) -> None:
+    caller, experiment_id, number = what
+    taken = (caller, action, experiment_id, number)
+    if context.downloads.is_due(taken):
+        with context.database.begin() as s:
+            audit.record(s, caller, action, experiment_id, **detail)
+        context.downloads.written(taken)

@@ -1,1 +1,0 @@
-import{Ln as e,Nt as t,Rt as n}from"./start-iPT_-HJY.js";var r=e();function i({at:e,now:i}){return(0,r.jsx)(`time`,{dateTime:e,title:n(e),children:t(e,i)})}export{i as t};

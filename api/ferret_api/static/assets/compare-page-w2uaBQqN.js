@@ -1,1 +1,0 @@
-import{n as e}from"./work-iTJ0glCr.js";import{Cn as t,Mn as n,Sn as r}from"./start-iPT_-HJY.js";var i=30;function a(e){return n({queryKey:[`experiments`,`search`,e],queryFn:({signal:n})=>{let a={limit:i,...e!==``&&{name:e}};return r(t.GET(`/api/v1/experiments`,{params:{query:a},signal:n}))}})}export{e as ComparePage,a as t};

@@ -1,1 +1,0 @@
-import{Cn as e,Mn as t,Sn as n,sn as r,xn as i}from"./start-iPT_-HJY.js";var a=t({queryKey:[`system`],queryFn:({signal:t})=>n(e.GET(`/api/v1/system`,{signal:t})),refetchInterval:({state:e})=>i(e,r)});export{a as t};

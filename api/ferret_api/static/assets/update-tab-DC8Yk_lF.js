@@ -1,1 +1,0 @@
-import{t as e}from"./tabs-CEI4HCyz.js";import{Cn as t,Mn as n,Sn as r,ln as i}from"./start-iPT_-HJY.js";function a(e,a){return n({queryKey:[...i(e),`update`,a],queryFn:({signal:n})=>{let i={path:{experiment_id:e,number:a}};return r(t.GET(`/api/v1/experiments/{experiment_id}/rounds/{number}/update`,{params:i,signal:n}))},staleTime:1/0})}export{e as default,a as t};

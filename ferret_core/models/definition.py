@@ -1,0 +1,96 @@
+"""The files that define a model besides its weights: configuration, tokenizer, chat template, generation settings.
+
+Each is read once and is part of the model's digest. The loading library sees a copy of these files and nothing else:
+no other file of the folder or repository has an effect, and neither has the model's name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from ferret_core import files as allowed_files
+from ferret_core.models.folder import CONFIG, MAX_TOKENIZER_BYTES, UnfitModel
+from ferret_core.protocol.digest import digest_bytes, digest_json
+
+TOKENIZER_CONFIG, GENERATION_CONFIG = "tokenizer_config.json", "generation_config.json"
+NAMES = frozenset(
+    {
+        CONFIG,
+        GENERATION_CONFIG,
+        TOKENIZER_CONFIG,
+        "tokenizer.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "chat_template.jinja",
+        "vocab.json",
+        "merges.txt",
+        "vocab.txt",
+        "emoji.json",
+        "tokenizer.model",
+        "spiece.model",
+        "sentencepiece.model",
+        "sentencepiece.bpe.model",
+        "tiktoken.model",
+        "tekken.json",
+    }
+)
+"""The files that transformers reads for a causal language model without its weights."""
+UNREAD = "special_tokens_map_file"
+"""A member that many tokenizers were published with, and that nothing reads."""
+
+Files = Mapping[str, bytes]
+"""The files by name."""
+
+
+def read(folder: Path) -> dict[str, bytes]:
+    """The files of :data:`NAMES` that are in ``folder``; ``UnfitModel`` for one that must not be read."""
+    return {name: content(folder / name) for name in sorted(NAMES) if (folder / name).exists()}
+
+
+def content(path: Path) -> bytes:
+    """The bytes of the file at ``path``; ``UnfitModel`` for one that must not be read."""
+    try:
+        with allowed_files.open_regular(allowed_files.allowed(path), MAX_TOKENIZER_BYTES) as file:
+            found = file.read(MAX_TOKENIZER_BYTES + 1)
+    except allowed_files.UnfitFile as error:
+        raise UnfitModel(f"{path.name} {error}") from error
+    if len(found) > MAX_TOKENIZER_BYTES:
+        raise UnfitModel(f"{path.name} is larger than {MAX_TOKENIZER_BYTES >> 20} MiB")
+    return found
+
+
+def write(files: Files, folder: Path) -> None:
+    """Makes ``files`` all of :data:`NAMES` that is in ``folder``, byte for byte."""
+    for name in NAMES - set(files):
+        (folder / name).unlink(missing_ok=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+
+@contextmanager
+def unpacked(files: Files) -> Generator[Path]:
+    """A folder with ``files`` and nothing else, which is gone after the block."""
+    with TemporaryDirectory(prefix="ferret-model-") as name:
+        write(files, Path(name))
+        yield Path(name)
+
+
+def digest(files: Files) -> str:
+    """64 hexadecimal digits that change with any name or byte; empty for a model that was not read from files."""
+    return digest_json({name: digest_bytes(data) for name, data in files.items()}) if files else ""
+
+
+def require_own(files: Files) -> None:
+    """``UnfitModel`` where the tokenizer's settings name a file elsewhere: participants would refuse the model."""
+    try:
+        settings: Any = json.loads(files.get(TOKENIZER_CONFIG, b"{}"))
+    except (ValueError, RecursionError) as error:
+        raise UnfitModel(f"{TOKENIZER_CONFIG} is not JSON, or nested too deeply") from error
+    named = cast(dict[str, Any], settings) if isinstance(settings, dict) else {}
+    if found := [name for name, value in named.items() if name.endswith("_file") and value and name != UNREAD]:
+        raise UnfitModel(f"{TOKENIZER_CONFIG}: field {found[0]!r} names a file elsewhere: remove that field")

@@ -1,0 +1,55 @@
+"""What a contribution can reveal, as people are asked about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ferret_core.algorithms.configs.ferret import Config
+from ferret_core.protocol.spec import ExperimentSpec
+from ferret_sdk.exposure import Exposure
+
+SHAPES = {"embedding": (1000, 300), "norm": (3000,)}
+
+
+def of(toy_spec: Callable[..., ExperimentSpec], examples: int = 1000, algorithm: str = "ferret", **options: Any):
+    local = {"steps": 10, "batch_size": 2, "accumulation": 4} | options.pop("local", {})
+    return Exposure.of(toy_spec(algorithm, options={"local": local, **options}), SHAPES, examples)
+
+
+def test_the_usual_contribution_to_a_large_model_gives_no_reason(toy_spec) -> None:
+    found = of(toy_spec, bytes_per_round=200)
+    assert (found.examples, found.sequences, found.whole_blocks, found.separate) == (80, 80, 0, True)
+    assert found.share < 0.1
+    assert found.reasons == []
+
+
+def test_one_step_on_one_example_with_every_coordinate(toy_spec) -> None:
+    local = {"steps": 1, "batch_size": 1, "accumulation": 1}
+    found = of(toy_spec, local=local, whole_up_to=10**6, bytes_per_round=10**6)
+    assert (found.examples, found.share, found.whole_blocks) == (1, 1.0, 2)
+    assert len(found.reasons) == 3
+
+
+@pytest.mark.parametrize("allocation", ["fixed", "uniform", "norm", "optimal", "curvature"])
+def test_the_share_is_that_of_the_block_with_most_coordinates(toy_spec, allocation: str) -> None:
+    found = of(toy_spec, bytes_per_round=None, K=1000, allocation=allocation)
+    config = Config(K=1000, allocation=allocation)
+    blocks = config.cut(SHAPES)
+    counts = config.allocate([block.size**0.5 for block in blocks], blocks)
+    assert found.share == max(count / block.size for count, block in zip(counts, blocks, strict=True))
+
+
+def test_a_dense_update_has_every_coordinate_and_only_its_mean_is_published(toy_spec) -> None:
+    found = of(toy_spec, algorithm="fedavg")
+    assert (found.share, found.separate) == (1.0, False)
+
+
+def test_examples_are_those_of_the_site_where_it_has_few(toy_spec) -> None:
+    assert of(toy_spec, examples=3).examples == 3
+
+
+def test_perturbations_count_as_passes(toy_spec) -> None:
+    assert of(toy_spec, algorithm="fedkseed", local={"perturbations": 5}).sequences == 400

@@ -1,0 +1,69 @@
+"""The API as a process of its own: what it takes in time and memory is not the test's."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+
+from tests.api.conftest import ADMIN, NO_BROKER, bearer
+
+START_SECONDS = 60.0
+
+
+class ApiProcess:
+    """``with ApiProcess(home) as api``: the API on the migrated database in ``home``, with the administrator's client.
+
+    ``settings`` are environment variables.
+    """
+
+    def __init__(self, home: Path, **settings: str) -> None:
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("FERRET_")},
+            "FERRET_HOME": str(home),
+            "FERRET_PORT": "0",
+            "FERRET_ADMIN_TOKEN": ADMIN,
+            "FERRET_BROKER_URL": NO_BROKER,
+            "FERRET_REDIS_URL": NO_BROKER,
+            "FERRET_ALERT_SECONDS": "86400",
+            **settings,
+        }
+
+    def __enter__(self) -> ApiProcess:
+        with ExitStack() as stack:
+            self._log = stack.enter_context(tempfile.TemporaryFile("w+"))
+            command = [sys.executable, "-m", "ferret_api"]
+            self._process = subprocess.Popen(command, env=self._environment, stderr=self._log)
+            stack.callback(self._process.wait)
+            stack.callback(self._process.kill)
+            self.url = self._address()
+            self.port = int(self.url.rpartition(":")[2])
+            self.admin = stack.enter_context(httpx.Client(base_url=self.url, headers=bearer(ADMIN), timeout=60))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def _address(self) -> str:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            self._log.seek(0)
+            if found := re.search(r"listens on (http://\S+)", self._log.read()):
+                return found[1]
+            time.sleep(0.05)
+        self._log.seek(0)
+        raise AssertionError(self._log.read())
+
+    @property
+    def megabytes(self) -> float:
+        """Of memory that the process has, the files that it has mapped included."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024

@@ -1,0 +1,26 @@
+"""A process that takes a place in a training team cannot run anything in the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import teams
+
+MEMBER = Path(__file__).with_name("team_member.py")
+
+
+@pytest.mark.heavy
+@pytest.mark.slow
+def test_what_a_hostile_process_sends_is_a_typed_error_and_never_run(tmp_path: Path) -> None:
+    first, second = teams.run(2, MEMBER, str(tmp_path / "mark"), more={"FERRET_TEAM_SECONDS": "20"})
+    assert not (tmp_path / "mark").exists()
+    assert [line.partition(": nothing was stored")[0] for line in first.said.splitlines()] == [
+        "team.broken: process 1 sends a text that is not UTF-8",
+        f"team.broken: process 1 sends a text of {1 << 60} bytes; the most is {1 << 20}",
+        "team.broken: process 1 sends a text of -1 bytes; the most is 1048576",
+        "team.broken: process 1 sends a text that is not UTF-8",
+        "team.broken: process 1 sends JSON of another kind",
+        "team.broken: process 1 sends JSON of another kind",
+    ], first.errors + second.errors
