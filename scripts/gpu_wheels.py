@@ -33,7 +33,7 @@ CORE = (
         "pydantic",
         "pydantic-core",
     ),
-    *("pydantic-settings", "python-dotenv", "rouge-score", "typing-inspection"),
+    *("pydantic-settings", "python-dotenv", "rouge-score", "tomli-w", "typing-inspection"),
 )
 """What the core, the command line and the benchmarks import."""
 SERVICE = (

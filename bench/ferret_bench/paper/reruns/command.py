@@ -113,7 +113,7 @@ def tune(
     waiting = [cell for cell in searched.cells if store.last(cell.key) is None]
     with places.this_process((folder / HOME).resolve()) as run:
         finish(waiting, len(searched.cells), store, run)
-    found = tuning.trials(searched, store)
+    found = tuning.trials(study, searched, store)
     file = write(folder / CHOSEN, tuning.settings_file(tuning.chosen(found)).encode())
     if json:
         emit({"chosen": file, "trials": [_trial(trial) for trial in found]})

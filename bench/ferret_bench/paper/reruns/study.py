@@ -49,3 +49,5 @@ class Study:
     seeds: int = 4
     reference: str | None = None
     """The row that all others are held against, seed by seed: its page tells the differences with their intervals."""
+    candidates: str = "candidates.toml"
+    """The file of what `ferret paper tune` tries on every row, beside the module that reads it."""

@@ -55,7 +55,7 @@ def search(study: Study, settings: Settings, asked: Asked, seeds: int) -> Search
     """
     plain = grid(study, settings, replace(asked, seeds=1))
     kinds = {cell.row.name: kind_of(cell) for cell in plain.cells}
-    counts = {len(tried) for tried in candidates().values()}
+    counts = {len(tried) for tried in candidates(study).values()}
     (count,) = counts  # a kind with more candidates than another would have the better chances
     return Search([_tried(study, settings, asked, kinds, number, seeds) for number in range(count)])
 
@@ -68,11 +68,11 @@ def kind_of(cell: Cell) -> str:
     return "muon" if local.optimizer == "muon" else "first_order"
 
 
-def candidates() -> Mapping[str, Sequence[Tree]]:
-    return shipped("candidates.toml")
+def candidates(study: Study) -> Mapping[str, Sequence[Tree]]:
+    return shipped(study.candidates)
 
 
-def trials(searched: Search, store: Store) -> list[Trial]:
+def trials(study: Study, searched: Search, store: Store) -> list[Trial]:
     """How the candidates did that have ended."""
     found: list[Trial] = []
     for number, part in enumerate(searched.grids):
@@ -82,7 +82,7 @@ def trials(searched: Search, store: Store) -> list[Trial]:
         for cells in by_place.values():
             runs = [run for cell in cells if (run := store.last(cell.key))]
             if len(runs) == len(cells):
-                candidate = candidates()[kind_of(cells[0])][number]
+                candidate = candidates(study)[kind_of(cells[0])][number]
                 mean = fmean(map(validation_loss, runs))
                 found.append(Trial(cells[0].row, cells[0].column, number, candidate, mean))
     return found
@@ -103,13 +103,13 @@ def settings_file(best: Iterable[Trial]) -> str:
     found: dict[str, Any] = {}
     for trial in best:
         found.setdefault(trial.row.name, {})[trial.column.dataset] = {"algorithm": {"local": trial.candidate}}
-    head = "# Chosen on the validation split by `ferret paper tune`; candidates.toml has what was tried.\n"
+    head = "# Chosen on the validation split by `ferret paper tune`; its candidates are what was tried.\n"
     return f"{head}\n{tomli_w.dumps(found)}"
 
 
 def _tried(study: Study, settings: Settings, asked: Asked, kinds: Mapping[str, str], number: int, seeds: int) -> Grid:
     over: dict[str, Any] = {
-        row: layered([settings.over.get(row, {}), {"algorithm": {"local": dict(candidates()[kind][number])}}])
+        row: layered([settings.over.get(row, {}), {"algorithm": {"local": dict(candidates(study)[kind][number])}}])
         for row, kind in kinds.items()
     }
     common = layered([settings.over.get("", {}), ON_VALIDATION])
