@@ -231,12 +231,15 @@ def test_a_ratio_is_the_median_of_paired_times():
 
 
 def test_extra_memory_is_the_peak_without_the_result():
-    def action() -> torch.Tensor:
-        scratch = torch.ones(8 << 20)
-        return scratch[: 4 << 20] + scratch[4 << 20 :]
+    half = 12 << 20
 
+    def action() -> torch.Tensor:
+        scratch = torch.ones(2 * half)
+        return scratch[:half] + scratch[half:]
+
+    # Both arrays are over 32 MiB: malloc takes smaller ones from memory that is resident already.
     found = extra_bytes(action, CPU)
-    assert found is None or found == pytest.approx(32 << 20, rel=0.3)
+    assert found is None or found == pytest.approx(2 * half * 4, rel=0.1)
 
 
 def test_a_bound_holds_or_not():

@@ -62,7 +62,7 @@ def held(tmp_path: Path):
 @pytest.fixture
 def spec(toy_spec):
     """Ferret's, as a participant follows it: four real participants, a quorum of half."""
-    return toy_spec(participants={"edge": 4})
+    return toy_spec("ferret", participants={"edge": 4})
 
 
 def task(population: int = 4) -> RoundTask:
@@ -209,7 +209,7 @@ def test_an_algorithm_that_is_not_allowed_is_refused_before_the_download_and_the
     assert not list(tmp_path.glob("site/participants/*/base"))
     (mine,) = [found for found in run.contributions() if found.participant == "site-a"]
     assert (mine.state, mine.error["code"]) == ("rejected", "terms.refused")
-    assert mine.error["detail"] == "algorithm.name = 'ferret': this site allows fedavg, fedit"
+    assert mine.error["detail"] == "algorithm.name = 'toy': this site allows fedavg, fedit"
 
 
 def test_bytes_in_all_end_the_participation_after_the_rounds_they_last_for(api, worker, join, toy_data) -> None:

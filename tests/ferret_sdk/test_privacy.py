@@ -106,7 +106,7 @@ def test_a_damaged_record_begins_nothing_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("allocation", "refused"), [("norm", True), ("optimal", True), ("uniform", False)])
 def test_an_allocation_that_follows_the_update_is_refused(toy_spec, allocation: str, refused: bool) -> None:
-    spec = toy_spec(options={"allocation": allocation})
+    spec = toy_spec("ferret", options={"allocation": allocation})
     if not refused:
         require_blind(spec)
         return
@@ -121,7 +121,7 @@ def join(api, service, toy_spec, tmp_path):
 
     def make(options: dict[str, Any] | None = None, rounds: int = 5, **privacy: float):
         participants = {"simulated": 1, "edge": 1}
-        run = service.submit(toy_spec(participants=participants, rounds=rounds, options=FIXED | (options or {})))
+        run = service.submit(toy_spec("ferret", participants=participants, rounds=rounds, options=FIXED | (options or {})))
         terms = Terms.model_validate({"privacy": PRIVACY | privacy})
         return run, Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", tmp_path, terms=terms)
 

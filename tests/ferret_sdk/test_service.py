@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(90)
 
 
 def test_an_experiment_from_submission_to_the_loaded_checkpoint(service, worker, toy_spec, tmp_path):
-    spec = toy_spec(rounds=2)
+    spec = toy_spec("ferret", rounds=2)
     run = service.submit(spec).wait(timeout=60)
     events = list(run.events())
     assert [event.seq for event in events] == list(range(1, len(events) + 1))

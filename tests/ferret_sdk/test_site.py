@@ -47,7 +47,7 @@ def enrolled(api, worker, service, toy_spec, tmp_path):
     """An experiment for one real participant that has a simulated client's name, so that its seeds are the same."""
 
     def make(**changes: Any) -> tuple[Run, Participant]:
-        run = service.submit(toy_spec(**{"rounds": 2, **changes}, participants={"edge": 1}))
+        run = service.submit(toy_spec("ferret", **{"rounds": 2, **changes}, participants={"edge": 1}))
         code = service.enrolment(run.id).code
         return run, Participant.enrol(api.url, code, CLIENT, tmp_path / "participant")
 
@@ -64,11 +64,11 @@ def rows(toy_spec) -> list[dict[str, str]]:
 def test_over_the_wire_it_gives_the_model_of_the_simulation(enrolled, toy_spec, rows, site):
     run, participant = enrolled()
     assert participant.run(rows, site=site) == "completed"
-    expected = simulate(toy_spec(rounds=2, participants={"simulated": 1}), site=site)
+    expected = simulate(toy_spec("ferret", rounds=2, participants={"simulated": 1}), site=site)
     assert (
         run.refresh().experiment.digest
         == expected.digest
-        != simulate(toy_spec(rounds=2, participants={"simulated": 1})).digest
+        != simulate(toy_spec("ferret", rounds=2, participants={"simulated": 1})).digest
     )
     told = {name: [point.value for point in points] for name, points in run.metrics().items()}
     assert told["site_loss"] == [done.metrics["site_loss"] for done in expected.rounds[1:]]
@@ -124,5 +124,5 @@ def test_a_loop_over_tasks_gives_the_model_of_the_function(enrolled, toy_spec, r
         task.submit(site.trains(task.model, task.examples, task.context))
     alone = Site()
     alone.train(site.trains)
-    expected = simulate(toy_spec(rounds=2, participants={"simulated": 1}), site=alone)
+    expected = simulate(toy_spec("ferret", rounds=2, participants={"simulated": 1}), site=alone)
     assert run.refresh().experiment.digest == expected.digest

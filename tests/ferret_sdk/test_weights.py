@@ -29,7 +29,7 @@ def join(api, worker, service, toy_spec, toy_data, home):
     """Takes part in an experiment with weights of the site's own: the run, the totals and the bytes downloaded."""
 
     def do(base, **changes):
-        run = service.submit(toy_spec(rounds=1, participants={"edge": 1}, **changes))
+        run = service.submit(toy_spec("ferret", rounds=1, participants={"edge": 1}, **changes))
         site = Participant.enrol(api.url, service.enrolment(run.id).code, "clinic", home, base=base)
         downloads = []
         site.run(toy_data[0], on_progress=lambda progress: downloads.append(progress))
