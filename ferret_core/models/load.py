@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
@@ -25,6 +26,10 @@ from ferret_core.protocol.spec import ModelSpec
 logger = logging.getLogger(__name__)
 
 REMEDY = "use a smaller model, or a machine with more memory"
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Building a model changes settings of the whole process, here and in transformers: two threads that build at once get
+models whose weights are not tied, or on the wrong device."""
 
 
 class LoadedModel(NamedTuple):
@@ -59,7 +64,7 @@ def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) ->
     Raises ``memory.exhausted`` where the machine has too little for it.
     """
     own = files.within(None) if anywhere else nullcontext()
-    with own, _typed(spec), memory_checked(REMEDY):
+    with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         loaded = _load(spec, _look(spec), None if as_stored else getattr(torch, spec.dtype))
         _check_ids(loaded)
         return loaded
@@ -153,7 +158,7 @@ def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
     """The model of ``spec`` without numbers, its parameters on the meta device and its buffers on the CPU, and its
     tokenizer; None for a name on the hub. Looks through the folder and raises as :func:`load`."""
     own = files.within(None) if anywhere else nullcontext()
-    with own, _typed(spec), memory_checked(REMEDY):
+    with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         weights = _look(spec)
         if weights is None:
             return None

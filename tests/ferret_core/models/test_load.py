@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import safetensors.torch
 import torch
 
 from ferret_core.models.digest import manifest, model_digest
-from ferret_core.models.load import digest_of, load
+from ferret_core.models.load import digest_of, load, skeleton
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Dtype, ModelSpec
@@ -53,6 +54,17 @@ def test_weights_are_fp32_in_a_canonical_order_and_tied_ones_count_once(tiny_mod
     assert names == sorted(names)
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
     assert sum(p.numel() for p in trainable(model).values()) == sum(p.numel() for p in model.parameters())
+
+
+def test_threads_that_load_at_once_get_the_same_model(tiny_model_dir: Path) -> None:
+    spec = ModelSpec(source=str(tiny_model_dir))
+    with ThreadPoolExecutor(4) as threads:
+        built = [threads.submit(build, spec) for _ in range(4) for build in (load, skeleton)]
+        models = [loaded.model for future in built if (loaded := future.result())]
+    assert [{name: tuple(weight.shape) for name, weight in trainable(model).items()} for model in models] == [
+        {name: tuple(weight.shape) for name, weight in trainable(load(spec).model).items()}
+    ] * len(built)
+    assert [any(weight.is_meta for weight in model.parameters()) for model in models] == [False, True] * 4
 
 
 def test_the_digest_sees_every_bit_and_nothing_else(tiny_model_dir: Path) -> None:
