@@ -14,6 +14,7 @@ from sqlite3 import Connection as SqliteConnection
 from sqlite3 import OperationalError as SqliteError
 from typing import Any, TypeVar
 
+from kombu.exceptions import OperationalError as BrokerError
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DataError, OperationalError
@@ -116,8 +117,10 @@ class Database:
                 due = outbox.due(s, experiments, self._places)
             if due:
                 self._send(experiments, self._dispatch)
+        # The change is committed: whatever happens now, the caller succeeded and the reconciler sends again.
+        except BrokerError as error:
+            logger.warning("task messages could not be sent; they will be sent again: %s", error)
         except Exception:
-            # The change is committed: whatever happens now, the caller succeeded and the reconciler sends again.
             logger.exception("task messages could not be sent; they will be sent again")
 
     def _send(self, experiments: Collection[str], dispatch: Dispatch) -> None:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 HERE = Path(__file__).parent
 LEFT_OUT = {"fast": {"slow", "rabbitmq", "heavy"}, "usual": {"slow", "rabbitmq"}, "all": set[str]()}
@@ -41,8 +43,23 @@ EITHER_DATABASE = ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postg
 """Parameters of a fixture or a test."""
 
 
+def slow(*values: Any) -> list[ParameterSet]:
+    """Parameters that are left to ``all``."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=LEFT_OUT, default="usual", help="how many of the tests run (default: usual)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What shares a fixture of its module runs in one process of pytest-xdist, so that the fixture is made once."""
+    if item.get_closest_marker("xdist_group") is not None or "served" in getattr(item, "fixturenames", ()):
+        return
+    definitions = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+    if any(definition[-1].scope == "module" for definition in definitions):
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 @pytest.hookimpl(trylast=True)

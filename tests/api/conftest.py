@@ -38,6 +38,7 @@ from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import contributions, participants
 from ferret_db.tables import FIRST_PROJECT, Assignment
 from ferret_sdk.pinned import pinned
+from tests.tiers import EITHER_DATABASE
 
 ADMIN = "an-admin-token-for-the-tests"
 BASE_DIGEST = "ba" * 32
@@ -97,7 +98,7 @@ def migrated_postgresql(postgresql: Any) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+@pytest.fixture(params=EITHER_DATABASE)
 def either_site(request: pytest.FixtureRequest, make_settings: Callable[..., ApiSettings]) -> Iterator[Site]:
     """A service on each of the databases; on PostgreSQL the tests share one."""
     url = {} if request.param == "sqlite" else {"database_url": request.getfixturevalue("migrated_postgresql")}

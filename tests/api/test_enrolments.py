@@ -32,6 +32,7 @@ def listed(site: Any, experiment_id: str, what: str = "enrolments", **query: str
     return site.admin.get(f"/api/v1/experiments/{experiment_id}/{what}", params=query).json()["items"]
 
 
+@pytest.mark.about_database
 def test_one_code_used_twice_at_once_is_refused_and_both_sides_are_told(either_site: Any) -> None:
     site = either_site
     experiment_id = site.running(participants={"edge": 3})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 from starlette.testclient import TestClient
@@ -137,6 +138,7 @@ def test_prometheus_reads_requests_by_route(site: Any) -> None:
     assert "BREW" not in text
 
 
+@pytest.mark.about_database
 def test_prometheus_reads_how_much_of_everything_there_is(either_site: Any) -> None:
     site = either_site
     site.expire_all(Experiment, "created_at", 3600)  # else those of other tests begin to stall during this one

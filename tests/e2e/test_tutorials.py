@@ -26,6 +26,7 @@ ROUND = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tutorial", TUTORIALS)
 def test_every_command_of_a_tutorial_works(
     tutorial: str, served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -33,6 +33,7 @@ from ferret_db.repositories.audit import AuditFilter
 from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.settings import ServiceSettings
 from ferret_db.snapshot import snapshot
+from tests.tiers import slow
 
 Ferret = Callable[..., Any]  # tests/ferret_cli/conftest.py
 SPEC = ExperimentSpec.model_validate(
@@ -369,7 +370,8 @@ def kills(amount: Callable[[int, int], int]) -> range:
 
 
 @pytest.mark.parametrize(
-    "name", ["backup.copied", "storage.written", "backup.written", "storage.synced", "storage.renamed"]
+    "name",
+    ["storage.written", *slow("backup.copied", "backup.written", "storage.synced", "storage.renamed")],
 )
 def test_a_backup_that_is_killed_is_none_or_whole(
     embedded: Embedded, ferret: Ferret, file: Path, tmp_path: Path, kills: range, name: str
@@ -387,7 +389,13 @@ def test_a_backup_that_is_killed_is_none_or_whole(
     restored.database.dispose()
 
 
-@pytest.mark.parametrize("name", ["storage.durable", "restore.unpacked", "restore.moved"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "restore.unpacked",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("storage.durable", "restore.moved")),
+    ],
+)
 def test_a_restore_that_is_killed_is_none_or_whole(
     embedded: Embedded, backup: Path, ferret: Ferret, target: Path, kills: range, name: str
 ) -> None:

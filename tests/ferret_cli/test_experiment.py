@@ -196,6 +196,7 @@ def test_a_participant_joins_by_command(cli, served, toy_file, toy_data, tmp_pat
     assert "next: run the same command with the address that you are told" in elsewhere.stderr
 
 
+@pytest.mark.slow
 def test_a_participant_that_is_stopped_keeps_its_place(cli, served, toy_file, toy_data, participant_environment):
     id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
     code = document(cli("experiment", "enrol", id, "--json"))["code"]
@@ -212,6 +213,7 @@ def test_a_participant_that_is_stopped_keeps_its_place(cli, served, toy_file, to
     cli("experiment", "cancel", id)
 
 
+@pytest.mark.slow
 def test_a_participant_is_removed_by_command(cli, served, toy_file, toy_data, participant_environment):
     id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
     code = document(cli("experiment", "enrol", id, "--json"))["code"]
@@ -235,6 +237,7 @@ def test_a_participant_is_removed_by_command(cli, served, toy_file, toy_data, pa
     cli("experiment", "cancel", id)
 
 
+@pytest.mark.slow
 def test_a_participant_is_approved_by_command(cli, served, toy_file, toy_data, participant_environment):
     id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
     code = document(cli("experiment", "enrol", id, "--approve", "--json"))["code"]

@@ -114,6 +114,7 @@ def test_a_whole_life(serve, ferret, home, free_port):
     assert "Traceback" not in served.said.read_text()
 
 
+@pytest.mark.slow
 def test_several_api_processes_share_the_port_and_count_together(serve, home, free_port):
     served = serve(FERRET_API_PROCESSES="2")
     served.address()
@@ -145,6 +146,7 @@ def test_several_api_processes_share_the_port_and_count_together(serve, home, fr
     assert second in apis()
 
 
+@pytest.mark.slow
 def test_children_die_with_a_killed_supervisor(serve):
     served = serve()
     served.address()
@@ -154,6 +156,7 @@ def test_children_die_with_a_killed_supervisor(serve):
     eventually(lambda: not [number for number in left if alive(number)])
 
 
+@pytest.mark.slow
 def test_it_can_be_interrupted_while_it_starts(serve, home, free_port):
     served = serve()
     eventually(lambda: len(children(served.process.pid)) == 5)
@@ -187,6 +190,7 @@ def test_a_host_that_is_not_this_machines(ferret, free_port):
     assert "192.0.2.1" in done.stderr
 
 
+@pytest.mark.slow
 def test_of_two_started_at_once_on_one_port_one_serves(environment, broker, free_port, tmp_path):
     """The other ends before it has started, announced or written anything."""
     homes = [tmp_path / "a", tmp_path / "b"]
@@ -216,6 +220,7 @@ def test_of_two_started_at_once_on_one_port_one_serves(environment, broker, free
         both[winner].communicate(timeout=60)
 
 
+@pytest.mark.slow
 def test_in_a_home_open_to_others_nothing_that_it_writes_is(serve, home):
     home.mkdir(mode=0o755)
     home.chmod(0o755)

@@ -98,6 +98,7 @@ def test_everybody_comes_by_https(serve, ferret, home, free_port, write, authori
     assert "Traceback" not in (home / "logs/api.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never(
     serve, ferret, home, free_port, write
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never(
     assert ferret("experiment", "list").returncode == 0
 
 
+@pytest.mark.slow
 def test_an_address_for_everybody_is_the_certificates_first_name(serve, ferret, home, free_port, write) -> None:
     served = serve(FERRET_HOST="0.0.0.0", **write("ferret.lab", "10.1.2.3"))
     assert served.address().startswith(f"https://ferret.lab:{free_port}/#ticket=")

@@ -1,9 +1,11 @@
-"""Files of a real service: backed up while it runs, checked, rebuilt, collected, replayed."""
+"""Files of a service: backed up while it runs, checked, rebuilt, collected, replayed."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,10 @@ from ferret_core.simulate import simulate
 from ferret_sdk.run import Run
 from ferret_sdk.service import Service
 from tests.digests import digest_of
+from tests.in_process import ADMIN, Api, Worker
 
 pytestmark = pytest.mark.xdist_group("stored")  # one service for all of them
 Ferret = Callable[..., Any]  # tests/ferret_cli/conftest.py
-Served = Any
 ROUNDS = 3
 
 
@@ -42,37 +44,31 @@ def spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> ExperimentSpec:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("stored")
-
-
-@pytest.fixture(scope="module")
-def served(folder: Path, broker: None, start_served: Callable[..., Served]) -> Iterator[Served]:
-    running = start_served(folder / "home", FERRET_ROOTS="/", FERRET_THREADS="1", FERRET_RECONCILE_SECONDS="0.5")
+def api(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    home = tmp_path_factory.mktemp("stored") / "home"
+    home.mkdir()
+    shutil.copyfile(migrated, home / "ferret.db")
+    running = Api(home)
     yield running
-    assert running.stop() == 0
-    running.close()
+    running.stop()
 
 
 @pytest.fixture
-def ferret(ferret_in_process: Ferret) -> Ferret:
-    return ferret_in_process
+def home(api: Api) -> Path:
+    return api.home
 
 
 @pytest.fixture
-def home(served: Served) -> Path:
-    """The commands find service and files by their home."""
-    return served.home
-
-
-def service(served: Served) -> Service:
-    return Service(served.url, (served.home / "admin.token").read_text().strip())
+def ferret(ferret_in_process: Ferret, api: Api) -> Ferret:
+    return partial(ferret_in_process, FERRET_URL=api.url, FERRET_TOKEN=ADMIN)
 
 
 @pytest.fixture(scope="module")
-def run(served: Served, spec: ExperimentSpec) -> Run:
+def run(api: Api, spec: ExperimentSpec) -> Iterator[Run]:
     """A finished experiment."""
-    return service(served).submit(spec).wait()
+    worker = Worker(api.home)
+    yield Service(api.url, ADMIN).submit(spec).wait()
+    worker.stop()
 
 
 def document(done: Any, code: int = 0) -> Any:
@@ -86,26 +82,39 @@ def stored(home: Path) -> list[Path]:
 
 @pytest.mark.slow
 def test_a_restored_home_goes_on_to_the_same_model(
-    ferret: Ferret, served: Served, spec: ExperimentSpec, folder: Path, start_served: Callable[..., Served]
+    ferret_in_process: Ferret, spec: ExperimentSpec, tmp_path: Path, broker: None, start_served: Callable[..., Any]
 ) -> None:
-    experiment = service(served).submit(spec)
-    for event in experiment.events():
-        if event.type == "round.committed":
-            break
-    saved = document(ferret("backup", folder / "backup.tar", "--json"))
-    assert saved["bytes"] < (folder / "backup.tar").stat().st_size
-    finished = experiment.wait()
-    assert finished.experiment.digest == simulate(spec).digest
-
-    assert document(ferret("restore", folder / "backup.tar", "--home", folder / "again", "--json"))["files"] > 3
-    again = start_served(folder / "again", FERRET_THREADS="1", FERRET_LEASE_SECONDS="2", FERRET_RECONCILE_SECONDS="0.5")
+    quick = {"FERRET_ROOTS": "/", "FERRET_THREADS": "1", "FERRET_RECONCILE_SECONDS": "0.5", "FERRET_LEASE_SECONDS": "2"}
+    first = start_served(tmp_path / "home", **quick)
     try:
-        gone_on = service(again).experiment(experiment.id).wait()
-        assert gone_on.experiment.digest == finished.experiment.digest
-        assert [item.hash for item in gone_on.ledger()] == [item.hash for item in finished.ledger()]
-        assert again.stop() == 0
+        experiment = service_in(first).submit(spec)
+        for event in experiment.events():
+            if event.type == "round.committed":
+                break
+        saved = document(ferret_in_process("backup", tmp_path / "backup.tar", "--json"))
+        assert saved["bytes"] < (tmp_path / "backup.tar").stat().st_size
+        finished = experiment.wait()
+        ledger = [item.hash for item in finished.ledger()]
+        assert finished.experiment.digest == simulate(spec).digest
+        assert first.stop() == 0
     finally:
-        again.close()
+        first.close()
+
+    again = tmp_path / "again"
+    restored = ferret_in_process("restore", tmp_path / "backup.tar", "--home", again, "--json")
+    assert document(restored)["files"] > 3
+    second = start_served(again, **quick)
+    try:
+        gone_on = service_in(second).experiment(experiment.id).wait()
+        assert gone_on.experiment.digest == finished.experiment.digest
+        assert [item.hash for item in gone_on.ledger()] == ledger
+        assert second.stop() == 0
+    finally:
+        second.close()
+
+
+def service_in(served: Any) -> Service:
+    return Service(served.url, (served.home / "admin.token").read_text().strip())
 
 
 def test_damage_is_found_and_repaired(ferret: Ferret, run: Run, home: Path) -> None:

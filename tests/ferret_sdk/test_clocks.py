@@ -35,6 +35,7 @@ ferret_cli.main.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_two_sites_whose_clocks_are_a_day_off_complete_an_experiment(
     api, worker, service, toy_spec, toy_data, tmp_path: Path

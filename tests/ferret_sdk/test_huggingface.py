@@ -23,6 +23,7 @@ def site() -> Any:
     return site_file.load(ROOT / "examples/site/hugging_face_trainer.py")
 
 
+@pytest.mark.slow
 def test_the_example_trains_and_gives_the_same_model_again(site: Any, toy_spec: Any) -> None:
     spec = toy_spec("fedavg", rounds=2, options={"local": {"steps": 3, "batch_size": 4, "learning_rate": 1e-2}})
     first = simulate(spec, site=site)

@@ -40,6 +40,7 @@ from ferret_sdk.schemas import Lease
 from ferret_sdk.sending import Sending
 from ferret_sdk.spool import Spool, Upload
 from ferret_sdk.transport import Transport
+from tests.tiers import slow
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(120)]
 
@@ -205,6 +206,7 @@ def at(offset: int, act: Callable[[], object]) -> Callable[[Progress], None]:
     return watch
 
 
+@pytest.mark.slow
 def test_undisturbed_it_is_sent_once_and_told_of_part_by_part(world: World) -> None:
     told: list[Progress] = []
     assert world.send(told.append) == world.upload.size
@@ -213,7 +215,10 @@ def test_undisturbed_it_is_sent_once_and_told_of_part_by_part(world: World) -> N
     world.require_accepted()
 
 
-@pytest.mark.parametrize("failpoint", ["parts.grown:7", "parts.arrived:1", "upload.stored:1", "upload.accepted:1"])
+@pytest.mark.parametrize(
+    "failpoint",
+    ["parts.grown:7", *slow("parts.arrived:1", "upload.stored:1", "upload.accepted:1")],
+)
 def test_a_server_that_is_killed_has_what_has_arrived(world: World, failpoint: str) -> None:
     world.server.stop()
     world.server.start(failpoint)
@@ -272,6 +277,7 @@ class CutLink:
                     return
 
 
+@pytest.mark.slow
 def test_a_link_that_is_cut_again_and_again_costs_a_part_each_time(world: World) -> None:
     link = CutLink(world.server.port, after=5 * PART // 2, times=6)
     try:

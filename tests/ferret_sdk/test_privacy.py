@@ -121,7 +121,9 @@ def join(api, service, toy_spec, tmp_path):
 
     def make(options: dict[str, Any] | None = None, rounds: int = 5, **privacy: float):
         participants = {"simulated": 1, "edge": 1}
-        run = service.submit(toy_spec("ferret", participants=participants, rounds=rounds, options=FIXED | (options or {})))
+        run = service.submit(
+            toy_spec("ferret", participants=participants, rounds=rounds, options=FIXED | (options or {}))
+        )
         terms = Terms.model_validate({"privacy": PRIVACY | privacy})
         return run, Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", tmp_path, terms=terms)
 

@@ -27,6 +27,7 @@ from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
 from tests.served import Served
+from tests.tiers import slow
 
 ROOT = Path(__file__).parents[3]
 RATE = "algorithm.local.learning_rate = { log = [1e-4, 1e-1] }"
@@ -154,7 +155,7 @@ def test_a_bad_trial_is_pruned_after_its_first_round(tune: Any, tune_file: Write
     assert "trial 3 is pruned" in found["said"]
 
 
-@pytest.mark.parametrize("pruner", ["halving", "hyperband"])
+@pytest.mark.parametrize("pruner", ["halving", *slow("hyperband")])
 def test_every_pruner_ends_trials_early(tune: Any, tune_file: Write, pruner: str) -> None:
     rates = "algorithm.local.learning_rate = { choice = [2e-2, 1e-6, 1e-7, 1e-8, 1e-9] }"
     found = tune(tune_file("sampler = 'grid'", f"pruner = '{pruner}'", rates))
@@ -234,6 +235,7 @@ def wait_for(process: subprocess.Popen[str], text: str) -> None:
     assert any(text in line for line in process.stderr), text
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_study_that_was_killed_ends_as_if_it_had_not_been(
     tune: Any, tune_file: Write, environment: Any, tmp_path: Path
@@ -274,6 +276,7 @@ def test_ctrl_c_leaves_files_and_says_how_to_go_on(
     assert specfile.load(tmp_path / "study" / "best.toml").name == "toy"
 
 
+@pytest.mark.slow
 def test_a_service_gives_the_same_study_also_after_a_kill(
     tune: Any, tune_file: Write, served: Served, ferret: Any, environment: Any, tmp_path: Path
 ) -> None:
@@ -299,6 +302,7 @@ def test_a_service_gives_the_same_study_also_after_a_kill(
     assert json.loads(submitted.stdout)["state"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_service_runs_again_what_failed_before_it_was_recorded(
     toy_spec: Callable[..., Any], toy_data: tuple[Path, Path], served: Served, tmp_path: Path
 ) -> None:
@@ -340,6 +344,7 @@ main()
     assert "[train,tune]" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_the_documented_command_works(ferret: Any, tmp_path: Path) -> None:
     """With two of its trials."""

@@ -50,6 +50,7 @@ def trainers(fleet: Fleet, *, busy: bool = False) -> list[int]:
     return [pid for pid, row in rows if row.queue == Queue.TRAIN and (row.task == TaskName.TRAIN or not busy)]
 
 
+@pytest.mark.slow
 @usually_on("postgresql")
 def test_a_team_trains_like_one_process_and_nothing_is_lost_with_a_process_of_it(
     fleet: Fleet, toy_spec: SpecFactory

@@ -28,6 +28,7 @@ def collector() -> Iterator[Collector]:
         yield collector
 
 
+@pytest.mark.slow
 @usually_on("postgresql")
 def test_a_killed_workers_round_goes_on_in_the_same_trace(
     fleet: Fleet, plain_spec: SpecFactory, collector: Collector
@@ -62,6 +63,7 @@ def dying_once(fleet: Fleet, queue: Queue, point: str, environment: dict[str, st
     return child
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_a_collector_that_hangs_keeps_nobody(fleet: Fleet, plain_spec: SpecFactory) -> None:
     spec = plain_spec(rounds=2)

@@ -173,6 +173,7 @@ def test_a_broker_that_dies_before_a_task_is_acknowledged_is_connected_to_anew(
     assert [worker.exit_code for worker in workers] == [None, None], fleet.last_lines()
 
 
+@pytest.mark.slow
 @usually_on("postgresql")
 def test_a_broker_that_hangs_is_named_and_all_goes_on_when_it_answers(fleet: Fleet, plain_spec: SpecFactory) -> None:
     spec = plain_spec(rounds=2)

@@ -22,7 +22,11 @@ STUDY = Study(
         Panel("Loss by bytes up", EVAL_LOSS, BYTES_UP, logarithmic=True),
         Panel("Answers by bytes up", ROUGE_L, BYTES_UP, logarithmic=True),
     ),
-    parts={"rounds": 8, "prompt": {"template": "chat", "max_tokens": 512}, "evaluation": {**AT_THE_END, "batch_size": 8}},
+    parts={
+        "rounds": 8,
+        "prompt": {"template": "chat", "max_tokens": 512},
+        "evaluation": {**AT_THE_END, "batch_size": 8},
+    },
     reference="fedavg",
     variants={"ferret": EVERY, "topk": EVERY, "sparseloco": EVERY},
     seeds=3,
