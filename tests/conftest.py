@@ -29,7 +29,10 @@ import torch
 
 os.environ.setdefault("TRITON_INTERPRET", str(int(not torch.cuda.is_available())))  # read when triton is imported
 
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import make_url
+from sqlalchemy.util import LRUCache
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -46,6 +49,18 @@ runpy.run_path(str(PLUGINS / "sitecustomize.py"))  # here; and in the processes 
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PLUGINS), os.environ.get("PYTHONPATH")]))
 # Tiny tensors gain nothing from threads, and several test processes share the cores.
 torch.set_num_threads(1)
+# SQLAlchemy compiles a statement once for each engine; each test has engines of its own, all alike on SQLite.
+COMPILED = LRUCache[Any, Any](5000)
+SQLiteDialect.__hash__ = lambda self: hash(type(self))
+SQLiteDialect.__eq__ = lambda self, other: type(self) is type(other)
+
+
+@event.listens_for(Engine, "engine_connect")
+def share_compiled_statements(connection: Connection) -> None:
+    if isinstance(connection.dialect, SQLiteDialect):
+        connection.engine._compiled_cache = COMPILED
+
+
 # No test depends on how fast the machine is.
 hypothesis.settings.register_profile("no-deadline", deadline=None)
 hypothesis.settings.load_profile("no-deadline")
