@@ -19,7 +19,7 @@ Served = Any  # tests/served.py
 @pytest.fixture(scope="module")
 def projected(served: Served, toy_spec: Callable[..., ExperimentSpec]) -> Any:
     """The run of three rounds with far fewer coordinates than weights."""
-    run = served.service.submit(toy_spec(name="projected", options={"K": 2000}))
+    run = served.service.submit(toy_spec("ferret", name="projected", options={"K": 2000}))
     run.wait()
     return run
 

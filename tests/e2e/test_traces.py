@@ -112,7 +112,7 @@ def test_every_span_of_a_round_has_its_parent(traced: Traced, number: int) -> No
     names = {span.id: span.name for span in spans}
     (root,) = [span for span in spans if span.name == "round"]
     assert (root.parent, root.attributes["ferret.state"]) == ("", "committed")
-    assert root.attributes["ferret.algorithm"] == "ferret"
+    assert root.attributes["ferret.algorithm"] == "toy"
     parents = {span.name: names[span.parent] for span in spans if span is not root}
     assert parents.pop("coordinate", "evaluate") == "evaluate"
     assert parents == {

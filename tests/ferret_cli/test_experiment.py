@@ -350,7 +350,7 @@ def test_extending_cloning_archiving_and_deleting(cli, toy_file):
 
     changes = ["--set", "name=again", "--set", "algorithm={name='fedavg', local={steps=1}}", "--unset", "seed"]
     cloned = cli("experiment", "clone", id, *changes, "--key", "again", "--json")
-    assert "algorithm.name: 'ferret' → 'fedavg'" in cloned.stderr
+    assert "algorithm.name: 'toy' → 'fedavg'" in cloned.stderr
     made = document(cloned)
     assert (made["name"], made["cloned_from"], made["algorithm"]) == ("again", id, "fedavg")
     assert (made["spec"]["seed"], made["spec"]["rounds"]) == (0, 2)

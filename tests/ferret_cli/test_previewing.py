@@ -17,7 +17,7 @@ def test_a_dry_run_prints_every_part_and_sends_none(served, toy_spec, toy_data, 
     shown = ferret_in_process(*command, FERRET_CODE=code)
     assert shown.returncode == 0, shown.stderr
     rows = {tuple(line.split()[:2]) for line in shown.stdout.splitlines()}
-    assert rows >= {("header", "ferret-fence"), ("metadata", "examples"), ("array", "coordinates")}
+    assert rows >= {("header", "ferret-fence"), ("metadata", "examples"), ("array", "mean")}
     assert "nothing of it was sent" in shown.stderr
 
     document = json.loads(ferret_in_process(*command, "--json", FERRET_CODE=code).stdout)

@@ -22,7 +22,7 @@ def test_terms_that_cannot_be_kept_spend_no_code(served, toy_spec, toy_data, tmp
     refused = ferret_in_process(*join, "--json", FERRET_CODE=code)
     assert refused.returncode == 1
     assert json.loads(refused.stdout.splitlines()[-1])["code"] == "terms.refused"
-    assert "algorithm.name = 'ferret': this site allows fedavg" in refused.stderr
+    assert "algorithm.name = 'toy': this site allows fedavg" in refused.stderr
     assert "change its terms (site.toml)" in refused.stderr
     status = json.loads(ferret_in_process("site", "status", "--terms", own, "--json").stdout)
     assert status["terms"]["allow"]["algorithms"] == ["fedavg"]

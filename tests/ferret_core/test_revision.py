@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from ferret_core import catalog, discovery
+from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.revision import revise
+from tests.algorithms import NAMES
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
-ALGORITHMS = discovery.names("ferret_core.algorithms")
 DIGEST = "5f" * 32
 FERRET = {"name": "ferret", "K": 64, "local": {"learning_rate": 0.5, "batch_size": 2, "optimizer": "sgd"}}
 
@@ -30,7 +30,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_example_takes_every_algorithm(path: Path, name: str) -> None:
     tree = tomllib.loads(re.sub(r"\$\{(\w+)\}", "/somewhere", path.read_text()))
     tree.pop("tune", None)

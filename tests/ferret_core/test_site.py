@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core import discovery, federation
+from ferret_core import federation
 from ferret_core.algorithms._base import Client
 from ferret_core.federated_data import FederatedData
 from ferret_core.participant import Part, contribute
@@ -21,9 +21,9 @@ from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.site import Site, takes_own_training
 from ferret_core.training.own import Context, Own
+from tests.algorithms import NAMES
 
 SpecFactory = Callable[..., ExperimentSpec]
-ALGORITHMS = discovery.names("ferret_core.algorithms")
 FIXED = {"fedkseed", "fedkseed_pro", "fedmezo", "fedprox", "fedzo", "hiso", "scaffold"}
 """Their own training is part of what they send."""
 
@@ -76,7 +76,7 @@ def test_the_loop_that_ferret_has_too_gives_what_ferret_gives(toy_spec: SpecFact
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", NAMES)
 def test_it_trains_in_every_algorithm_that_takes_it_and_is_refused_in_all_others(
     toy_spec: SpecFactory, algorithm: str
 ) -> None:

@@ -40,8 +40,8 @@ def examples(toy_data) -> Path:
 def submit(service, toy_spec):
     """Submits an experiment that waits for one real participant, and makes a code for it."""
 
-    def make(simulated=1, algorithm="toy", **changes):
-        run = service.submit(toy_spec(algorithm, participants={"simulated": simulated, "edge": 1}, **changes))
+    def make(simulated=1, of="toy", **changes):
+        run = service.submit(toy_spec(of, participants={"simulated": simulated, "edge": 1}, **changes))
         return run, service.enrolment(run.id).code
 
     return make
@@ -527,7 +527,7 @@ def test_bad_data_are_refused_before_the_server_is_asked(api, submit, home, tmp_
 
 def test_what_goes_wrong_here_is_told_to_the_server(api, worker, submit, examples, home):
     broken = {"local": {"learning_rate": 1e30, "steps": 4, "batch_size": 4}}
-    run, code = submit(algorithm="ferret", options=broken, round={"attempts": 1})
+    run, code = submit(of="ferret", options=broken, round={"attempts": 1})
     state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
     assert state == "failed"
     assert reports[0].error is not None
