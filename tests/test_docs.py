@@ -33,6 +33,7 @@ from ferret_core.replica import Replica
 from ferret_core.simulate import RoundResult, SimulationResult, simulate
 from ferret_worker.settings import WorkerSettings
 from tests import algorithms
+from tests.tiers import slow
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
@@ -110,7 +111,7 @@ def test_every_ferret_command_shown_exists(document: str) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("document", ["README.md", "docs/tutorials/first-experiment.md"])
+@pytest.mark.parametrize("document", ["README.md", *slow("docs/tutorials/first-experiment.md")])
 def test_the_snippet_asks_the_exported_model_as_training_did(
     document: str, tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]
 ) -> None:

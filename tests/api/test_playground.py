@@ -283,6 +283,7 @@ def test_who_hangs_up_stops_the_worker(long_winded: Asked) -> None:
     assert time.monotonic() - begun < PATIENCE_SECONDS
 
 
+@pytest.mark.slow
 def test_one_waits_while_another_is_answered(long_winded: Asked) -> None:
     with long_winded.stream(max_new_tokens=2048, compare=False) as first:
         next(event for event in first if event[0] == "text")
@@ -294,6 +295,7 @@ def test_one_waits_while_another_is_answered(long_winded: Asked) -> None:
     assert kinds(second) == ["loading", "done", "end"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_midway_is_noticed_and_another_answers(
     long_winded: Asked, patient: tuple[Live, str]
 ) -> None:
@@ -308,6 +310,7 @@ def test_a_worker_that_is_killed_midway_is_noticed_and_another_answers(
     assert kinds(long_winded.events(max_new_tokens=2, compare=False)) == ["loading", "done", "end"]
 
 
+@pytest.mark.slow
 def test_without_a_worker_nothing_waits(patient: tuple[Live, str], long_winded: Asked) -> None:
     assert long_winded.worker.pid is not None
     os.kill(long_winded.worker.pid, signal.SIGTERM)

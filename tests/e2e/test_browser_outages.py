@@ -25,6 +25,7 @@ def complaints() -> list[str]:
     return ["401", "Failed to load resource"]
 
 
+@pytest.mark.slow
 def test_a_page_waits_politely_while_the_server_is_away_and_then_shows_everything_once(
     signed_in: Page, context: BrowserContext, served: Served, waiting: Any
 ) -> None:

@@ -13,6 +13,7 @@ from tests.ferret_core import manifest
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.slow
 def test_the_demo_learns_and_ends_with_one_document(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ferret_cli", "demo", "--once", "--json", "--home", str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

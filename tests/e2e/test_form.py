@@ -75,6 +75,7 @@ def test_an_experiment_is_submitted_by_the_form(signed_in: Page, served: Served,
     run.wait(timeout=120)
 
 
+@pytest.mark.slow
 def test_what_it_prints_runs_as_it_stands(
     signed_in: Page, served: Served, document: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def traced(
 
 
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))
+@pytest.mark.slow
 def test_a_round_is_one_trace_over_api_and_workers(traced: Traced, number: int) -> None:
     spans = traced.of_round(number)
     about = [span for span in traced.spans if span.attributes.get("ferret.round") == number]

@@ -396,6 +396,7 @@ def test_a_backup_that_is_killed_is_none_or_whole(
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("storage.durable", "restore.moved")),
     ],
 )
+@pytest.mark.slow
 def test_a_restore_that_is_killed_is_none_or_whole(
     embedded: Embedded, backup: Path, ferret: Ferret, target: Path, kills: range, name: str
 ) -> None:

@@ -52,6 +52,7 @@ def test_what_is_wrong_comes_with_the_command_that_fixes_it(ferret, home, free_p
     ]
 
 
+@pytest.mark.slow
 def test_the_fix_for_the_database_works(ferret, home, free_port):
     home.mkdir()
     (home / "ferret.db").touch()

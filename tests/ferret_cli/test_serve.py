@@ -167,6 +167,7 @@ def test_it_can_be_interrupted_while_it_starts(serve, home, free_port):
     assert not (home / "server.json").exists()
 
 
+@pytest.mark.slow
 def test_a_setting_that_is_wrong_is_named_before_anything_starts(ferret, home, free_port):
     done = ferret("serve", "--port", free_port, FERRET_LOG_LEVEL="silent")
     assert done.returncode == 2
@@ -174,6 +175,7 @@ def test_a_setting_that_is_wrong_is_named_before_anything_starts(ferret, home, f
     assert not (home / "logs").exists()
 
 
+@pytest.mark.slow
 def test_the_last_lines_of_a_child_that_cannot_start_are_shown(ferret, home, free_port):
     done = ferret("serve", "--port", free_port, FERRET_MAX_UPLOAD_BYTES="few")
     assert done.returncode == 1

@@ -56,6 +56,7 @@ def shown_certificate(port: int) -> str:
     return ssl.get_server_certificate(("127.0.0.1", port), timeout=10)
 
 
+@pytest.mark.slow
 def test_everybody_comes_by_https(serve, ferret, home, free_port, write, authority) -> None:
     """Also under leases so short that a child without a sign of life would be replaced within six seconds."""
     served = serve(FERRET_LEASE_SECONDS="12", **write("localhost", "127.0.0.1"))

@@ -102,6 +102,7 @@ def test_the_model_its_card_and_nothing_else_is_in_a_private_repository(
     assert "notes.txt" not in repository.branches[MAIN]
 
 
+@pytest.mark.slow
 def test_an_upload_that_broke_off_goes_on_where_it_was(push: Push, hub: Hub) -> None:
     hub.failures["/commit/"] = [500]
     broken = push(NAME)
@@ -113,6 +114,7 @@ def test_an_upload_that_broke_off_goes_on_where_it_was(push: Push, hub: Hub) -> 
     assert hub.repositories[NAME].branches[MAIN]["model.safetensors"] == WEIGHTS
 
 
+@pytest.mark.slow
 def test_weights_of_another_model_do_not_stay_beside_it(push: Push, hub: Hub) -> None:
     assert push(NAME).returncode == 0
     files = hub.repositories[NAME].branches[MAIN]
@@ -123,6 +125,7 @@ def test_weights_of_another_model_do_not_stay_beside_it(push: Push, hub: Hub) ->
     assert (files["config.json"], files["mine.md"]) == (b"{}", b"mine")
 
 
+@pytest.mark.slow
 def test_a_branch_of_its_own(push: Push, hub: Hub) -> None:
     assert push(NAME, "--branch", "round-2").returncode == 0
     branches = hub.repositories[NAME].branches
@@ -131,6 +134,7 @@ def test_a_branch_of_its_own(push: Push, hub: Hub) -> None:
     assert push(NAME, "--branch", "round-2").returncode == 0
 
 
+@pytest.mark.slow
 def test_everybody_may_read_it_only_where_that_is_said(push: Push, hub: Hub) -> None:
     assert push(NAME, "--public").returncode == 0
     assert not hub.repositories[NAME].private
@@ -160,6 +164,7 @@ def test_what_the_hub_refuses_is_told_before_anything_is_downloaded(
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 def test_two_who_push_at_once_are_told_of_each_other(push: Push, hub: Hub) -> None:
     hub.failures["/commit/"] = [412]
     refused = push(NAME)

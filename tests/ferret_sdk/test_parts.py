@@ -219,6 +219,7 @@ def test_undisturbed_it_is_sent_once_and_told_of_part_by_part(world: World) -> N
     "failpoint",
     ["parts.grown:7", *slow("parts.arrived:1", "upload.stored:1", "upload.accepted:1")],
 )
+@pytest.mark.slow
 def test_a_server_that_is_killed_has_what_has_arrived(world: World, failpoint: str) -> None:
     world.server.stop()
     world.server.start(failpoint)

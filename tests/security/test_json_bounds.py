@@ -15,6 +15,7 @@ from ferret_sdk import Service, retry
 from ferret_sdk.base_model import require_own_files
 from ferret_sdk.transport import MAX_ANSWER_BYTES
 from tests.security.hostile import HostileServer, body_reply
+from tests.tiers import slow
 
 SHAPES = [b"{}", b"[[]]", b'{"ab":{}}', b"300", b'"abc"', '"\U0001f600"'.encode()]
 MOST = 120 << 20
@@ -74,7 +75,7 @@ def test_what_is_made_to_confuse_is_refused_at_once(server: HostileServer, text:
     assert peak(Service(server.url).info) < MOST
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json", "generation_config.json"])
+@pytest.mark.parametrize("name", ["config.json", *slow("model.safetensors.index.json", "generation_config.json")])
 def test_so_does_a_file_of_the_base_model(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b'{"weight_map":' + repeated(b"{}", (16 << 20) - 1024) + b"}")
     assert peak(lambda: require_own_files(tmp_path)) < MOST

@@ -112,6 +112,7 @@ def test_who_points_elsewhere_is_left_out_and_the_rest_goes_on_as_without_him(
     assert losses(attacked)[-1] == pytest.approx(losses(without)[-1], rel=0.05)
 
 
+@pytest.mark.slow
 def test_honest_participants_of_different_labels_agree_enough(spec: SpecFactory) -> None:
     result = simulate(spec(robust={"rule": "agree"}, partition={"name": "dirichlet", "alpha": 0.5}))
     assert [record.refused for record in result.ledger] == [()] * 4

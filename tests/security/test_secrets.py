@@ -135,6 +135,7 @@ def participant_tokens(site: Path) -> list[str]:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_browsers_history_holds_nothing_that_signs_in(
     start: Callable[..., Served], need: Callable[[bool, str], None], tmp_path: Path
 ) -> None:

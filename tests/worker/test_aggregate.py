@@ -227,6 +227,7 @@ def test_the_service_looks_into_updates_as_a_simulation_does(
 
 
 @usually_on("sqlite")
+@pytest.mark.slow
 def test_rounds_leave_nothing_in_a_worker(service: Service, plain_spec: SpecFactory) -> None:
     """Python's blocks of memory, after what the first rounds import: one kept for each contribution would be 160."""
     spec = plain_spec(rounds=7, participants={"simulated": 40}, options={"local": {"steps": 1, "batch_size": 1}})

@@ -242,10 +242,12 @@ def test_a_kill_at_every_point_loses_and_doubles_nothing(on_sqlite: Template) ->
 
 
 @pytest.mark.postgresql
+@pytest.mark.slow
 def test_nor_does_one_in_a_transaction_on_postgresql(on_postgresql: Template) -> None:
     kill_one_after_the_other(on_postgresql, IN_TRANSACTIONS)
 
 
+@pytest.mark.slow
 def test_nor_does_one_at_every_point_of_the_edge(with_a_real_participant: Template) -> None:
     """The API, the worker and the participant die together; each goes on from what it has on disk."""
     kill_one_after_the_other(with_a_real_participant, WITH_A_REAL_PARTICIPANT)
@@ -265,6 +267,7 @@ def test_nor_do_many_in_a_row_on_postgresql(on_postgresql: Template, kills: int,
 
 
 @pytest.mark.parametrize("name", IN_REDONE_WORK)
+@pytest.mark.slow
 def test_nor_does_a_second_kill_in_what_is_done_again(on_sqlite: Template, kills: int, name: str) -> None:
     kill_in_a_row(on_sqlite, name, kills, before=lambda home: home.run("finish", "aggregate.written:1"))
 

@@ -24,6 +24,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_a_team_simulates_and_its_first_process_speaks(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> None:
     spec = toy_spec("fedavg", rounds=1, evaluation={"examples": 2, "generate": 0})
     file = tmp_path / "spec.json"
@@ -35,6 +36,7 @@ def test_a_team_simulates_and_its_first_process_speaks(toy_spec: Callable[..., E
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_what_a_team_cannot_train_is_said_with_the_field(
     toy_spec: Callable[..., ExperimentSpec], tmp_path: Path
 ) -> None:

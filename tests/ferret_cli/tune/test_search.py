@@ -256,6 +256,7 @@ def test_a_study_that_was_killed_ends_as_if_it_had_not_been(
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_ctrl_c_leaves_files_and_says_how_to_go_on(
     tune: Any, tune_file: Write, environment: Any, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def test_a_budget_is_filled_and_kept(toy_spec: SpecFactory) -> None:
     assert 900 - 8 < each <= 900 + METADATA
 
 
+@pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory) -> None:
     options = {"density": 1 / 64, "local": {"learning_rate": 3e-3, "steps": 2}}
     model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}

@@ -36,6 +36,7 @@ def test_an_update_takes_a_byte_for_each_parameter_as_int8(weights: Any) -> None
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory, optimizer: str) -> None:
     local = {"optimizer": optimizer, "learning_rate": 1e-3, "steps": 2}
     model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}

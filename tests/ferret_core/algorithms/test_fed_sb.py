@@ -144,6 +144,7 @@ def test_gpt2s_layers_can_be_tuned() -> None:
 
 
 @pytest.mark.parametrize("kind", ["float16", "sign"])
+@pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory, kind: str) -> None:
     options = {"coordinates": kind, "local": {"learning_rate": 1e-2, "steps": 4}}
     model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}

@@ -38,6 +38,7 @@ def test_a_checkpoint_has_both_factors(toy_spec: SpecFactory, tmp_path: Path, ti
     torch.testing.assert_close(loaded(ids).logits, replica.model(ids).logits)
 
 
+@pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory) -> None:
     options = {"local": {"learning_rate": 3e-2, "steps": 4}}
     model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}

@@ -108,6 +108,7 @@ def test_without_smoothing_it_is_decomfl_and_keeps_nothing(toy_spec: SpecFactory
     assert applied(replica, contribute(replica, clients_of(replica)[0]).sealed.contribution) == {}
 
 
+@pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory) -> None:
     options = {"local": {"learning_rate": 1e-4, "steps": 12, "batch_size": 4, "epsilon": 1e-3, "perturbations": 2}}
     changes = {"model": {"source": str(model_path())}, "participants": {"simulated": 1}}

@@ -75,6 +75,7 @@ def test_every_bin_is_decoded_as_the_mean_of_what_is_in_it() -> None:
     assert means.tolist() == [0, -6, 0.25, 5]
 
 
+@pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory) -> None:
     options = {"density": 1 / 256, "local": {"learning_rate": 3e-3, "steps": 2}}
     model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}

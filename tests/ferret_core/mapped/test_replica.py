@@ -21,6 +21,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.simulate import SimulationResult
 from tests.digests import digest_of
+from tests.tiers import slow
 
 Specs = Callable[..., ExperimentSpec]
 Stored = Callable[[ExperimentSpec], Path]
@@ -55,7 +56,7 @@ def test_following_the_ledger_in_files_gives_the_digests_of_memory(
     assert replica.digest == result.digest
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", *slow("float16")])
 @pytest.mark.parametrize("processes", [1, 3])
 def test_so_does_every_type_of_weights_and_number_of_processes(
     dtype: str, processes: int, toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path

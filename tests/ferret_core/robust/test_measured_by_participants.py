@@ -41,6 +41,7 @@ def eval_loss(result: SimulationResult) -> float:
     return result.rounds[-1].metrics["eval_loss"]
 
 
+@pytest.mark.slow
 def test_at_a_rate_too_high_the_guarded_experiment_ends_lower(toy_spec: Spec) -> None:
     local = {"optimizer": "normalized", "learning_rate": 30.0, "steps": 4, "batch_size": 4}
     options = {"bytes_per_round": 128, "blocks": 4, "guard": False, "local": local}

@@ -60,6 +60,7 @@ def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]
         pytest.param(4, ["G", "T", "fedavg", "fedkseed"], marks=SLOW),
     ],
 )
+@pytest.mark.slow
 def test_a_simulation_gives_the_models_of_one_process(
     in_team: Callable[..., list[Any]], toy_spec: SpecFactory, size: int, names: list[str]
 ) -> None:

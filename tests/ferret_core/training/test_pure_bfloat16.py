@@ -105,6 +105,7 @@ def test_what_cannot_be_trained_so_is_refused(toy_spec, dtype: str, name: str, m
 
 
 @pytest.mark.parametrize("name", ["ferret", "fedavg", "topk"])
+@pytest.mark.slow
 def test_a_federated_run_learns_in_bf16_alone(toy_spec, name: str) -> None:
     found = simulate(spec_of(toy_spec, "bfloat16", name=name, local={**PURE, "learning_rate": 0.02, "steps": 3}))
     losses = [found.rounds[0].metrics["eval_loss"], found.rounds[-1].metrics["eval_loss"]]

@@ -61,6 +61,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_every_round_is_there_once_though_the_export_was_stopped(run: Run, interrupted: Any, tmp_path: Path) -> None:
     assert interrupted(run, "wandb", tmp_path) == [2, 0]
     found = rows(tmp_path)

@@ -87,6 +87,7 @@ def test_the_page_shows_picture_tables_set_up_and_command(written):
     assert "failed" not in text
 
 
+@pytest.mark.slow
 def test_the_picture_and_the_tables_can_be_read(written):
     picture = image.imread(written["png"])
     assert picture.shape[1] == 1920
