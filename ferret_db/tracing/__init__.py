@@ -35,7 +35,7 @@ INSTALL = "pip install 'ferret-service[tracing]'"
 STOP_SECONDS = 2.0
 """For the last spans at the end of a process."""
 
-_recorder: Recorder | None = None
+_running: Recorder | None = None
 
 
 class RoundTrace(NamedTuple):
@@ -65,7 +65,7 @@ def start(service: str) -> None:
 
     Raises ``setup.missing`` without the packages, and ``settings.invalid``.
     """
-    global _recorder
+    global _running
     variable = _environment.endpoint_variable()
     if variable is None:
         return
@@ -74,27 +74,27 @@ def start(service: str) -> None:
     except ModuleNotFoundError as error:
         detail = f"{variable} is set, but OpenTelemetry is not installed: {INSTALL}, or unset the variable"
         raise FerretError("setup.missing", detail) from error
-    _recorder = Recorder.opened(service)
+    _running = Recorder.opened(service)
 
 
 def stop() -> None:
     """Sends the last spans, and waits two seconds for that at most."""
-    global _recorder
-    recorder, _recorder = _recorder, None
+    global _running
+    recorder, _running = _running, None
     if recorder is not None:
         recorder.close(STOP_SECONDS)
 
 
 def on() -> bool:
     """Whether spans are recorded."""
-    return _recorder is not None
+    return _running is not None
 
 
 @contextmanager
 def span(name: str, of: RoundTrace | None = None, kind: Kind = "internal", /, **attributes: Value) -> Generator[Note]:
     """A span over the block, and its ids in the block's logs: directly under the round ``of``, or under the current
     span. An error that ends the block is noted by its code alone."""
-    recorder = _recorder
+    recorder = _running
     if recorder is None:
         yield _nothing
         return
@@ -106,7 +106,7 @@ def span(name: str, of: RoundTrace | None = None, kind: Kind = "internal", /, **
 @contextmanager
 def received(headers: Mapping[str, str]) -> Generator[None]:
     """What the block does belongs to the span that ``headers`` name, by W3C's ``traceparent``; if none, to none."""
-    recorder = _recorder
+    recorder = _running
     if recorder is None:
         yield
         return
@@ -116,13 +116,13 @@ def received(headers: Mapping[str, str]) -> Generator[None]:
 
 def headers() -> dict[str, str]:
     """The current span, as headers for a message."""
-    recorder = _recorder
+    recorder = _running
     return {} if recorder is None else recorder.headers()
 
 
 def round_ended(of: RoundTrace, begin: datetime, end: datetime, error: str | None, /, **attributes: Value) -> None:
     """Records the round's own span; ``error`` is the code of what ended it, if it was not committed."""
-    recorder = _recorder
+    recorder = _running
     if recorder is not None:
         recorder.root(of, begin, end, error, {**of._asdict(), **attributes})
 

@@ -10,7 +10,7 @@ import pytest
 
 from ferret_api import admin_token
 from ferret_api.settings import ApiSettings
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 Make = Callable[..., ApiSettings]
 
@@ -58,9 +58,8 @@ def test_a_token_can_come_from_a_secret_file(
 
 def test_an_empty_file_is_named(make_settings: Make, home: Path) -> None:
     (home / "admin.token").write_text("\n")
-    with pytest.raises(FerretError, match="is empty: delete it") as caught:
+    with refused("setup.missing", "is empty: delete it"):
         admin_token.load(make_settings(admin_token=None))
-    assert caught.value.code == "setup.missing"
 
 
 def test_what_is_derived_from_the_token_does_not_give_it_away() -> None:

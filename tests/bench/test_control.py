@@ -9,7 +9,7 @@ import pytest
 from ferret_bench._control import databases, rounds
 from ferret_bench._control.rounds import Sample
 from ferret_bench.measure.spread import spread
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 def test_control_is_what_is_left_without_the_mathematics() -> None:
@@ -58,5 +58,5 @@ def test_without_a_server_postgresql_is_skipped_with_the_reason(monkeypatch, ser
 def test_what_keeps_the_service_from_starting_is_said(tmp_path) -> None:
     from ferret_bench._control.stack import serving
 
-    with pytest.raises(FerretError, match="FERRET_DATABASE_URL"), serving(tmp_path / "home", "mysql://x/y"):
+    with refused("server.not_ready", "FERRET_DATABASE_URL"), serving(tmp_path / "home", "mysql://x/y"):
         pass

@@ -23,7 +23,7 @@ from ferret_core import discovery
 from ferret_core.projection.bases import _base, basis, letters
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 D = 2000
 BLOCK = Block(3, "w", D)
@@ -254,6 +254,5 @@ def test_every_file_is_a_documented_family_with_a_letter_of_its_own() -> None:
 
 
 def test_an_unknown_letter_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(FerretError, match=r"basis = 'Z'.*G, H, I, R, T") as caught:
+    with refused("spec.invalid", "basis = 'Z'", "G, H, I, R, T"):
         basis("Z")
-    assert caught.value.code == "spec.invalid"

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from ferret_cli.stack import broker
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 @pytest.fixture(params=["on PATH", "from the wheel"])
@@ -52,9 +52,8 @@ def test_it_answers_those_who_know_the_password(started, tmp_path):
 def test_without_any_the_commands_to_install_one_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(broker, "WHEEL", "a_wheel_that_is_not_there")
-    with pytest.raises(FerretError, match="apt-get install") as raised:
+    with refused("setup.missing", "apt-get install"):
         broker.prepare(tmp_path)
-    assert raised.value.code == "setup.missing"
 
 
 @pytest.mark.parametrize("name", ["FERRET_BROKER_URL", "FERRET_BROKER_URL_FILE"])

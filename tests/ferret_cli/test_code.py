@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ferret_cli.code import code_of
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 class Terminal(io.StringIO):
@@ -33,18 +33,18 @@ def test_a_file_a_variable_or_the_keyboard(tmp_path: Path, monkeypatch: pytest.M
 def test_a_file_with_something_else_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "code"
     file.write_text(text)
-    with pytest.raises(FerretError, match="must hold the enrolment code") as caught:
+    with refused("request.invalid", "must hold the enrolment code") as caught:
         code_of(None, file)
     assert caught.value.errors[0].field == "--code-file"
 
 
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FerretError, match="cannot be read"):
+    with refused("request.invalid", "cannot be read"):
         code_of(None, tmp_path / "nowhere")
-    with pytest.raises(FerretError, match="not both"):
+    with refused("request.invalid", "not both"):
         code_of("given", tmp_path / "code")
-    with pytest.raises(FerretError, match="is empty"):
+    with refused("request.invalid", "is empty"):
         code_of(" ", None)
     monkeypatch.setattr("sys.stdin", io.StringIO("piped"))
-    with pytest.raises(FerretError, match="FERRET_CODE"):
+    with refused("request.invalid", "FERRET_CODE"):
         code_of(None, None)

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 from ferret_cli.demo import prepare
 from ferret_cli.demo.result import document, summary
 from ferret_cli.stack.home import locked
 from ferret_core import demo
-from ferret_core.protocol.errors import FerretError
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Experiment
 from ferret_sdk.transport import Transport
+from tests.refusals import refused
 
 
 def test_the_experiment_uses_the_generated_data_and_one_real_participant(tmp_path, monkeypatch):
@@ -37,7 +35,7 @@ def test_a_demo_that_still_runs_is_left_alone(ferret, tmp_path):
     home = tmp_path / ".ferret" / "demo"
     with locked(home):
         (home / "ferret.db").touch()
-        with pytest.raises(FerretError, match="pid"):
+        with refused("home.in_use"):
             prepare.fresh_home(home)
         done = ferret("demo", "--once", "--json")
     assert done.returncode == 5

@@ -6,7 +6,7 @@ import io
 import pytest
 
 from ferret_cli.files import to_csv, writable, write
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 def test_a_file_is_replaced_whole(tmp_path):
@@ -24,9 +24,8 @@ def test_what_cannot_be_put_in_place_leaves_nothing_behind(tmp_path):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "taken").touch()
-    with pytest.raises(FerretError, match=r"--out = .*taken") as caught:
+    with refused("request.invalid", "--out"):
         writable(tmp_path / "taken", "--out")
-    assert caught.value.code == "request.invalid"
 
 
 def test_numbers_keep_all_their_digits(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferret_cli import site_file
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
 SITE = "from ferret_sdk import Site\nsite = Site()\n"
@@ -37,14 +37,14 @@ def test_the_site_is_found_with_modules_beside_it(tmp_path: Path) -> None:
 def test_a_file_that_is_no_site_is_told(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "site.py"
     path.write_text(text)
-    with pytest.raises(FerretError, match=message) as raised:
+    with refused("request.invalid", message) as raised:
         site_file.load(path)
     assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "--site")
 
 
 @pytest.mark.parametrize("name", ["missing.py", "site.toml"])
 def test_what_is_no_python_file_is_told(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FerretError, match="--site"):
+    with refused("request.invalid", "--site"):
         site_file.load(tmp_path / name)
 
 

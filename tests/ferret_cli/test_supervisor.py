@@ -9,7 +9,7 @@ import pytest
 from ferret_cli.stack import supervisor as module
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.supervisor import Supervisor
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")]
 
@@ -89,7 +89,7 @@ def test_an_end_at_start_shows_what_was_said_this_time(supervisor, shell, tmp_pa
     child = shell("api", "echo the port is mine; exit 5")
     supervisor.start(child)
     child.wait(5)
-    with pytest.raises(FerretError, match="exit code 5") as raised:
+    with refused("internal", "exit code 5") as raised:
         supervisor.require_running()
     assert "the port is mine" in raised.value.detail
     assert "an old story" not in raised.value.detail

@@ -13,11 +13,11 @@ from ferret_core.average import TailMean, begin
 from ferret_core.follow import follow
 from ferret_core.ledger import LedgerEntry
 from ferret_core.models.parameters import trainable
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.stopping import better
+from tests.refusals import refused
 
 Spec = Callable[..., ExperimentSpec]
 SPLIT = {"split": "validation", "validation": 0.4, "examples": 10, "generate": 0}
@@ -89,7 +89,7 @@ def test_the_better_of_the_two_is_that_with_less_development_loss() -> None:
     ],
 )
 def test_a_mean_that_never_begins_is_refused(toy_spec: Spec, server: dict[str, Any], said: str) -> None:
-    with pytest.raises(FerretError, match=said) as caught:
+    with refused("spec.invalid", said) as caught:
         catalog.resolve(toy_spec(rounds=4, server=server))
     error = caught.value.errors[0]
     assert (caught.value.code, error.field, error.value) == (

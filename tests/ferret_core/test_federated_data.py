@@ -9,8 +9,8 @@ from transformers import PreTrainedTokenizerFast
 
 from ferret_core import federated_data
 from ferret_core.federated_data import FederatedData, deal
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from tests.refusals import refused
 
 Spec = Callable[..., ExperimentSpec]
 BY_LABEL = {"partition": {"name": "natural"}}
@@ -88,7 +88,7 @@ def test_nor_are_they_evaluated_where_that_is_the_validation_split(toy_spec: Spe
 def test_a_development_set_that_is_no_good_is_refused(
     toy_spec: Spec, asked: dict[str, Any], value: int, said: str
 ) -> None:
-    with pytest.raises(FerretError, match=said) as caught:
+    with refused("dataset.invalid", said) as caught:
         deal(toy_spec(server=GUARDED | {"development": value}, **asked))
     error = caught.value.errors[0]
     assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development", value)
@@ -122,6 +122,5 @@ def test_prompts_longer_than_the_context_are_counted(toy_spec: Spec, tiny_tokeni
 def test_an_impossible_partition_is_refused_before_anything_is_trained(
     toy_spec: Spec, clients: int, right: str
 ) -> None:
-    with pytest.raises(FerretError, match=right) as caught:
+    with refused("partition.invalid", right):
         deal(toy_spec(participants={"simulated": clients}, **BY_LABEL))
-    assert caught.value.code == "partition.invalid"

@@ -10,9 +10,9 @@ from ferret_core import catalog
 from ferret_core.models import outline
 from ferret_core.plan import plan
 from ferret_core.presets import PRESETS, chosen
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.robust.noise import ADVISED
+from tests.refusals import refused
 
 NAMES = [preset.name for preset in PRESETS]
 SHAPES = ["llama-1b", "llama-3b", "llama2-7b", "llama2-13b"]
@@ -66,5 +66,5 @@ def test_another_algorithm_gives_way() -> None:
 
 
 def test_an_unknown_preset_is_refused_with_those_there_are() -> None:
-    with pytest.raises(FerretError, match="choose one of paper, fast, private"):
+    with refused("catalog.not_found", "choose one of paper, fast, private"):
         chosen(document(), "quick")

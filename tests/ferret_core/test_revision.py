@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ferret_core import catalog
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.revision import revise
 from tests.algorithms import NAMES
+from tests.refusals import refused
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 DIGEST = "5f" * 32
@@ -130,7 +130,7 @@ def test_an_option_takes_the_place_of_one_that_it_excludes(algorithm, change, le
 
 def test_what_excludes_each_other_in_one_change_is_left_to_the_validation() -> None:
     revised = revise(document(), {"algorithm": {"K": 9, "bytes_per_round": 99}})
-    with pytest.raises(FerretError, match="exclude each other"):
+    with refused("spec.invalid", "exclude each other"):
         catalog.resolve(ExperimentSpec.model_validate(revised.document))
 
 

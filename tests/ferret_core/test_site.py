@@ -22,6 +22,7 @@ from ferret_core.simulate import simulate
 from ferret_core.site import Site, takes_own_training
 from ferret_core.training.own import Context, Own
 from tests.algorithms import NAMES
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 FIXED = {"fedkseed", "fedkseed_pro", "fedmezo", "fedprox", "fedzo", "hiso", "scaffold"}
@@ -189,9 +190,8 @@ def test_a_function_that_does_something_else_is_told(part: Callable[..., Part], 
 
 
 def test_it_is_refused_where_its_gradients_would_say_what_is_sent(part: Callable[..., Part]) -> None:
-    with pytest.raises(FerretError, match="it looks at the gradient of every local step") as raised:
+    with refused("training.unsupported", "it looks at the gradient of every local step"):
         part(trained_by(steps), "ferret", allocation="curvature")
-    assert raised.value.code == "training.unsupported"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -200,9 +200,8 @@ def test_a_model_or_loss_that_is_no_number_is_not_sent(part: Callable[..., Part]
         next(model.parameters()).data.fill_(value)
 
     for site in (trained_by(spoil), trained_by(lambda model, examples, context: value)):
-        with pytest.raises(FerretError, match="lower") as raised:
+        with refused("training.non_finite", "lower"):
             part(site)
-        assert raised.value.code == "training.non_finite"
 
 
 def test_what_was_frozen_is_tuned_again_and_frozen_weights_stay_frozen(part: Callable[..., Part]) -> None:
@@ -228,5 +227,5 @@ def test_a_site_has_one_function_of_each_kind() -> None:
         site.train(steps)
     with pytest.raises(TypeError, match="takes a function"):
         site.evaluate(3)  # pyrefly: ignore[bad-specialization]
-    with pytest.raises(FerretError, match="cannot take"):
+    with refused("training.unsupported", "cannot take"):
         site.require(Choice(name="fedmezo"))

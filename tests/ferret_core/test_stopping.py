@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from ferret_core import catalog, federation
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
 from ferret_core.simulate import simulate
 from ferret_core.stopping import ranked, stop
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 NAN = math.nan
@@ -110,7 +110,7 @@ def test_a_metric_that_no_evaluation_measures_is_refused(metric: str, said: str)
 
 def test_a_score_needs_answers(toy_spec: SpecFactory) -> None:
     evaluation = {"generate": 0, "examples": 10}
-    with pytest.raises(FerretError, match=r"evaluation\.generate") as caught:
+    with refused("spec.invalid", "evaluation.generate") as caught:
         catalog.resolve(toy_spec(stopping={"metric": "rouge_l", "patience": 2}, evaluation=evaluation))
     assert [error.field for error in caught.value.errors] == ["stopping.metric"]
     catalog.resolve(toy_spec(stopping={"patience": 2}, evaluation=evaluation))
@@ -141,6 +141,6 @@ def test_a_simulation_ends_early_with_the_model_of_that_round(toy_spec: SpecFact
 
 
 def test_a_metric_that_the_data_do_not_give_is_named_before_the_first_round(toy_spec: SpecFactory) -> None:
-    with pytest.raises(FerretError, match="was not measured of the base model") as caught:
+    with refused("spec.invalid", "was not measured of the base model") as caught:
         simulate(toy_spec(stopping={"metric": "exact_match", "patience": 1}))
     assert "use one of eval_loss, rouge_l, rouge_l_paper" in str(caught.value)

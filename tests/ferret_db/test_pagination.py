@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
 from ferret_db.repositories import listing
 from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import Experiment
+from tests.refusals import refused
 
 
 def walk(database: Database, limit: int) -> list[str]:
@@ -70,6 +70,5 @@ def encoded(value: Any) -> str:
     ],
 )
 def test_a_cursor_that_is_none_is_refused(database: Database, cursor: str) -> None:
-    with pytest.raises(FerretError, match="cursor") as caught, database.read() as s:
+    with refused("request.invalid", "cursor"), database.read() as s:
         listing.list_page(s, ExperimentFilter(), 10, cursor)
-    assert caught.value.code == "request.invalid"

@@ -14,6 +14,7 @@ from ferret_db.engine import lifecycle
 from ferret_db.reach import EVERYTHING, NOTHING, Reach
 from ferret_db.repositories import assignments, events, experiments, projects, users
 from ferret_db.tables import Base, Experiment, Membership, Project, Round
+from tests.refusals import refused
 
 OF_EXPERIMENTS = sorted(
     (mapper.class_ for mapper in Base.registry.mappers if "experiment_id" in mapper.columns),
@@ -82,7 +83,7 @@ def test_changes_reach_no_further_either(database: Database, lab: Any, user: str
         changed = update(Experiment).values(name="taken over").returning(Experiment.id)
         assert s.scalars(changed, execution_options=unsynchronised).all() == []
         assert s.scalars(delete(Round).returning(Round.id), execution_options=unsynchronised).all() == []
-        with pytest.raises(FerretError, match="no such"):
+        with refused("experiment.not_found", "no such"):
             lifecycle.cancel(s, theirs.id)
     assert lab.get(theirs).name == "toy"
 

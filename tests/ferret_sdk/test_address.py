@@ -7,6 +7,7 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.address import Address, resolve
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_the_token_may_stand_in_a_file(home, monkeypatch, tmp_path):
 
 def test_a_token_file_that_is_missing_is_named(monkeypatch):
     monkeypatch.setenv("FERRET_TOKEN_FILE", "/nowhere/token")
-    with pytest.raises(FerretError, match="/nowhere/token") as raised:
+    with refused("auth.missing", "/nowhere/token") as raised:
         resolve()
     assert raised.value.problem.exit == 4
 

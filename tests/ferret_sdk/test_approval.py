@@ -11,6 +11,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import Awaited, ParticipantState
 from ferret_sdk import Participant
 from ferret_sdk.progress import Progress, Stage
+from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -54,9 +55,8 @@ def test_a_refusal_ends_it_with_the_reason(api, worker, service, toy_spec, toy_d
         if progress.awaited == Awaited.APPROVAL:
             assert run.refuse("site-a", "no contract").state == ParticipantState.REFUSED
 
-    with pytest.raises(FerretError, match="no contract") as raised:
+    with refused("participant.refused", "no contract") as raised:
         site.run(toy_data[0], on_progress=decide)
-    assert raised.value.code == "participant.refused"
     with pytest.raises(FerretError) as raised:
         run.approve("site-a")
     assert raised.value.code == "participant.conflict"

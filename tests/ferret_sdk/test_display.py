@@ -13,10 +13,10 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from ferret_core.protocol.errors import FerretError
 from ferret_sdk import Service
 from ferret_sdk import run as run_module
 from ferret_sdk.run import Run
+from tests.refusals import refused
 
 EVIL = '<script>alert("x")</script>'
 TIME = "2026-01-01T00:00:{:02}Z"
@@ -156,6 +156,5 @@ def test_without_pandas_the_package_to_install_is_named(
     run = run_of(server, experiment)
     server.answer = lambda exchange: exchange.json({"series": []})
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(FerretError, match=r"pip install 'ferret-participant\[notebook\]'") as raised:
+    with refused("setup.missing", "'ferret-participant[notebook]'"):
         run.to_pandas()
-    assert raised.value.code == "setup.missing"

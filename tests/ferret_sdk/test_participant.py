@@ -22,6 +22,7 @@ from ferret_sdk.receipts import outcomes, read
 from ferret_sdk.run import Run
 from ferret_sdk.sent_log import SentLog
 from ferret_sdk.transport import Answer, Transport
+from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -81,7 +82,7 @@ def test_a_name_in_any_script_is_read_by_people_and_stands_in_no_path(api, worke
 
 def test_what_is_no_name_spends_no_code(api, submit, home):
     _, code = submit()
-    with pytest.raises(FerretError, match="U\\+202E at 1") as raised:
+    with refused("request.invalid", "U+202E at 1") as raised:
         Participant.enrol(api.url, code, "\u202eniffek", home)
     assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "name")
     assert Participant.enrol(api.url, code, "Kneipp", home).member.shown_name == "Kneipp"
@@ -143,16 +144,16 @@ def test_it_measures_the_step_before_as_a_simulated_client_does(api, worker, ser
 def test_a_place_is_taken_by_one_process_at_a_time(api, worker, submit, examples, home):
     _, code = submit(simulated=0, rounds=1)
     site = Participant.enrol(api.url, code, "site-a", home)
-    refused: list[FerretError] = []
+    errors: list[FerretError] = []
 
     def again(progress: Progress) -> None:
-        if progress.stage == Stage.TRAIN and not refused:
-            with pytest.raises(FerretError, match="site-a already takes part") as raised:
+        if progress.stage == Stage.TRAIN and not errors:
+            with refused("participant.in_use") as raised:
                 Participant.enrol(api.url, code, "site-a", home).run(examples)
-            refused.append(raised.value)
+            errors.append(raised.value)
 
     assert site.run(examples, on_progress=again) == "completed"
-    assert [error.code for error in refused] == ["participant.in_use"]
+    assert len(errors) == 1
 
 
 def test_two_participants_of_one_home_share_its_base_model(api, worker, service, toy_spec, examples, home, monkeypatch):
@@ -467,9 +468,8 @@ def test_a_revoked_participant_ends_and_the_experiment_goes_on(api, worker, subm
         if report.round == 1:
             run.revoke("site-a", "left the study")
 
-    with pytest.raises(FerretError, match="left the study") as raised:
+    with refused("participant.revoked", "left the study"):
         Participant.enrol(api.url, code, "site-a", home).run(examples, on_round=revoke)
-    assert raised.value.code == "participant.revoked"
     assert run.wait(timeout=60).state == "completed"
     (site,) = run.participants()
     assert (site.name, site.revoked_at is None) == ("site-a", False)
@@ -519,9 +519,8 @@ def test_bad_data_are_refused_before_the_server_is_asked(api, submit, home, tmp_
     data = tmp_path / "data.jsonl"
     data.write_text('{"instruction": "a", "output": "b"}\n{"instruction": "a", "outp')
     site = Participant.enrol(api.url, code, "site-a", home)
-    with pytest.raises(FerretError, match="line 2") as raised:
+    with refused("dataset.invalid", "line 2") as raised:
         site.run(data)
-    assert raised.value.code == "dataset.invalid"
     assert str(data) in raised.value.detail
 
 

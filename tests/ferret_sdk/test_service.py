@@ -15,6 +15,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
 from ferret_sdk import Service
 from tests.digests import digest_of
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(90)
@@ -82,7 +83,7 @@ def test_lists_filters_and_cancelling(service, toy_spec):
     assert [found.id for found in service.experiments()] == [run.id for run in reversed(runs)]
     assert [found.id for found in service.experiments(algorithm="fedavg")] == [runs[1].id]
     assert [found.id for found in service.experiments(state=["cancelled"])] == [runs[0].id]
-    with pytest.raises(FerretError, match="cancelled"):
+    with refused("experiment.conflict", "cancelled"):
         runs[0].wait()
 
 

@@ -15,6 +15,7 @@ from ferret_sdk import Participant, weights
 from ferret_sdk.progress import Stage
 from ferret_sdk.transport import Traffic
 from tests.ferret_core.conftest import COMMIT, _hub
+from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -64,9 +65,8 @@ def test_weights_with_one_changed_byte_are_refused_with_their_digests(join, tmp_
     folder = tmp_path / "base"
     shutil.copytree(tiny_model_dir, folder)
     flipped(folder / "model.safetensors", -1000)
-    with pytest.raises(FerretError, match=r"model\.safetensors \([0-9a-f]{64}\) make a model with digest") as raised:
+    with refused("model.invalid", "model.safetensors ("):
         join(folder)
-    assert raised.value.code == "model.invalid"
 
 
 def test_a_copy_of_the_servers_checkpoint_is_compared_file_by_file(join, service, toy_spec, tmp_path, home):
@@ -81,9 +81,8 @@ def test_a_copy_of_the_servers_checkpoint_is_compared_file_by_file(join, service
 
 
 def test_a_folder_without_weights_is_refused(tmp_path):
-    with pytest.raises(FerretError, match=r"holds no \.safetensors weights") as raised:
+    with refused("model.invalid", "holds no .safetensors weights"):
         weights.of_site(tmp_path, ModelSpec(source="a/b"), Traffic())
-    assert raised.value.code == "model.invalid"
 
 
 def test_the_hub_is_not_asked_for_a_model_without_a_revision(caplog):

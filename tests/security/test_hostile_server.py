@@ -21,6 +21,7 @@ from ferret_sdk.places import DISK_MARGIN, Places, checkpoint_file
 from ferret_sdk.run import Run
 from ferret_sdk.sent_log import SentLog
 from ferret_sdk.transport import Transport
+from tests.refusals import refused
 from tests.security.hostile import EXPERIMENT, PARTICIPANT, HostileServer, body_reply, json_reply
 
 ARTIFACTS = f"/experiments/{EXPERIMENT}/artifacts"
@@ -404,7 +405,7 @@ def test_an_endless_event_is_not_kept(server) -> None:
 
 def test_an_endless_list_ends(server) -> None:
     server.replies[f"/experiments/{EXPERIMENT}/rounds"] = json_reply({"items": [], "next_cursor": "again"})
-    with pytest.raises(FerretError, match="next_cursor"):
+    with refused("server.unexpected", "next_cursor"):
         list(Service(server.url).experiment(EXPERIMENT).rounds())
 
 
@@ -494,9 +495,8 @@ def test_plain_http_leaves_this_machine_only_if_asked_to(url, home, monkeypatch)
         lambda: Participant.enrol(url, "code", "clinic", home),
         lambda: Transport(url),
     ):
-        with pytest.raises(FerretError, match="--insecure-http") as raised:
+        with refused("request.invalid", "--insecure-http"):
             attempt()
-        assert raised.value.code == "request.invalid"
     assert Service(url, "token", insecure_http=True).url == url
     monkeypatch.setenv("FERRET_INSECURE_HTTP", "1")
     assert Service(url, "token").url == url
@@ -505,7 +505,7 @@ def test_plain_http_leaves_this_machine_only_if_asked_to(url, home, monkeypatch)
 
 def test_an_exported_checkpoint_stays_in_its_folder(server, tmp_path) -> None:
     server.offer("../escaped.json", b"{}")
-    with pytest.raises(FerretError, match="not the name of a checkpoint"):
+    with refused("server.unexpected", "not the name of a checkpoint"):
         Run(Transport(server.url), Service(server.url).experiment(EXPERIMENT).experiment).export(tmp_path / "out")
     assert not (tmp_path / "escaped.json").exists()
 

@@ -16,6 +16,7 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PromptSpec
 from ferret_core.replica import Replica
 from ferret_sdk import Participant, retry
 from ferret_sdk.terms import Terms
+from tests.refusals import refused
 from tests.security.hostile import HostileServer, json_reply
 
 Files = dict[str, bytes]
@@ -171,6 +172,6 @@ def test_the_digest_of_the_specification_is_checked_wherever_the_model_is_loaded
     named = {"source": str(tiny_model_dir), "digest": digest}
     assert Replica.load(toy_spec(model=named)).digest == digest
     for algorithm in ("ferret", "fedit"):
-        with pytest.raises(FerretError, match=digest) as raised:
+        with refused("model.invalid", digest) as raised:
             Replica.load(toy_spec(algorithm, model={**named, "digest": "0" * 64}))
         assert (raised.value.code, raised.value.errors[0].field) == ("model.invalid", "model.digest")

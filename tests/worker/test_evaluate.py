@@ -16,6 +16,7 @@ from ferret_db.repositories import metrics
 from ferret_worker import evaluate as evaluating
 from ferret_worker import watch
 from ferret_worker.evaluate import evaluate
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
@@ -48,9 +49,8 @@ def test_a_cancelled_experiment_is_measured_no_further(
             lifecycle.cancel(s, due)
 
     before_the_first_batch(monkeypatch, cancel)
-    with pytest.raises(FerretError, match="no longer needed") as caught:
+    with refused("experiment.conflict", "no longer needed"):
         evaluate(service.context, due)
-    assert caught.value.code == "experiment.conflict"
     with service.database.read() as s:
         assert metrics.by_round(s, due, [0]) == {}
 

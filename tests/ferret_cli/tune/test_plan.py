@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ferret_cli.tune.plan import Plan, read
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 Write = Callable[..., Path]
 RATE = "algorithm.local.learning_rate = { log = [1e-4, 1e-1] }"
@@ -19,10 +19,9 @@ def plan(tune_file: Write) -> Callable[..., Plan]:
     return lambda *lines, **options: read(tune_file(*lines), **options)
 
 
-def refused(plan: Callable[..., Plan], *lines: str, **options: Any) -> Any:
-    with pytest.raises(FerretError) as raised:
+def refusal(plan: Callable[..., Plan], *lines: str, **options: Any) -> Any:
+    with refused("spec.invalid") as raised:
         plan(*lines, **options)
-    assert raised.value.code == "spec.invalid"
     return raised.value
 
 
@@ -102,7 +101,7 @@ def test_paths_of_a_choice_lie_beside_the_file(plan: Callable[..., Plan], tune_f
 def test_what_is_wrong_in_the_table_is_named_with_field_and_value(
     plan: Callable[..., Plan], lines: list[str], field: str, value: Any, says: str
 ) -> None:
-    error = refused(plan, *lines)
+    error = refusal(plan, *lines)
     (wrong,) = error.errors
     assert (wrong.field, wrong.value) == (field, value)
     assert says in wrong.message
@@ -115,12 +114,12 @@ def test_what_is_wrong_in_the_table_is_named_with_field_and_value(
 def test_what_is_wrong_with_the_experiment_is_named_as_it_stands_there(
     plan: Callable[..., Plan], assignment: str, field: str
 ) -> None:
-    error = refused(plan, RATE, "seeds = 2", assignments=[assignment])
+    error = refusal(plan, RATE, "seeds = 2", assignments=[assignment])
     assert [wrong.field for wrong in error.errors] == [field]
 
 
 def test_a_file_without_a_search_is_told_what_to_add(tune_file: Write) -> None:
     file = tune_file()
     file.write_text(file.read_text().partition("[tune]")[0])
-    with pytest.raises(FerretError, match=r"add \[tune\] with algorithm.local.learning_rate"):
+    with refused("spec.invalid", "algorithm.local.learning_rate"):
         read(file)

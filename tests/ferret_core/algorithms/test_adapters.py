@@ -25,12 +25,12 @@ from ferret_core.models.parameters import trainable
 from ferret_core.models.save import save_base
 from ferret_core.participant import contribute
 from ferret_core.protocol.digest import digest_bytes
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import Replica
 from ferret_core.sealed import Sealed
 from ferret_core.simulate import simulate
 from tests.ferret_core import manifest
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -203,6 +203,5 @@ def test_layers_with_adapters_can_be_checkpointed(name: str, toy_spec: SpecFacto
 
 def test_without_peft_the_error_names_it(name: str, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(FerretError, match="pip install peft") as caught:
+    with refused("setup.missing", "pip install peft"):
         replica_of(toy_spec(name))
-    assert caught.value.code == "setup.missing"

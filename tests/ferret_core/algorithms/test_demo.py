@@ -13,10 +13,10 @@ from ferret_core.algorithms.configs._chunks import cut
 from ferret_core.demo import model_path
 from ferret_core.models.parameters import shapes
 from ferret_core.projection.budget import METADATA
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.simulate import simulate
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 SHAPES = ((130, 96), (97,), (64,))
@@ -102,6 +102,6 @@ def test_what_nobody_would_send_is_refused(lab: Any, weights: Any) -> None:
         ({"signs": sent.arrays["signs"] | np.uint8(1)}, "signs", "are not zero"),
         ({"scale": -sent.arrays["scale"]}, "scale", "is negative"),
     ]:
-        with pytest.raises(FerretError, match=says) as caught:
+        with refused("contribution.malformed", says) as caught:
             algorithm.config.check(Contribution(sent.meta, {**sent.arrays, **changed}), lab.task, shapes(model))
         assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", field)

@@ -15,11 +15,11 @@ from ferret_core.projection.budget import METADATA
 from ferret_core.projection.kernels.cpu.count_sketch import estimates, sketch
 from ferret_core.projection.philox import Tag
 from ferret_core.projection.philox import draw as words_of
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -142,7 +142,7 @@ def test_options_exclude_each_other() -> None:
 
 
 def test_a_budget_for_no_column_is_refused_before_anything_runs(toy_spec: SpecFactory) -> None:
-    with pytest.raises(FerretError, match="the smallest possible is 20 for 5 rows") as caught:
+    with refused("spec.invalid", "is 20 for 5 rows") as caught:
         Replica.load(catalog.resolve(toy_spec("fetchsgd", options={"bytes_per_round": 19})))
     assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
 
@@ -150,6 +150,5 @@ def test_a_budget_for_no_column_is_refused_before_anything_runs(toy_spec: SpecFa
 def test_a_table_of_another_shape_is_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     model, algorithm = weights((100,)), algorithm_of(columns=10)
     contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(100)).contribution
-    with pytest.raises(FerretError, match=r"expected float32 \(4, 10\)") as caught:
+    with refused("contribution.malformed", "float32 (4, 10)"):
         algorithm_of(columns=10, rows=4).config.check(contribution, lab.task, shapes(model))
-    assert caught.value.code == "contribution.malformed"

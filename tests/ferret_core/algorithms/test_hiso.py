@@ -16,12 +16,12 @@ from ferret_core.federated_data import FederatedData
 from ferret_core.federation import client_names, round_tasks
 from ferret_core.models.parameters import trainable
 from ferret_core.participant import contribute
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.training.zeroth_order import combined
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -122,6 +122,6 @@ def test_slopes_along_other_directions_are_refused(toy_spec: SpecFactory) -> Non
     client = clients_of(replica)[0]
     sent = contribute(replica, client).sealed.contribution
     other = Contribution(sent.meta.model_copy(update={"seed": client.task.seed}), sent.arrays)
-    with pytest.raises(FerretError, match="expected") as caught:
+    with refused("contribution.malformed", "expected") as caught:
         catalog.algorithm_config(replica.spec.algorithm).check(other, client.task, replica.shapes)
     assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", "metadata.seed")

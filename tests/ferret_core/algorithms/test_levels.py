@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core.algorithms.configs._levels import level_layout, pack_levels, unpack_levels
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 @given(st.integers(1, 127), st.integers(1, 300), st.integers(0, 2**32))
@@ -34,6 +34,5 @@ def test_words_that_nobody_would_pack_are_refused() -> None:
         (packed + np.array([0, 3], np.uint64), "numbers after the first 41 are not zero"),
         (np.array([3**40, 0], np.uint64), "a word holds more than 40 digits of base 3"),
     ]:
-        with pytest.raises(FerretError, match=says) as caught:
+        with refused("contribution.malformed", says):
             unpack_levels(wrong, 1, 41)
-        assert caught.value.code == "contribution.malformed"

@@ -12,11 +12,11 @@ from ferret_core.algorithms import fedavg, scaffold
 from ferret_core.algorithms._base import Weighted
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.projection.budget import METADATA
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Arrays, Contribution
 from ferret_core.simulate import simulate
 from ferret_core.training.config import LocalConfig
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 
@@ -137,8 +137,7 @@ def test_it_sends_and_receives_two_numbers_for_each_parameter(toy_spec: SpecFact
 def test_an_update_without_its_control_variate_is_refused(lab: Any, weights: Any) -> None:
     model, algorithm = weights((3,)), scaffold.Algorithm(scaffold.Config(local=LOCAL))
     contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), descend(0)).contribution
-    with pytest.raises(FerretError, match="expected exactly control, update") as caught:
+    with refused("contribution.malformed", "expected exactly control, update"):
         algorithm.config.check(
             Contribution(contribution.meta, {"update": contribution.arrays["update"]}), lab.task, shapes(model)
         )
-    assert caught.value.code == "contribution.malformed"

@@ -21,11 +21,11 @@ from ferret_core.algorithms.configs._chunks import (
 from ferret_core.demo import model_path
 from ferret_core.models.parameters import shapes
 from ferret_core.projection.budget import METADATA
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 SHAPES = ((130, 96), (97,), (3, 4, 5))
@@ -121,7 +121,7 @@ def test_options_exclude_each_other_and_survive_being_written_out() -> None:
 
 
 def test_a_budget_for_less_than_one_entry_of_a_chunk_is_refused(toy_spec: SpecFactory) -> None:
-    with pytest.raises(FerretError, match="the smallest possible is") as caught:
+    with refused("spec.invalid", "the smallest possible is") as caught:
         Replica.load(catalog.resolve(toy_spec("sparseloco", options={"bytes_per_round": 50})))
     assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
 
@@ -135,6 +135,6 @@ def test_places_and_bins_that_nobody_would_send_are_refused(lab: Any, weights: A
         ({"positions": np.full_like(positions, 255)}, "positions", "is a place beyond its chunk"),
         ({"bins": bins | np.uint8(1)}, "bins", "are not zero"),
     ]:
-        with pytest.raises(FerretError, match=says) as caught:
+        with refused("contribution.malformed", says) as caught:
             algorithm.config.check(Contribution(sent.meta, {**sent.arrays, **changed}), lab.task, shapes(model))
         assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", field)

@@ -15,11 +15,11 @@ from ferret_core.algorithms.configs._base import size_of
 from ferret_core.algorithms.configs._indices import index_layouts, pack_indices, unpack_indices
 from ferret_core.models.parameters import shapes
 from ferret_core.projection.budget import METADATA
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 D = 3 * 40 + 17
@@ -116,7 +116,7 @@ def test_options_exclude_each_other_and_survive_being_written_out() -> None:
 
 
 def test_a_budget_for_no_entry_is_refused_before_anything_runs(toy_spec: SpecFactory) -> None:
-    with pytest.raises(FerretError, match="the smallest possible is") as caught:
+    with refused("spec.invalid", "the smallest possible is") as caught:
         Replica.load(catalog.resolve(toy_spec("topk", options={"bytes_per_round": 5})))
     assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
 
@@ -136,6 +136,5 @@ def test_indices_that_nobody_would_send_are_refused(lab: Any, weights: Any, draw
         (padded, "bits after the first 9 are not zero"),
         (fewer, "expected 9 bits that are set"),
     ]:
-        with pytest.raises(FerretError, match=says) as caught:
+        with refused("contribution.malformed", says):
             algorithm.config.check(Contribution(task, wrong), lab.task, shapes(model))
-        assert caught.value.code == "contribution.malformed"

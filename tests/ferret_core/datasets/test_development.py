@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._development import chosen, require_apart, without
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 def numbered(count: int) -> list[Example]:
@@ -33,7 +32,7 @@ def test_they_are_of_different_texts_and_no_order_of_the_file_changes_them(
 
 
 def test_too_few_are_refused_with_how_many_there_are() -> None:
-    with pytest.raises(FerretError, match="has 6 examples of different texts") as caught:
+    with refused("dataset.invalid", "has 6 examples of different texts") as caught:
         chosen(numbered(6) * 5, 6)
     error = caught.value.errors[0]
     assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development", 6)
@@ -41,7 +40,7 @@ def test_too_few_are_refused_with_how_many_there_are() -> None:
 
 def test_one_that_is_a_test_example_too_is_refused() -> None:
     require_apart(numbered(4), numbered(9)[4:])
-    with pytest.raises(FerretError, match="1 of the development examples are test examples too") as caught:
+    with refused("dataset.invalid", "1 of the development examples are test examples too") as caught:
         require_apart(numbered(4), numbered(9)[3:])
     error = caught.value.errors[0]
     assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development", 4)

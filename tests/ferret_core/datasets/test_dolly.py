@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets.dolly import Config, Dataset
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 REVISION = "bdd27f4d94b9c1f951818a7da7fd7aeea5dbff1a"
 PATH = "/datasets/databricks/databricks-dolly-15k/resolve/{revision}/databricks-dolly-15k.jsonl"
@@ -51,21 +51,20 @@ def test_another_category_can_be_held_out(tmp_path: Path) -> None:
 
 def test_an_unknown_category_is_refused(tmp_path: Path) -> None:
     dataset = Dataset(Config(path=write(tmp_path / "dolly", ROWS), held_out="poetry"))
-    with pytest.raises(FerretError, match="no example has this category; the file has 3 others") as caught:
+    with refused("dataset.invalid", "no example has this category; the file has 3 others") as caught:
         dataset.train()
-    assert caught.value.code == "dataset.invalid"
     assert (caught.value.errors[0].field, caught.value.errors[0].value) == ("dataset.held_out", "poetry")
 
 
 def test_a_file_of_the_held_out_category_alone_leaves_nothing_to_train_on(tmp_path: Path) -> None:
-    with pytest.raises(FerretError, match="none is left to train on"):
+    with refused("dataset.invalid", "none is left to train on"):
         Dataset(Config(path=write(tmp_path / "dolly", ROWS[1:2]))).train()
 
 
 @pytest.mark.parametrize("field", ["instruction", "response", "category"])
 def test_a_missing_field_is_named_with_file_and_line(tmp_path: Path, field: str) -> None:
     path = write(tmp_path / "dolly", [*ROWS, {name: text for name, text in ROWS[0].items() if name != field}])
-    with pytest.raises(FerretError, match=f"{path}': line 4: field '{field}' is missing") as caught:
+    with refused("dataset.invalid", f"{path}': line 4: field '{field}' is missing") as caught:
         Dataset(Config(path=path)).test()
     assert caught.value.errors[0].field == "dataset.path"
 

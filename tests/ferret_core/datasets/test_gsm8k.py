@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets.gsm8k import Config, Dataset
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 TRAIN = [{"question": "2 + 2?", "answer": "<<2+2=4>>4\n#### 4"}, {"question": "1 + 1?", "answer": "2\n#### 2"}]
@@ -63,7 +63,7 @@ def test_reads_the_official_files(tmp_path: Path) -> None:
 
 def test_another_file_is_refused_with_line_and_field(tmp_path: Path) -> None:
     path = write(tmp_path / "train", [*TRAIN, {"instruction": "a"}])
-    with pytest.raises(FerretError, match="line 3: field 'question' is missing") as caught:
+    with refused("dataset.invalid", "line 3: field 'question'") as caught:
         Dataset(Config(train=path, test=path)).train()
     assert (caught.value.code, caught.value.errors[0].field) == ("dataset.invalid", "dataset.train")
 
@@ -76,9 +76,8 @@ def test_half_a_source_or_two_are_refused(options: dict[str, str]) -> None:
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(FerretError, match=r"pyarrow is not installed: pip install pyarrow") as caught:
+    with refused("setup.missing", "pyarrow is not installed: pip install pyarrow"):
         Dataset(Config()).train()
-    assert caught.value.code == "setup.missing"
 
 
 def test_reads_the_hub_at_a_revision_and_keeps_a_copy(tmp_path: Path, hub: Any) -> None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from ferret_core.datasets._base import Example
 from ferret_core.datasets.jsonl import Config, Dataset
 from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 GOOD = {"instruction": "Add.", "input": "2 2", "output": "4", "label": "maths"}
 
@@ -105,14 +106,14 @@ def test_something_is_left_on_both_sides(tmp_path: Path) -> None:
 
 
 def test_one_line_cannot_be_split(tmp_path: Path) -> None:
-    with pytest.raises(FerretError, match="has 1 example and none to hold out"):
+    with refused("dataset.invalid", "has 1 example and none to hold out"):
         Dataset(Config(train=write(tmp_path / "a", lines(1)))).train()
 
 
 def test_a_share_of_nothing_holds_out_nothing(tmp_path: Path) -> None:
     dataset = Dataset(Config(train=write(tmp_path / "a", lines(3)), test_share=0))
     assert len(dataset.train()) == 3
-    with pytest.raises(FerretError, match=r"test_share = 0.* set dataset\.test"):
+    with refused("dataset.invalid", "test_share = 0", "dataset.test"):
         dataset.test()
 
 
@@ -144,7 +145,7 @@ def test_a_bad_line_is_named(tmp_path: Path, raw: bytes, message: str) -> None:
 def test_a_missing_file_a_folder_and_an_empty_file_are_named(tmp_path: Path) -> None:
     assert "cannot be read (No such file or directory)" in failure(tmp_path / "none.jsonl").detail
     assert "is a folder, not a file" in failure(tmp_path).detail
-    with pytest.raises(FerretError, match="a null byte"):
+    with refused("dataset.invalid", "a null byte"):
         Dataset(Config(train="a\0b", test_share=0)).train()
     (tmp_path / "empty").write_text("\n\n")
     assert "holds no examples" in failure(tmp_path / "empty").detail

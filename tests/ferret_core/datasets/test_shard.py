@@ -3,11 +3,10 @@ from __future__ import annotations
 from itertools import islice
 
 import numpy as np
-import pytest
 import torch
 
 from ferret_core.datasets._shard import Encoded, Shard
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 def shard(count: int) -> Shard:
@@ -63,6 +62,5 @@ def test_ordered_gives_every_example_once_longest_first() -> None:
 
 
 def test_an_empty_shard_says_what_to_change() -> None:
-    with pytest.raises(FerretError, match="fewer participants or more data") as caught:
+    with refused("partition.invalid", "fewer participants or more data"):
         Shard([], pad_id=0)
-    assert caught.value.code == "partition.invalid"

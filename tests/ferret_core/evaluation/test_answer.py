@@ -18,9 +18,9 @@ from ferret_core.evaluation.answer import Heard, Sampling, answer, load_checkpoi
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.load import load
 from ferret_core.models.save import save_base
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import Replica
+from tests.refusals import refused
 
 EXAMPLE = Example("Repeat the sentence.", "Anna has a red kite.", "")
 
@@ -50,7 +50,7 @@ def test_a_character_of_several_tokens_is_told_whole(tiny_tokenizer: PreTrainedT
 def test_a_question_that_fills_the_context_is_refused(
     tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    with pytest.raises(FerretError, match="takes 128 tokens, the model's context is 128: shorten it"):
+    with refused("request.invalid", "128"):
         answer(tiny_model, tiny_tokenizer, [5] * 128, 10)
     assert answer(tiny_model, tiny_tokenizer, [5] * 127, 10)[1:] == (1, "context")
 
@@ -98,9 +98,8 @@ def test_exported_models_and_adapters_are_loaded(
 ) -> None:
     replica = Replica.load(catalog.resolve(toy_spec(algorithm)))
     checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
-    with pytest.raises(FerretError, match="has no chat template") as raised:
+    with refused("model.invalid", "has no chat template"):
         load_exported(tmp_path)
-    assert raised.value.code == "model.invalid"
     (tmp_path / "chat_template.jinja").write_text(fitting(replica.tokenizer, "paper") or "")
     model, tokenizer, _ = load_exported(tmp_path)
     prompt = question_ids(tokenizer, "Repeat.", "fish")
@@ -137,9 +136,8 @@ def test_a_model_takes_no_more_memory_than_it_was_trained_in(
 
 def test_a_checkpoint_that_no_template_fits_is_refused(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> None:
     save_base(load(toy_spec().model), tmp_path)
-    with pytest.raises(FerretError, match="no chat template gives its tokenizer") as raised:
+    with refused("model.invalid", "no chat template gives its tokenizer"):
         load_checkpoint(tmp_path, tmp_path, "chat")
-    assert raised.value.code == "model.invalid"
 
 
 @pytest.mark.heavy
@@ -148,7 +146,7 @@ def test_a_models_own_template_gets_one_message(tiny_tokenizer: PreTrainedTokeni
     try:
         assert tiny_tokenizer.decode(question_ids(tiny_tokenizer, "Repeat.", "fish")) == "(Repeat.\n\nfish)"
         tiny_tokenizer.chat_template = "{{ raise_exception('no') }}"
-        with pytest.raises(FerretError, match="does not take a question"):
+        with refused("spec.invalid", "does not take a question"):
             question_ids(tiny_tokenizer, "Repeat.")
     finally:
         tiny_tokenizer.chat_template = None

@@ -7,10 +7,10 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._encoding import shard_of
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.evaluation.loss import total_loss
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import EvaluationSpec
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
+from tests.refusals import refused
 
 EXAMPLES = [Example("Double it.", str(i), str(2 * i)) for i in range(10)]
 SPEC = EvaluationSpec(examples=10, generate=4, max_new_tokens=4, batch_size=3)
@@ -100,7 +100,7 @@ def test_a_prompt_that_leaves_no_room_is_cut(
 def test_more_new_tokens_than_context_is_refused(
     tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    with pytest.raises(FerretError, match=r"evaluation\.max_new_tokens = 128: the model's context is 128 tokens"):
+    with refused("spec.invalid", "evaluation.max_new_tokens = 128", "128"):
         evaluate(tiny_model, tiny_tokenizer, EXAMPLES, SPEC.model_copy(update={"max_new_tokens": 128}))
 
 

@@ -10,7 +10,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from ferret_core.models import outline
 from ferret_core.models.parameters import shapes, trainable
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -48,9 +48,9 @@ def test_a_shapes_outline_is_that_of_its_model(name: str) -> None:
 
 
 def test_what_has_no_outline_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FerretError, match=r"request.invalid|choose one of llama-1b"):
+    with refused("request.invalid", "choose one of llama-1b"):
         outline.of_llama("llama-9t")
-    with pytest.raises(FerretError, match="use --shape"):
+    with refused("model.invalid", "--shape"):
         outline.of_folder("org/model-on-the-hub")
-    with pytest.raises(FerretError, match=r"config\.json"):
+    with refused("model.invalid", "config.json"):
         outline.of_folder(str(tmp_path))

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core.projection.blocks import cut
 from ferret_core.projection.budget import coordinates_within, cost
 from ferret_core.projection.coordinates import PRECISIONS, Precision
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 models = st.lists(st.integers(1, 5000), min_size=1, max_size=10).map(
     lambda sizes: {f"layer.{i}": size for i, size in enumerate(sizes)}
@@ -21,7 +20,7 @@ def test_the_budget_is_used_up_and_never_exceeded(
     blocks = cut(sizes, "tensor", small)
     least = sum(block.size for block in blocks if block.whole) + any(not block.whole for block in blocks)
     if cost(least, kind, blocks) > budget:
-        with pytest.raises(FerretError, match=f"the smallest possible is {cost(least, kind, blocks)} ") as caught:
+        with refused("spec.invalid", f"the smallest possible is {cost(least, kind, blocks)} ") as caught:
             coordinates_within(budget, kind, blocks)
         assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
         return

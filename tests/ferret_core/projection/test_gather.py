@@ -16,7 +16,7 @@ from ferret_core.projection.kernels import named
 from ferret_core.projection.kernels._base import Move, Pair
 from ferret_core.projection.kernels.gpu.signed_buckets import Kernel
 from ferret_core.projection.project import Projected, project
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 SIZES = {"a": 6000, "b": 40, "c": 5000, "d": 70}
 BLOCKS = cut(SIZES)
@@ -89,6 +89,5 @@ def test_blocks_that_are_not_sent_are_not_looked_at(calls: list[list[int]]) -> N
 
 
 def test_what_another_model_has_not_is_named() -> None:
-    with pytest.raises(FerretError, match="cut the blocks from this model") as refused:
+    with refused("projection.invalid", "cut the blocks from this model"):
         project({}, weights(2), BLOCKS, basis("G"), K, seed=5)
-    assert refused.value.code == "projection.invalid"

@@ -22,6 +22,7 @@ from ferret_core.projection.project import Projected, norms, project
 from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError
 from tests.ferret_core.projection.sample import BLOCKS, COUNTS, SHAPES, as_bytes, every_letter, parameters
+from tests.refusals import refused
 
 # Of before and after: equal ones, and an fp32 master beside the half precision it trained in.
 TYPES = [(torch.float32, torch.float32), (torch.float16, torch.float16), (torch.float32, torch.bfloat16)]
@@ -241,13 +242,12 @@ def test_norms_neither_overflow_nor_vanish(scale: float) -> None:
 def test_an_update_that_is_not_finite_is_refused_by_block(letter: str, value: float) -> None:
     before, after = parameters(1), parameters(2)
     after["vector"][5] = value
-    for refused in (
+    for act in (
         lambda: project(before, after, BLOCKS, basis(letter), COUNTS[letter], seed=1),
         lambda: norms(before, after, BLOCKS),
     ):
-        with pytest.raises(FerretError, match=r"vector = '-?(nan|inf)'") as caught:
-            refused()
-        assert caught.value.code == "training.non_finite"
+        with refused("training.non_finite", "vector = '") as caught:
+            act()
         caught.value.to_json()
 
 

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from ferret_core.protocol import names
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_letters_of_every_script_are_kept_as_they_are(name: str) -> None:
     ],
 )
 def test_what_is_no_name_is_told_with_its_value_and_the_next_step(name: str, reason: str) -> None:
-    with pytest.raises(FerretError, match=re.escape(reason)) as caught:
+    with refused("request.invalid", reason) as caught:
         names.checked("--name", name)
     (error,) = caught.value.errors
     assert (caught.value.code, error.field) == ("request.invalid", "--name")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.remarks import LONGEST_NOTES, LONGEST_TAG, MOST_TAGS, Notes, Tags, retagged
+from tests.refusals import refused
 
 TAGS = TypeAdapter(Tags)
 NOTES = TypeAdapter(Notes)
@@ -41,5 +41,5 @@ def test_notes_keep_their_lines_and_nothing_that_a_terminal_obeys() -> None:
 
 def test_tags_are_added_and_taken_away() -> None:
     assert retagged(["a", "b"], ["C", "A "], ["B"]) == ["a", "C"]
-    with pytest.raises(FerretError, match="a tag has no letter"):
+    with refused("request.invalid", "a tag has no letter"):
         retagged([], [""], [])

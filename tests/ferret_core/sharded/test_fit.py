@@ -11,6 +11,7 @@ from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.sharded.fit import require_fit
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 IN_BACKWARD = {"optimizer": "sgd", "in_backward": True, "accumulation": 1}
@@ -47,5 +48,5 @@ def test_what_needs_the_whole_model_is_refused(
 
 def test_half_precision_is_refused(toy_spec: SpecFactory, tiny_model_dir: Any) -> None:
     spec = catalog.resolve(toy_spec(model={"source": str(tiny_model_dir), "dtype": "bfloat16"}))
-    with pytest.raises(FerretError, match=r"model\.dtype = 'bfloat16'.*float32"):
+    with refused("request.invalid", "model.dtype = 'bfloat16'", "32"):
         require_fit(spec)

@@ -12,6 +12,7 @@ import pytest
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, Storage, StoredFile, open_storage
+from tests.refusals import refused
 
 Kept = Any  # conftest.py
 
@@ -28,9 +29,8 @@ def test_a_rotten_blob_is_noticed_and_mended_by_storing_it_again(kept: Kept, siz
     storage, data = kept.storage, bytes(size - 1) + b"x"
     stored = storage.put_bytes(data, FileKind.CONTRIBUTION)
     kept.write(stored.location, bytes(size))
-    with pytest.raises(FerretError, match=stored.location) as caught:
+    with refused("storage.corrupt", stored.location) as caught:
         storage.read(stored.location, stored.digest)
-    assert caught.value.code == "storage.corrupt"
     assert digest_bytes(bytes(size)) in caught.value.detail
     storage.put_bytes(data, FileKind.CONTRIBUTION)
     assert storage.read(stored.location, stored.digest) == data
@@ -63,11 +63,11 @@ def test_a_view_is_checked_and_stays_whatever_becomes_of_the_file(kept: Kept, si
     kept.remove(stored.location)
     storage.path(stored.location).unlink(missing_ok=True)
     assert view == data
-    with pytest.raises(FerretError, match="is not in the storage"):
+    with refused("storage.missing", "is not in the storage"):
         storage.view(stored.location, stored.digest)
     storage.put_bytes(data, FileKind.CONTRIBUTION)
     kept.write(stored.location, b"x" + data[1:])
-    with pytest.raises(FerretError, match="does not match"):
+    with refused("storage.corrupt", "does not match"):
         storage.view(stored.location, stored.digest)
 
 
@@ -81,17 +81,16 @@ def test_a_part_is_read_from_anywhere(storage: Storage) -> None:
 
 def test_what_is_not_there_is_named(storage: Storage) -> None:
     for look in (storage.read, storage.view, storage.verify):
-        with pytest.raises(FerretError, match="updates/ab/abc") as caught:
+        with refused("storage.missing", "updates/ab/abc"):
             look("updates/ab/abc", "abc")
-        assert caught.value.code == "storage.missing"
     for ask in (storage.open, storage.size):
-        with pytest.raises(FerretError, match="updates/ab/abc"):
+        with refused("storage.missing", "updates/ab/abc"):
             ask("updates/ab/abc")
 
 
 @pytest.mark.parametrize("location", ["../outside", "/etc/passwd", "updates/../../x"])
 def test_nothing_outside_the_folder_can_be_reached(storage: Storage, location: str) -> None:
-    with pytest.raises(FerretError, match="outside"):
+    with refused("storage.missing", "outside"):
         storage.path(location)
 
 
@@ -119,11 +118,10 @@ def test_a_folder_is_given_whole_and_good_or_not_at_all(kept: Kept, how: str) ->
         if type(kept).__name__ == "Objects":
             kept.storage.path(file.location).unlink()
     with (
-        pytest.raises(FerretError, match=files[0].location) as caught,
+        refused({"rotten": "storage.corrupt", "missing": "storage.missing"}[how], files[0].location),
         kept.storage.folder({file.location: file.digest for file in files}),
     ):
         pass
-    assert caught.value.code == {"rotten": "storage.corrupt", "missing": "storage.missing"}[how]
 
 
 def test_room_for_what_is_to_be_stored_is_checked_before_writing(
@@ -131,9 +129,8 @@ def test_room_for_what_is_to_be_stored_is_checked_before_writing(
 ) -> None:
     usage = shutil.disk_usage("/")._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(FerretError, match="set FERRET_") as caught, storage.scratch(1):
+    with refused("storage.full", "set FERRET_"), storage.scratch(1):
         pass
-    assert caught.value.code == "storage.full"
     assert list(storage.list()) == []
 
 
@@ -146,9 +143,8 @@ def test_a_library_that_finds_no_room_in_a_scratch_folder_is_understood(storage:
             (folder / "half").write_text("written")
             raise error
 
-    with pytest.raises(FerretError, match="free some space") as caught:
+    with refused("storage.full", "free some space"):
         write()
-    assert caught.value.code == "storage.full"
     assert list(storage.list()) == []
 
 
@@ -259,22 +255,21 @@ def test_a_storage_with_the_files_of_another_installation_is_refused(storage: St
     storage.claim("one")
     storage.claim("two")  # of which it is as long as there is nothing to lose
     stored = storage.put_bytes(b"of the second", FileKind.UPDATE)
-    with pytest.raises(FerretError, match="another installation, two; this one is one") as caught:
+    with refused("storage.taken"):
         storage.claim("one")
-    assert caught.value.code == "storage.taken"
     storage.claim("two")
     assert storage.read(stored.location, stored.digest) == b"of the second"
     assert [file.location for file in storage.list()] == [stored.location]
 
 
 def test_an_unknown_scheme_names_the_ones_there_are() -> None:
-    with pytest.raises(FerretError, match="choose one of file, s3"):
+    with refused("spec.invalid", "choose one of file, s3"):
         open_storage("ftp://somewhere")
 
 
 @pytest.mark.parametrize("url", ["s3:///only/a/prefix", "s3://key:secret@bucket/prefix"])
 def test_what_is_no_bucket_is_refused_without_a_secret(url: str, bucket: Any) -> None:
-    with pytest.raises(FerretError, match="s3://bucket/prefix") as caught:
+    with refused("settings.invalid", "s3://bucket/prefix") as caught:
         open_storage(url, bucket()[1])
     assert "secret" not in caught.value.detail
 

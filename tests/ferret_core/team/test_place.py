@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.team.place import Place, from_environment
+from tests.refusals import refused
 
 TOLD = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 
@@ -30,8 +30,7 @@ def test_a_process_alone_is_in_no_team(told: dict[str, str]) -> None:
 )
 def test_half_a_place_is_refused_by_its_variable(changed: dict[str, str | None], field: str) -> None:
     told = {name: value for name, value in (TOLD | changed).items() if value is not None}
-    with pytest.raises(FerretError, match=field) as caught:
+    with refused("settings.invalid", field) as caught:
         from_environment(told)
-    assert caught.value.code == "settings.invalid"
     assert caught.value.errors[0].field == field
     assert "torchrun" in caught.value.detail

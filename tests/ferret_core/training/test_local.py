@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
 from ferret_core.datasets._shard import Encoded, Shard
-from ferret_core.protocol.errors import FerretError
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import LocalMetrics, train
+from tests.refusals import refused
 
 SHARD = Shard([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2)
 
@@ -152,16 +152,15 @@ def test_each_step_is_reported_and_may_end_the_training(tiny_model: LlamaForCaus
 
 
 def test_a_runaway_names_the_step_and_the_remedy(tiny_model: LlamaForCausalLM) -> None:
-    with pytest.raises(FerretError, match=r"learning_rate = 1e\+30: at local step 2 of 3 .* set clip_norm") as caught:
+    with refused("training.non_finite", "learning_rate = 1e+30", "local step 2 of 3", "clip_norm"):
         run(tiny_model, learning_rate=1e30)
-    assert caught.value.code == "training.non_finite"
 
 
 def test_a_broken_weight_stops_before_the_first_step(tiny_model: LlamaForCausalLM) -> None:
     with torch.no_grad():
         tiny_model.model.norm.weight[0] = math.nan
     before = weights(tiny_model)
-    with pytest.raises(FerretError, match="at local step 1 of 3 the loss is nan"):
+    with refused("training.non_finite", "at local step 1 of 3 the loss is nan"):
         run(tiny_model)
     assert torch.equal(weights(tiny_model).nan_to_num(), before.nan_to_num())
 

@@ -14,10 +14,10 @@ from transformers import LlamaForCausalLM
 
 from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.models.parameters import trainable
-from ferret_core.protocol.errors import FerretError
 from ferret_core.training.config import ZerothOrderConfig
 from ferret_core.training.loss import response_loss
 from ferret_core.training.zeroth_order import Descent, descend, move_along
+from tests.refusals import refused
 
 SHARD = Shard([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2)
 
@@ -229,17 +229,14 @@ def test_each_step_is_reported_and_may_end_the_training(tiny_model: LlamaForCaus
 
 
 def test_a_runaway_names_the_step_and_the_remedy(tiny_model: LlamaForCausalLM) -> None:
-    with pytest.raises(
-        FerretError, match=r"learning_rate = 1000000000000.0: at local step 2 of 3 .* lower it"
-    ) as caught:
+    with refused("training.non_finite", "learning_rate = 1000000000000.0", "local step 2 of 3"):
         run(tiny_model, learning_rate=1e12)
-    assert caught.value.code == "training.non_finite"
 
 
 def test_a_broken_weight_stops_at_the_first_step(tiny_model: LlamaForCausalLM) -> None:
     with torch.no_grad():
         tiny_model.model.norm.weight[0] = math.nan
-    with pytest.raises(FerretError, match="at local step 1 of 3 the losses on either side are nan and nan"):
+    with refused("training.non_finite", "at local step 1 of 3 the losses on either side are nan and nan"):
         run(tiny_model)
 
 

@@ -7,6 +7,7 @@ import pytest
 from ferret_core.protocol.errors import FerretError
 from ferret_db.broker import address
 from ferret_db.settings import ServiceSettings
+from tests.refusals import refused
 
 SECRET = "a-secret-password"
 
@@ -47,9 +48,8 @@ def test_redis_is_that_of_the_broker_unless_it_is_set(monkeypatch: pytest.Monkey
     settings = ServiceSettings.read()
     assert settings.redis_url is None
     assert SECRET not in repr(settings)
-    with pytest.raises(FerretError, match="FERRET_REDIS_URL") as caught:
+    with refused("redis.unset", "FERRET_REDIS_URL"):
         settings.require_redis()
-    assert caught.value.code == "redis.unset"
     (tmp_path / "redis").write_text(f"redis://:{SECRET}@redis/2\n")
     monkeypatch.setenv("FERRET_REDIS_URL_FILE", str(tmp_path / "redis"))
     assert ServiceSettings.read().require_redis() == f"redis://:{SECRET}@redis/2"
@@ -58,7 +58,7 @@ def test_redis_is_that_of_the_broker_unless_it_is_set(monkeypatch: pytest.Monkey
 
 def test_no_other_program_counts_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FERRET_REDIS_URL", f"amqp://ferret:{SECRET}@broker/ferret")
-    with pytest.raises(FerretError, match="FERRET_REDIS_URL") as caught:
+    with refused("settings.invalid", "FERRET_REDIS_URL") as caught:
         ServiceSettings.read()
     assert SECRET not in str(caught.value.to_json())
 

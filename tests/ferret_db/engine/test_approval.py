@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ParticipantState
 from ferret_db.database import Database
 from ferret_db.engine import approval, revocation
 from ferret_db.engine.waiting import mark, waiting
 from ferret_db.repositories import audit, experiments, participants
 from ferret_db.tables import Experiment, Participant
+from tests.refusals import refused
 
 
 def join(database: Database, experiment: Experiment, name: str, *, approval: bool = True) -> Participant:
@@ -81,9 +79,8 @@ def test_a_refusal_is_final_and_keeps_the_first_reason(database: Database, lab: 
     )
     assert marked(database, experiment) != before
     assert taking_part(database, experiment) == ([], 0)
-    with pytest.raises(FerretError, match="is refused and waits for no approval") as caught:
+    with refused("participant.conflict", "is refused and waits for no approval"):
         approve(database, experiment, "site-a")
-    assert caught.value.code == "participant.conflict"
     with database.read() as s:
         entries = audit.list_page(s, audit.AuditFilter(subject=site.id), 10).items
     assert [(entry.actor, entry.action) for entry in entries] == [("admin", "participant.refused")]
@@ -94,10 +91,9 @@ def test_who_takes_part_is_not_refused_any_more(database: Database, lab: Any) ->
     experiment = lab.start(participants={"edge": 2})
     join(database, experiment, "site-a")
     approve(database, experiment, "site-a")
-    with pytest.raises(FerretError, match="ferret experiment revoke removes") as caught:
+    with refused("participant.conflict", "ferret experiment revoke removes"):
         refuse(database, experiment, "site-a")
-    assert caught.value.code == "participant.conflict"
     with database.begin() as s:
         assert revocation.revoke(s, audit.ADMIN, experiment.id, "site-a").state == ParticipantState.REVOKED
-    with pytest.raises(FerretError, match="is revoked"):
+    with refused("participant.conflict", "is revoked"):
         approve(database, experiment, "site-a")

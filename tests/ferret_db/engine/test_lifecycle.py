@@ -12,6 +12,7 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import artifacts, events, listing
 from ferret_db.repositories.listing import ExperimentFilter
+from tests.refusals import refused
 
 
 def happened(database: Database, experiment_id: str) -> list[str]:
@@ -52,9 +53,8 @@ def test_the_same_key_and_body_submit_once(database: Database, lab: Any, sent: l
 def test_the_same_key_with_another_body_is_a_conflict(database: Database, lab: Any) -> None:
     with database.begin() as s:
         lifecycle.submit(s, lab.spec(), idempotency_key="k1")
-    with pytest.raises(FerretError, match="another specification") as caught, database.begin() as s:
+    with refused("idempotency.conflict", "another specification"), database.begin() as s:
         lifecycle.submit(s, lab.spec(seed=1), idempotency_key="k1")
-    assert caught.value.code == "idempotency.conflict"
 
 
 def test_without_a_key_every_submission_counts(database: Database, lab: Any) -> None:
@@ -144,11 +144,10 @@ def test_the_reason_of_a_failure_is_kept(database: Database, lab: Any) -> None:
 )
 def test_an_end_is_final(database: Database, lab: Any, first: str, then: str) -> None:
     experiment = finish(database, first, lab.start().id)
-    with pytest.raises(FerretError, match=f"is {experiment.state}") as caught:
+    with refused("experiment.conflict", f"is {experiment.state}"):
         finish(database, then, experiment.id)
-    assert caught.value.code == "experiment.conflict"
 
 
 def test_a_queued_experiment_cannot_complete(database: Database, lab: Any) -> None:
-    with pytest.raises(FerretError, match="is queued: it cannot become completed"):
+    with refused("experiment.conflict", "is queued: it cannot become completed"):
         finish(database, "complete", lab.submit().id)

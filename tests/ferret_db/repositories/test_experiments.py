@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.database import Database
 from ferret_db.repositories import experiments
+from tests.refusals import refused
 
 
 @pytest.mark.about_database
@@ -19,6 +19,5 @@ def test_the_specification_comes_back_as_it_was(database: Database, lab: Any) ->
 
 def test_unknown_experiments_are_not_found(database: Database) -> None:
     for find in (experiments.get, experiments.lock):
-        with pytest.raises(FerretError, match="exp_none") as caught, database.begin() as s:
+        with refused("experiment.not_found", "exp_none"), database.begin() as s:
             find(s, "exp_none")
-        assert caught.value.code == "experiment.not_found"

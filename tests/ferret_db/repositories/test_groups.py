@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
@@ -17,6 +16,7 @@ from ferret_db.repositories import columns, experiments, groups, metrics, projec
 from ferret_db.repositories.groups import Group, Spread
 from ferret_db.repositories.listing import NEWEST_FIRST, ExperimentFilter
 from ferret_db.tables import FIRST_PROJECT
+from tests.refusals import refused
 
 pytestmark = pytest.mark.about_database
 
@@ -129,6 +129,6 @@ def test_projects_share_no_group_and_members_see_their_own(database: Database, l
 def test_a_cursor_of_another_order_is_refused(database: Database, searched: dict[str, str]) -> None:
     with database.read() as s:
         cursor = groups.list_page(s, ExperimentFilter(), 1, None, "name").next_cursor
-    with pytest.raises(FerretError, match="sorted by -name") as caught, database.read() as s:
+    with refused("request.invalid", "sorted by -name") as caught, database.read() as s:
         groups.list_page(s, ExperimentFilter(), 1, cursor, "-name")
     assert caught.value.errors[0].field == "cursor"

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
@@ -16,6 +15,7 @@ from ferret_db.reach import Reach
 from ferret_db.repositories import columns, experiments, listing, metrics, projects, tags, users
 from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import FIRST_PROJECT, Experiment
+from tests.refusals import refused
 
 pytestmark = pytest.mark.about_database
 
@@ -138,7 +138,7 @@ def test_a_member_sorts_and_finds_what_it_sees(database: Database, lab: Any, fiv
 
 
 def test_an_unknown_column_is_told_with_the_nearest(database: Database) -> None:
-    with pytest.raises(FerretError, match="did you mean eval_loss") as caught, database.read() as s:
+    with refused("request.invalid", "eval_loss") as caught, database.read() as s:
         listing.list_page(s, ExperimentFilter(), 2, None, "-eval_los")
     assert caught.value.errors[0].field == "sort"
 
@@ -146,7 +146,7 @@ def test_an_unknown_column_is_told_with_the_nearest(database: Database) -> None:
 def test_a_cursor_of_another_order_is_refused(database: Database, five: dict[str, Experiment]) -> None:
     with database.read() as s:
         cursor = listing.list_page(s, ExperimentFilter(), 2, None, "name").next_cursor
-    with pytest.raises(FerretError, match="sorted by -name") as caught, database.read() as s:
+    with refused("request.invalid", "sorted by -name") as caught, database.read() as s:
         listing.list_page(s, ExperimentFilter(), 2, cursor, "-name")
     assert caught.value.errors[0].field == "cursor"
 

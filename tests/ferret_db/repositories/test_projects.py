@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import projects, users
 from ferret_db.tables import FIRST_PROJECT
+from tests.refusals import refused
 
 
 def test_made_found_changed_and_deleted(database: Database) -> None:
     with database.begin() as s:
         projects.create(s, "cardiology", description="hearts")
     with database.begin() as s:
-        with pytest.raises(FerretError, match=r"(is taken|has experiments|stays)"):
+        with refused("project.conflict", "is taken"):
             projects.create(s, "cardiology")
         assert projects.change(s, "cardiology", data=["/data/hearts"]).data == ["/data/hearts"]
         assert projects.get(s, "cardiology").description == "hearts"
@@ -26,7 +26,7 @@ def test_made_found_changed_and_deleted(database: Database) -> None:
         projects.delete(s, "cardiology")
     with database.begin() as s:
         for ask in (projects.get, projects.delete, lambda s, name: projects.change(s, name, description="")):
-            with pytest.raises(FerretError, match="no such"):
+            with refused("project.not_found", "no such"):
                 ask(s, "cardiology")
 
 
@@ -36,7 +36,7 @@ def test_a_project_with_experiments_and_the_first_one_stay(database: Database, l
         lifecycle.submit(s, lab.spec(), project="cardiology")
     with database.begin() as s:
         for name in ("cardiology", FIRST_PROJECT):
-            with pytest.raises(FerretError, match=r"(is taken|has experiments|stays)"):
+            with refused("project.conflict"):
                 projects.delete(s, name)
         assert projects.names(s) == ["cardiology", FIRST_PROJECT]
 

@@ -9,7 +9,7 @@ import pytest
 from ferret_bench.paper.reruns import recorded, settings
 from ferret_bench.paper.reruns.rerun import write_all
 from ferret_bench.paper.reruns.store import Store
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_trials_of_a_search_are_no_results(toy_grid, compared, known, ended, tmp
     store = Store(tmp_path)
     for cell in toy_grid(["evaluation.split=validation"], studied=compared).cells:
         store.add(ended(cell, [5.0, 1.0]))
-    with pytest.raises(FerretError, match="holds no run of this study"):
+    with refused("request.invalid", "holds no run of this study"):
         recorded.results(compared, known, store)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferret_cli.fields import names_of
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -36,5 +36,5 @@ def test_a_missing_field_is_told_with_those_there_are_and_what_to_do(ferret_in_p
 
 @pytest.mark.parametrize("given", [["instruction"], ["output=a", "output=b"]])
 def test_a_field_is_two_names_and_given_once(given: list[str]) -> None:
-    with pytest.raises(FerretError, match="OURS=YOURS"):
+    with refused("request.invalid", "OURS=YOURS"):
         names_of(given)

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from ferret_core.datasets.partitions.iid import Config, Partition
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 def test_sizes_differ_by_at_most_one_and_labels_do_not_matter() -> None:
@@ -14,7 +12,6 @@ def test_sizes_differ_by_at_most_one_and_labels_do_not_matter() -> None:
 
 
 def test_more_clients_than_examples_name_the_setting_and_both_numbers() -> None:
-    with pytest.raises(FerretError, match="the dataset has 3 training examples") as caught:
+    with refused("partition.invalid", "the dataset has 3 training examples") as caught:
         Partition(Config()).split(["a"] * 3, 4, seed=0)
-    assert caught.value.code == "partition.invalid"
     assert (caught.value.errors[0].field, caught.value.errors[0].value) == ("participants.simulated", 4)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ferret_core.datasets.partitions.natural import Config, Partition
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 
 def test_each_label_is_a_client_in_the_order_of_names() -> None:
@@ -12,7 +12,6 @@ def test_each_label_is_a_client_in_the_order_of_names() -> None:
 
 @pytest.mark.parametrize("clients", [1, 2, 4, 10])
 def test_another_number_of_clients_is_told_the_right_one(clients: int) -> None:
-    with pytest.raises(FerretError, match="labels of the training examples: 3, each a client; set it to 3") as caught:
+    with refused("partition.invalid", "labels of the training examples: 3, each a client; set it to 3") as caught:
         Partition(Config()).split(["b", "a", "c", "a"], clients, seed=0)
-    assert caught.value.code == "partition.invalid"
     assert (caught.value.errors[0].field, caught.value.errors[0].value) == ("participants.simulated", clients)

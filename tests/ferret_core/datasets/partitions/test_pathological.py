@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from ferret_core.datasets.partitions.pathological import Config, Partition
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 LABELS = ["a"] * 500 + ["b"] * 300 + ["c"] * 200 + ["d"] * 100
 
@@ -34,18 +34,17 @@ def test_pairs_of_labels_differ_between_clients() -> None:
 
 
 def test_too_few_clients_for_the_labels_are_told_how_many_it_takes() -> None:
-    with pytest.raises(FerretError, match="cannot hold all 4: use at least 2") as caught:
+    with refused("partition.invalid", "cannot hold all 4: use at least 2") as caught:
         held(2, 1)
     assert (caught.value.code, caught.value.errors[0].field) == ("partition.invalid", "participants.simulated")
 
 
 def test_more_labels_than_there_are_is_about_that_option() -> None:
-    with pytest.raises(FerretError, match="have only 4 labels") as caught:
+    with refused("partition.invalid", "have only 4 labels") as caught:
         held(5, 10)
     assert (caught.value.code, caught.value.errors[0].field) == ("partition.invalid", "partition.labels_per_client")
 
 
 def test_a_label_with_fewer_examples_than_owners_is_named() -> None:
-    with pytest.raises(FerretError, match="a label has 100 of the 1100 examples for 150 clients") as caught:
+    with refused("partition.invalid", "100", "1100", "150"):
         held(2, 300)
-    assert caught.value.code == "partition.invalid"

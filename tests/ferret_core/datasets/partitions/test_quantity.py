@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ferret_core.datasets.partitions.quantity import Config, Partition
-from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 LABELS = ["a", "b", "b"] * 1000
 
@@ -35,6 +35,5 @@ def test_content_is_alike_whatever_the_size() -> None:
 
 def test_nobody_is_left_with_less_than_the_minimum() -> None:
     assert min(sizes(0.001, min_examples=7)) == 7
-    with pytest.raises(FerretError, match="at most 9 clients") as caught:
+    with refused("partition.invalid", "at most 9 clients"):
         Partition(Config(min_examples=301)).split(LABELS, 10, seed=0)
-    assert caught.value.code == "partition.invalid"
