@@ -105,6 +105,7 @@ def commands_shown(document: str) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("document", [name for name in DOCUMENTS if commands_shown(name)])
+@pytest.mark.heavy
 def test_every_ferret_command_shown_exists(document: str) -> None:
     for command in commands_shown(document):
         assert CliRunner().invoke(app, [*command, "--help"]).exit_code == 0, command

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 LEFT_OUT = {"fast": {"slow", "rabbitmq", "heavy"}, "usual": {"slow", "rabbitmq"}, "all": set[str]()}
 HEAVY = {"heavy", "postgresql", "redis", "rabbitmq", "browser"}
 """Marks."""
-TOGETHER = {"bench", "chaos", "contract", "e2e", "scripts", "worker"}
+TOGETHER = {"api", "bench", "chaos", "contract", "e2e", "scripts", "security", "worker"}
 """Folders."""
 STARTERS = {
     "api",

@@ -91,6 +91,7 @@ def test_a_ferret_of_another_folder_is_not_another_program(served, ferret) -> No
     assert found["ok"] is None
 
 
+@pytest.mark.heavy
 def test_what_does_not_speak_http_is_no_ferret() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         assert not installation.is_ferret(f"http://127.0.0.1:{listening.getsockname()[1]}")

@@ -48,6 +48,7 @@ def test_what_is_no_python_file_is_told(tmp_path: Path, name: str) -> None:
         site_file.load(tmp_path / name)
 
 
+@pytest.mark.heavy
 def test_the_example_trains_in_a_simulation(ferret_in_process):
     one_round = ["--set", "rounds=1", "--set", "evaluation.generate=0", "--set", "algorithm.local.steps=2"]
     command = ["simulate", ROOT / "examples/quickstart.toml", *one_round, "--json"]

@@ -39,6 +39,7 @@ def test_it_begins_after_the_first_half_of_the_rounds(toy_spec: Spec, rounds: in
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.heavy
 def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: Spec, dtype: str) -> None:
     spec, entries = averaged(toy_spec, average_from=2), list[LedgerEntry]()
     spec = spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
@@ -65,6 +66,7 @@ def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: Sp
     assert replica.digest == result.digest
 
 
+@pytest.mark.heavy
 def test_it_is_measured_beside_the_model_that_it_does_not_move(toy_spec: Spec) -> None:
     rounds = simulate(averaged(toy_spec)).rounds
     assert ["average_eval_loss" in done.metrics for done in rounds] == [False, False, False, True, True]

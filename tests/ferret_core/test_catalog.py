@@ -58,6 +58,7 @@ def test_all_wrong_options_are_named_at_once(toy_spec: SpecFactory) -> None:
     assert {error.field for error in caught.value.errors} == {"algorithm.K", "algorithm.basis", "partition.name"}
 
 
+@pytest.mark.heavy
 def test_several_threads_may_ask_at_once() -> None:
     """A form asks for all sections at once, and parsing is for one thread at a time in Python 3.11."""
     kinds: list[catalog.Kind] = ["algorithms", "datasets", "partitions"]

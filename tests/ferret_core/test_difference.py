@@ -59,6 +59,7 @@ def test_the_change_is_as_short_as_people_would_write_it(name: str) -> None:
 
 @pytest.mark.parametrize("first", ["ferret", "fedkseed", "fedit"])
 @pytest.mark.parametrize("second", discovery.names("ferret_core.algorithms"))
+@pytest.mark.heavy
 def test_the_change_leads_from_any_algorithm_to_any(first: str, second: str) -> None:
     before = resolved(algorithm={"name": first}, seed=5)
     after = resolved(algorithm={"name": second, "local": {"batch_size": 3}})

@@ -31,6 +31,7 @@ def planned(spec: ExperimentSpec, model: outline.Outline | None = None) -> Plan:
         ("fedavg", {}),
     ],
 )
+@pytest.mark.heavy
 def test_bytes_and_noise_are_those_of_the_run(toy_spec: Spec, algorithm: str, options: dict[str, object]) -> None:
     spec = toy_spec(algorithm, options=options, rounds=2)
     told = planned(spec)

@@ -31,6 +31,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.heavy
 def test_every_example_takes_every_algorithm(path: Path, name: str) -> None:
     tree = tomllib.loads(re.sub(r"\$\{(\w+)\}", "/somewhere", path.read_text()))
     tree.pop("tune", None)

@@ -130,6 +130,7 @@ def _patient(spec: ExperimentSpec, patience: int | None) -> ExperimentSpec:
     return spec.model_copy(update={"stopping": StoppingSpec(patience=patience)})
 
 
+@pytest.mark.heavy
 def test_a_simulation_ends_early_with_the_model_of_that_round(toy_spec: SpecFactory) -> None:
     spec = toy_spec(rounds=5, stopping={"patience": 2, "min_delta": 100})
     stopped = simulate(spec)

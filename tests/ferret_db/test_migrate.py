@@ -64,6 +64,7 @@ def test_constraints_carry_the_names_of_the_convention(empty_url: str) -> None:
     engine.dispose()
 
 
+@pytest.mark.heavy
 def test_upgrade_downgrade_upgrade(empty_url: str) -> None:
     migrate.upgrade(empty_url)
     with migrate.migrating(empty_url) as config:

@@ -47,6 +47,7 @@ def test_many_labels_are_dots_whose_area_is_the_examples() -> None:
 
 
 @pytest.mark.parametrize(("clients", "labels"), [(1, 1), (3, 3), (200, 7), (738, 738), (5, 30)])
+@pytest.mark.heavy
 def test_every_size_makes_a_picture_with_something_on_it(clients: int, labels: int) -> None:
     names = itertools.cycle(f"task{i:03}_with_a_name_that_is_longer_than_there_is_room" for i in range(labels))
     held = [holding(client, {next(names): 20 + client % 7}) for client in range(clients)]

@@ -114,6 +114,7 @@ def test_a_budget_takes_the_largest_rank_that_fits(toy_spec: SpecFactory) -> Non
         fed_sb.Config(rank=3, bytes_per_round=100)
 
 
+@pytest.mark.heavy
 def test_every_replica_of_an_experiment_has_the_same_bases(toy_spec: SpecFactory) -> None:
     first, second = (Replica.load(catalog.resolve(toy_spec("fed_sb"))).state for _ in range(2))
     for name, array in first.items():

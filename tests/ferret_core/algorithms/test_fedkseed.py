@@ -54,6 +54,7 @@ def slopes_by_candidate(slopes: Array, drawn: Array, K: int) -> Array:
     return np.bincount(drawn, weights=slopes, minlength=K)
 
 
+@pytest.mark.heavy
 def test_a_participant_sends_four_bytes_a_step(toy_spec: SpecFactory) -> None:
     replica = replica_of(toy_spec("fedkseed", options={"local": {**LOCAL, "steps": 200, "batch_size": 1}}))
     sent = sent_by(replica, clients_of(replica)[0])

@@ -67,6 +67,7 @@ def test_odds_of_the_largest_pool_add_up_without_overflow() -> None:
     assert found[1] / found[0] == pytest.approx(math.e, rel=1e-11)
 
 
+@pytest.mark.heavy
 def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
     """Two rounds' magnitudes by candidate, each cut at the clip, and the 0 that a history begins with."""
     K, clip = 8, 0.5

@@ -86,6 +86,7 @@ def replica_of(spec: ExperimentSpec) -> Replica:
     ],
     ids=lambda options: "-".join(str(value) for value in options.values()),
 )
+@pytest.mark.heavy
 def test_every_combination_learns_and_is_accepted(toy_spec: SpecFactory, options: dict[str, Any]) -> None:
     spec = toy_spec(options={"K": 1_500, **options}, rounds=4, evaluation={"examples": 10, "generate": 0})
     losses = [round_.metrics["eval_loss"] for round_ in simulate(spec).rounds]
@@ -194,6 +195,7 @@ def test_blocks_sent_whole_arrive_as_fedavg_would_send_them(toy_spec: SpecFactor
     [("sign", 900), ("int8", 3000), ("float16", 2500), ("sign", 8192), ("sparse_sign", 900)],
 )
 @pytest.mark.parametrize("allocation", ["norm", "fixed"])
+@pytest.mark.heavy
 def test_a_contribution_stays_within_its_bytes(
     toy_spec: SpecFactory, coordinates: str, budget: int, allocation: str
 ) -> None:

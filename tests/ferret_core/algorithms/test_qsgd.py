@@ -37,6 +37,7 @@ def received(lab: Any, weights: Any, update: Array, seed: int = 1, **options: An
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("levels", [1, 3])
+@pytest.mark.heavy
 def test_the_mean_over_seeds_is_the_update(lab: Any, weights: Any, norm: str, levels: int) -> None:
     """Every entry within five standard errors of a Bernoulli draw between two levels."""
     update = update_of(60)

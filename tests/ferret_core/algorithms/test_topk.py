@@ -101,6 +101,7 @@ def test_of_equal_entries_the_first_are_the_largest() -> None:
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8", "sign"])
 @pytest.mark.parametrize("budget", [2_000, 9_000])
+@pytest.mark.heavy
 def test_a_budget_is_filled_and_kept(toy_spec: SpecFactory, kind: str, budget: int) -> None:
     spec = toy_spec("topk", options={"bytes_per_round": budget, "coordinates": kind}, rounds=1)
     each = simulate(spec).rounds[1].bytes_up / 3

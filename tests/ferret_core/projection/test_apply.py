@@ -45,6 +45,7 @@ def test_without_terms_and_without_blocks_weights_keep_their_bits(dtype: torch.d
 
 @every_letter
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.heavy
 def test_workers_that_share_out_the_blocks_get_the_same_weights(letter: str, dtype: torch.dtype) -> None:
     alone, shared = parameters(1, dtype), parameters(1, dtype)
     terms = [project(alone, parameters(n), BLOCKS, basis(letter), COUNTS[letter], seed=n) for n in (2, 3)]
@@ -58,6 +59,7 @@ def test_workers_that_share_out_the_blocks_get_the_same_weights(letter: str, dty
 @every_letter
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("rule", ["tensor", "grouped", 3])
+@pytest.mark.heavy
 def test_workers_that_share_out_the_elements_get_the_same_weights(letter: str, dtype: torch.dtype, rule: Any) -> None:
     alone, blocks = parameters(1, dtype), blocks_of(parameters(1), rule)
     K = [min(9, block.size) for block in blocks]
@@ -87,6 +89,7 @@ def all_at_once(counts: Sequence[int], most: int) -> list[slice]:
 
 @every_letter
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.heavy
 def test_terms_of_more_coordinates_than_weights_go_in_turns_to_the_same_bits(
     letter: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:

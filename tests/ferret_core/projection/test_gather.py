@@ -51,6 +51,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     ("most", "expected"),
     [(1 << 29, [[6000, 40, 5000, 70]]), (6100, [[6000, 40], [5000, 70]]), (1, [[6000], [40], [5000], [70]])],
 )
+@pytest.mark.heavy
 def test_vectors_are_gathered_up_to_a_number_of_elements(
     most: int, expected: list[list[int]], calls: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ def test_dense_signs(d: int) -> None:
     ("d", "K", "share"),
     [(4096, 3, 0), (8192 + 349, 100, 2), (777, 100, 9), (50, 50, 0), (13, 5, 1), (3, 1, 5), (1, 1, 0)],
 )
+@pytest.mark.heavy
 def test_hadamard(d: int, K: int, share: int) -> None:
     rows = torch.arange(0, d, max(1, d // 500))
     expected = torch.zeros(len(rows), K)

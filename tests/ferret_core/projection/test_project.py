@@ -125,6 +125,7 @@ def spread(block: Block, elements: Tensor) -> dict[str, Tensor]:
 @every_letter
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
+@pytest.mark.heavy
 def test_a_block_in_pieces_is_the_same_as_one_tensor(letter: str, data: st.DataObject) -> None:
     size = data.draw(st.sampled_from([1, 2, 127, 4096, 9973]))
     cuts = sorted(data.draw(st.sets(st.integers(1, size - 1), max_size=3))) if size > 1 else []

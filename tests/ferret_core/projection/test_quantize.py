@@ -117,6 +117,7 @@ def test_only_the_ratio_of_magnitudes_counts(kind: Kind, values: list[list[float
         assert torch.equal(item.double() * 2.0**power, other.double())
 
 
+@pytest.mark.heavy
 def test_int8_keeps_the_mean_of_every_coordinate() -> None:
     gamma = noise(200)
     trials = 2000

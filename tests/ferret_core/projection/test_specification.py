@@ -437,6 +437,7 @@ def test_blocks(case: Case) -> None:
 
 
 @cases("allocation")
+@pytest.mark.heavy
 def test_allocation(case: Case) -> None:
     sizes = case["sizes"]
     whole = [size <= case["whole_up_to"] for size in sizes]

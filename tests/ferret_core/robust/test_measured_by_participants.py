@@ -52,6 +52,7 @@ def test_at_a_rate_too_high_the_guarded_experiment_ends_lower(toy_spec: Spec) ->
     assert eval_loss(guarded) < eval_loss(whole) / 2
 
 
+@pytest.mark.heavy
 def test_a_round_that_does_no_harm_stays_and_the_experiment_is_that_of_fixed_steps(toy_spec: Spec) -> None:
     local = {"optimizer": "adam", "learning_rate": 1e-3, "steps": 4, "batch_size": 4}
     options = {"K": 512, "local": local}
@@ -98,6 +99,7 @@ def test_all_others_have_the_records_and_the_contributions_that_they_had(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.heavy
 def test_who_has_no_data_replays_the_same_model(toy_spec: Spec, dtype: str) -> None:
     base = toy_spec().model.model_dump() | {"dtype": dtype}
     server = {"schedule": "linear", "warmup_rounds": 1}
@@ -165,6 +167,7 @@ class TestDecision:
             ([None] * 5, 0),
         ],
     )
+    @pytest.mark.heavy
     def test_no_minority_decides(
         self, replica: Replica, second: list[Sealed], rises: list[str | None], halvings: int
     ) -> None:
@@ -173,6 +176,7 @@ class TestDecision:
         expected = {"step_before": 100 * 0.5**halvings} if any(rises) else {}
         assert folded.guarded == expected
 
+    @pytest.mark.heavy
     def test_who_is_refused_has_no_say(self, replica: Replica, second: list[Sealed]) -> None:
         """The first sends an update that is far too long; without it, one of two decides."""
         liar, *others = saying(second, [HARMFUL, HARMLESS, HARMFUL, None, None])

@@ -126,6 +126,7 @@ def test_few_sequences_are_enough(data: FederatedData, monkeypatch: pytest.Monke
         ([1e300, 1.0, 1.0, 1.0, 1.0], [GREATEST - 1, 0.0, 0.0, 0.0]),
     ],
 )
+@pytest.mark.heavy
 def test_a_loss_that_is_no_number_is_the_greatest(
     losses: list[float], rises: list[float], replica: Replica, data: FederatedData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_rises_where_nobody_asked_for_them_are_malformed(replica: Replica, data:
         ({"rises": [1.0, 0.5, 0.25, 0.125]}, "string"),
     ],
 )
+@pytest.mark.heavy
 def test_malformed_rises_are_refused_by_name(
     changes: dict[str, Any], message: str, replica: Replica, data: FederatedData
 ) -> None:

@@ -49,6 +49,7 @@ def gradients(model: LlamaForCausalLM) -> list[torch.Tensor]:
     ],
     ids=str,
 )
+@pytest.mark.heavy
 def test_it_moves_the_weights_as_ordinary_steps_do(
     tiny_model: LlamaForCausalLM,
     trained: Trained,

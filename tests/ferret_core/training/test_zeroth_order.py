@@ -108,6 +108,7 @@ def test_a_step_goes_down_the_mean_of_its_directions(tiny_model: LlamaForCausalL
     torch.testing.assert_close(weights(tiny_model), expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.heavy
 def test_on_average_over_seeds_a_step_goes_down_the_gradient(tiny_model: LlamaForCausalLM) -> None:
     model = only_norm(tiny_model)
     expected, start = gradient(model), weights(model)
@@ -174,6 +175,7 @@ def test_half_precision_moves_by_the_rounding_seed(tiny_model: LlamaForCausalLM)
     assert not torch.equal(moved(7), moved(8))
 
 
+@pytest.mark.heavy
 def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -> None:
     first = run(tiny_model, steps=1, batch_size=6, learning_rate=1e-9).trained
     assert first.train_loss == pytest.approx(math.log(384), rel=0.1)

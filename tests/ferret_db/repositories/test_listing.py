@@ -99,6 +99,7 @@ def five(database: Database, lab: Any) -> dict[str, Experiment]:
         ("-state", "c"),
     ],
 )
+@pytest.mark.heavy
 def test_each_order_is_walked_without_gaps(
     database: Database, five: dict[str, Experiment], sort: str, first: str
 ) -> None:

@@ -24,6 +24,7 @@ MANY = 5_000
 
 
 @pytest.mark.parametrize("hangs", [True, False], ids=["hangs", "gone"])
+@pytest.mark.heavy
 def test_work_goes_on_and_the_process_ends(
     hangs: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, own_logging: None
 ) -> None:
