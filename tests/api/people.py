@@ -28,7 +28,7 @@ class Person:
     def with_token(self, scopes: Sequence[Scope]) -> TestClient:
         """Somebody with another token of the user."""
         with self.site.database.begin() as s:
-            row, text = user_tokens.create(s, self.id, secrets.token_hex(4), scopes, 60)
+            row, text = user_tokens.create(s, self.id, secrets.token_hex(4), scopes, 3600)
         self.token_id = row.id
         return self.site.client(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import re
 from collections.abc import Callable, Generator, Sequence
@@ -93,7 +94,8 @@ def _watched() -> Generator[list[int]]:
 
 
 def _give_back() -> None:
-    """Where the C library can: returns freed memory to the system."""
+    """Frees what is garbage and returns freed memory to the system, where the C library can."""
+    gc.collect()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)
 
