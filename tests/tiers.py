@@ -52,6 +52,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=LEFT_OUT, default="usual", help="how many of the tests run (default: usual)")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Not even imported for the fast tier: what is heavy for its folder."""
+    if config.getoption("tier") == "fast" and collection_path.parent == HERE and collection_path.name in TOGETHER:
+        return True
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """What shares a fixture of its module runs in one process of pytest-xdist, so that the fixture is made once."""

@@ -174,6 +174,7 @@ def test_where_a_copy_does_not_fit_the_model_stays_where_it_was(
     assert replica.digest == first.record.digest
 
 
+@pytest.mark.heavy
 def test_a_process_of_the_pool_that_was_killed_is_told(
     toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path
 ) -> None:
