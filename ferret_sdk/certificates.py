@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -26,12 +27,18 @@ def context(ca: Path | None = None) -> ssl.SSLContext:
     try:
         if named or folder:
             return ssl.create_default_context(cafile=named, capath=None if ca else folder)
-        usual = httpx.create_ssl_context(trust_env=False)
-        usual.load_default_certs()
+        return _usual()
     except OSError as error:  # ssl.SSLError too
         message = f"cannot be read as certificates in PEM ({error.strerror or error}); name a file that begins with "
         message += "-----BEGIN CERTIFICATE-----"
         raise FerretError.of_field("request.invalid", field, str(named or folder), message) from error
+
+
+@cache
+def _usual() -> ssl.SSLContext:
+    """Of this machine's and the public authorities. Reading them takes as long as ten requests."""
+    usual = httpx.create_ssl_context(trust_env=False)
+    usual.load_default_certs()
     return usual
 
 
