@@ -432,6 +432,7 @@ def test_a_standstill_is_told_once_until_it_moves_again(quiet: Site, receiver: R
     assert len(deliveries(quiet)) == 2, "since it was paused it stands still anew"
 
 
+@pytest.mark.slow
 def test_the_dispatcher_looks_for_standstills_itself(make_settings: Callable[..., Any], receiver: Receiver) -> None:
     assert STALL_LOOK_SECONDS <= 60
     settings = make_settings(alert_networks="127.0.0.0/8", alert_seconds=0.05, alert_stalled_seconds=0)

@@ -247,6 +247,7 @@ def _rejection(part: dict[str, Any]) -> dict[str, Any]:
     return rest | {"assignment_id": _id("asg", part), "code": "contribution.malformed", "detail": "three bytes"}
 
 
+@pytest.mark.slow
 def test_a_thousand_participants_over_sixty_rounds_come_in_a_few_answers(either_site: Any) -> None:
     experiment_id = either_site.running(rounds=ROUNDS, participants={"simulated": PARTICIPANTS})
     fill(either_site, experiment_id)

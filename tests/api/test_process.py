@@ -72,6 +72,7 @@ def test_it_serves_on_a_free_port_and_stops_on_sigterm_under_an_open_stream(run:
         httpx.get(url)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_quietly(run: Any) -> None:
     process = run("--port", "0")
     address(process)
@@ -121,6 +122,7 @@ def test_what_cannot_be_opened_is_named(run: Any, environment: dict[str, str], t
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_importing_the_application_loads_neither_torch_nor_the_worker() -> None:
     code = "import sys, ferret_api.app; print(*{'torch', 'transformers', 'ferret_worker'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

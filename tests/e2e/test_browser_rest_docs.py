@@ -39,6 +39,7 @@ def test_all_operations_are_listed_and_nothing_comes_from_elsewhere(page: Page, 
     assert hosts == {urlsplit(served.url).netloc}
 
 
+@pytest.mark.slow
 def test_a_stranger_reads_the_page_and_is_refused_by_the_api(page: Page, served: Served) -> None:
     section = opened(page, served, "list_experiments")
     assert answered(page, section).status == 401

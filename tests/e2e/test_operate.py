@@ -104,6 +104,7 @@ def test_a_viewer_reads_and_submits_nothing(page: Page, served: Served, finished
 
 
 @pytest.mark.usefixtures("no_alerts")
+@pytest.mark.slow
 def test_somebody_is_told_tested_and_told_no_more(
     signed_in: Page, served: Served, receiver: Receiver, complaints: list[str]
 ) -> None:

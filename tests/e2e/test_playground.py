@@ -35,6 +35,7 @@ def shot(page: Page, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
+@pytest.mark.slow
 def test_a_model_is_asked_beside_its_base(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
     run = served.service.submit(toy_spec(name="asked", rounds=3))
     run.wait()

@@ -29,6 +29,7 @@ def ferret(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_submitted_over_http_it_equals_the_simulation_and_loads_with_transformers(
     served: Served, toy_spec: SpecFactory, tmp_path: Path
 ) -> None:

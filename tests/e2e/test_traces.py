@@ -16,6 +16,8 @@ from ferret_sdk import Participant
 from tests import served
 from tests.collector import Collector, Seen
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 2
 NAMES = {
     "ferret.algorithm",
@@ -87,7 +89,6 @@ def traced(
 
 
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))
-@pytest.mark.slow
 def test_a_round_is_one_trace_over_api_and_workers(traced: Traced, number: int) -> None:
     spans = traced.of_round(number)
     about = [span for span in traced.spans if span.attributes.get("ferret.round") == number]

@@ -83,6 +83,7 @@ def test_only_a_gpu_needs_a_compiler(programs, gpus, tmp_path, monkeypatch) -> N
     assert (found.fix is not None) is (found.ok is False)
 
 
+@pytest.mark.slow
 def test_a_ferret_of_another_folder_is_not_another_program(served, ferret) -> None:
     port = served.url.rpartition(":")[2]
     found = checks(ferret("doctor", "--json", "--port", port))["server"]

@@ -119,6 +119,7 @@ def test_a_token_is_made_used_listed_and_revoked(cli: Cli) -> None:
     assert cli("token", "list", token=token).returncode == 4
 
 
+@pytest.mark.slow
 def test_sessions_are_listed_and_ended(live: Any, cli: Cli, password_file: str) -> None:
     cli("user", "add", "ada", "--password-file", password_file)
     token = cli("token", "create", "laptop", "--user", "ada", "--write").stdout.strip()
@@ -140,6 +141,7 @@ def test_nobody_of_that_name(cli: Cli) -> None:
     assert "ferret user list" in unknown.stderr
 
 
+@pytest.mark.slow
 def test_a_project_is_made_joined_restricted_and_deleted(cli: Cli, password_file: str) -> None:
     told = cli("user", "add", "ada", "--role", "researcher", "--password-file", password_file).stderr
     assert "sees no experiment yet: ferret project add-member default ada" in told

@@ -49,6 +49,7 @@ def test_what_is_no_python_file_is_told(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_the_example_trains_in_a_simulation(ferret_in_process):
     one_round = ["--set", "rounds=1", "--set", "evaluation.generate=0", "--set", "algorithm.local.steps=2"]
     command = ["simulate", ROOT / "examples/quickstart.toml", *one_round, "--json"]

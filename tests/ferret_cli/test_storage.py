@@ -139,6 +139,7 @@ def test_damage_is_found_and_repaired(ferret: Ferret, run: Run, home: Path) -> N
     assert {path: path.read_bytes() for path in hit} == before
 
 
+@pytest.mark.slow
 def test_what_cannot_be_repaired_is_told(ferret: Ferret, run: Run, home: Path, spec: ExperimentSpec) -> None:
     """Nothing but the model's own folder has the base model's bytes."""
     (base,) = [file for file in run.checkpoint(0) if file.name == "model.safetensors"]

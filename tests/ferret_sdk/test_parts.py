@@ -303,6 +303,7 @@ def test_a_bit_that_flips_at_the_server_is_noticed_and_all_is_sent_again(world: 
     world.require_accepted()
 
 
+@pytest.mark.slow
 def test_what_was_given_up_for_a_day_is_collected_and_sent_anew(world: World) -> None:
     def expire() -> None:
         (draft,) = world.drafts()
@@ -347,6 +348,7 @@ def test_a_disk_that_fills_up_keeps_what_has_arrived_until_there_is_room(
     world.require_accepted()
 
 
+@pytest.mark.slow
 def test_a_server_that_never_gives_a_receipt_is_given_up(server: Any, world: World) -> None:
     """It says that all has arrived, whatever comes."""
     done = json.dumps({"offset": world.upload.size}).encode()

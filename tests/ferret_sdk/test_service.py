@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(90)
 
 
+@pytest.mark.slow
 def test_an_experiment_from_submission_to_the_loaded_checkpoint(service, worker, toy_spec, tmp_path):
     spec = toy_spec("ferret", rounds=2)
     run = service.submit(spec).wait(timeout=60)

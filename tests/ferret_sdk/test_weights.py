@@ -69,6 +69,7 @@ def test_weights_with_one_changed_byte_are_refused_with_their_digests(join, tmp_
         join(folder)
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_servers_checkpoint_is_compared_file_by_file(join, service, toy_spec, tmp_path, home):
     first, *_ = join(None)
     copy = first.export(tmp_path / "base", 0)

@@ -22,6 +22,7 @@ def pin(name: str, version: str, digest: str) -> Pin:
     return Pin(name, version, f"{name}=={version} \\\n    --hash=sha256:{digest}\n")
 
 
+@pytest.mark.slow
 def test_only_a_file_with_a_hash_of_the_lock_is_installed(environment: Environment, wheel, capfd) -> None:
     environment.install_locked([pin("honest", "1.0", wheel("honest", "1.0"))])
     wheel("forged", "1.0")

@@ -65,6 +65,7 @@ def test_a_stale_lock_is_refused(tmp_path: Path) -> None:
     "torch",
     ["gpu", pytest.param("cpu", marks=pytest.mark.skipif(sys.platform != "linux", reason="PyPI has that build here"))],
 )
+@pytest.mark.slow
 def test_a_build_that_cannot_be_had_is_refused(torch: str, wheel, tmp_path: Path) -> None:
     done = run(lock.ROOT, "-m", "scripts.setup", "--torch", torch, "--venv", str(tmp_path / "venv"))
     assert done.returncode == 1

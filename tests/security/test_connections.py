@@ -154,6 +154,7 @@ def test_a_body_that_drips_is_refused_and_closed(quick: Any) -> None:
     assert quick.server.connections.closed["body_timeout"] == 1
 
 
+@pytest.mark.slow
 def test_a_body_that_nobody_reads_any_more_buys_no_time(quick: Any) -> None:
     """Refused for its size before it came, it is not taken for ever, however fast it comes."""
     with Peer(quick.port) as peer, suppress(ConnectionError):
@@ -271,6 +272,7 @@ def answers(port: int) -> bool:
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_330_idle_sockets_at_300_descriptors_take_nothing_from_anybody(api: Any) -> None:
     process, port, log = api(100, 300)
     limits = Path(f"/proc/{process.pid}/limits").read_text()

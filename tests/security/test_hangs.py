@@ -82,6 +82,7 @@ def beats(beat: Path, seconds: float) -> bool:
         pytest.param(PARENT, id="a child computes", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_a_process_at_work_goes_on_touching_its_file(start: Callable[[str], Path], line: str) -> None:
     assert beats(start(line), 4)
 

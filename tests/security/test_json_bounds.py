@@ -51,6 +51,7 @@ def test_the_longest_answer_takes_little_memory(server: HostileServer, shape: by
     assert peak(Service(server.url).info) < MOST
 
 
+@pytest.mark.slow
 def test_so_does_one_of_64_megabytes(server: HostileServer) -> None:
     server.replies["/info"] = body_reply(repeated(b"{}", 64 << 20))
     assert peak(Service(server.url).info) < MOST
@@ -86,6 +87,7 @@ def test_a_tokenizer_of_very_many_values_is_refused(tmp_path: Path) -> None:
     assert peak(lambda: require_own_files(tmp_path)) < MOST
 
 
+@pytest.mark.slow
 def test_a_large_tokenizer_is_not(tmp_path: Path) -> None:
     words = {f"word{number}": number for number in range(256_000)}
     merges = [[f"wo{number}", "rd"] for number in range(400_000)]

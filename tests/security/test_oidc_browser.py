@@ -106,6 +106,7 @@ def test_who_is_not_let_in_reads_why_and_can_sign_in_otherwise(live: Any, page: 
     expect(page.get_by_test_id("account-menu")).to_contain_text(person.name, timeout=60_000)
 
 
+@pytest.mark.slow
 def test_an_answer_that_this_browser_did_not_ask_for_signs_nobody_in(live: Any, page: Page) -> None:
     page.goto(f"{live.address}/sign-in/callback?code=stolen&state=guessed")
     expect(page.get_by_role("alert")).to_contain_text("oidc.state_mismatch", timeout=60_000)

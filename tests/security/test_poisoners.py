@@ -122,6 +122,7 @@ def test_honest_participants_of_different_labels_agree_enough(spec: SpecFactory)
 @pytest.mark.parametrize(
     "rule", ["clip", *(pytest.param(rule, marks=pytest.mark.slow) for rule in ("agree", "median", "trimmed_mean"))]
 )
+@pytest.mark.slow
 def test_colluders_who_stay_within_the_spread_of_the_others_do_not_keep_it_from_learning(
     rule: str, spec: SpecFactory, clean: Run
 ) -> None:
@@ -181,6 +182,7 @@ def test_an_experiment_ends_with_its_reason_where_nobody_can_be_told_from_the_ot
         simulate(toy_spec("fedavg", participants={"simulated": 2}, robust=lax), participate=attacked)
 
 
+@pytest.mark.slow
 def test_figures_that_nobody_can_have_measured_are_dropped_from_the_curves(spec: SpecFactory, clean: Run) -> None:
     honest = clean(spec())
 
@@ -222,6 +224,7 @@ def _malformed(changes: Mapping[str, Any]) -> None:
     json.dumps(caught.value.to_json())
 
 
+@pytest.mark.slow
 def test_the_greatest_number_of_examples_weighs_three_medians(spec: SpecFactory) -> None:
     """Weighted by examples, a client that claims 2³¹ − 1 and flips its update's sign does not win."""
 

@@ -75,6 +75,7 @@ def test_name_and_password_open_the_dashboard(serve: Any, make_settings: Any, pa
     expect(page.get_by_test_id("sign-in")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.slow
 def test_a_sign_in_link_asks_before_it_replaces_a_session(serve: Any, make_settings: Any, page: Page) -> None:
     """Somebody sends an administrator a link into an account of their own."""
     live = serve(make_settings())

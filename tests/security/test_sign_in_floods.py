@@ -91,6 +91,7 @@ def test_attempts_with_a_password_count_before_they_are_answered(strict: Any) ->
     assert [client.post(SESSION, json=body).status_code for _ in range(7)] == [204] * 5 + [429] * 2
 
 
+@pytest.mark.slow
 def test_changing_a_password_is_an_attempt_too(strict: Any) -> None:
     person = a_user(strict, Role.VIEWER)
     person.change(password="correct horse battery staple")

@@ -181,6 +181,7 @@ def test_streams_are_limited_and_a_place_is_free_again_when_one_ends(
         assert third.read_to(1) == [1]
 
 
+@pytest.mark.slow
 def test_the_events_of_one_experiment_do_not_reach_the_readers_of_another(live: Any) -> None:
     mine, other = live.site.submit(), live.site.submit()
     with Reader(live, mine) as reader, Reader(live, other) as neighbour:

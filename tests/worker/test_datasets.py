@@ -53,6 +53,7 @@ def settings(tmp_path: Path, migrated: Path) -> WorkerSettings:
 
 
 @pytest.mark.parametrize(("algorithm", "dataset"), list(pairs()))
+@pytest.mark.slow
 def test_the_service_equals_the_simulation_on_the_papers_datasets(
     service: Service,
     toy_spec: SpecFactory,

@@ -279,6 +279,7 @@ def test_nor_does_one_while_garbage_is_collected(on_sqlite: Template, kills: int
 
 
 @pytest.mark.parametrize("name", IN_REPAIR)
+@pytest.mark.slow
 def test_nor_does_one_while_files_are_rebuilt(on_sqlite: Template, kills: int, name: str) -> None:
     def rot(home: Home) -> None:
         home.run("finish")

@@ -103,6 +103,7 @@ def test_a_value_is_the_mean_of_the_simulations_with_the_trials_seeds(
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_a_longer_budget_goes_on_and_repeats_nothing(tune: Any, tune_file: Write) -> None:
     file = tune_file("trials = 2", RATE)
     first = tune(file)
@@ -196,6 +197,7 @@ def test_what_no_values_are_to_blame_for_ends_the_study_and_counts_for_nothing(
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_a_score_that_is_to_be_high(tune: Any, tune_file: Write) -> None:
     changes = ["--set", "evaluation.generate=4", "--set", "evaluation.max_new_tokens=8"]
     found = tune(tune_file("trials = 3", "metric = 'rouge_l'", RATE), *changes)

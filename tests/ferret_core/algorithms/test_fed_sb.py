@@ -115,6 +115,7 @@ def test_a_budget_takes_the_largest_rank_that_fits(toy_spec: SpecFactory) -> Non
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_every_replica_of_an_experiment_has_the_same_bases(toy_spec: SpecFactory) -> None:
     first, second = (Replica.load(catalog.resolve(toy_spec("fed_sb"))).state for _ in range(2))
     for name, array in first.items():

@@ -72,6 +72,7 @@ def test_the_bound_is_a_share_of_the_loss_and_of_a_nat_at_least() -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_a_rate_too_high_diverges_without_the_guard_and_not_with_it(toy_spec: Spec) -> None:
     """At 128 bytes a round, where noise is most of what a round is made of, and the loss of a few rounds."""
     local = {"optimizer": "normalized", "learning_rate": 100.0, "steps": 4, "batch_size": 4}

@@ -21,6 +21,7 @@ def said(*cases: str, ranks: range = range(2), **more: str) -> list[list[str]]:
     return [each.said.splitlines() for each in ended if each.code != -signal.SIGKILL]
 
 
+@pytest.mark.slow
 def test_what_all_meet_is_raised_as_it_is_and_what_differs_is_named() -> None:
     first, second = said("fine", "all fail", "other results", "other models", "fine again")
     assert len(first) == len(second) == 5

@@ -273,6 +273,7 @@ def test_workers_that_were_not_seen_for_a_day_are_forgotten(database: Database, 
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_a_sweep_takes_as_many_statements_for_a_thousand_assignments_as_for_three(
     lab: Any, sent: Any, sweep: Sweep
 ) -> None:

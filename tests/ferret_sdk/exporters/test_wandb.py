@@ -69,6 +69,7 @@ def test_every_round_is_there_once_though_the_export_was_stopped(run: Run, inter
         assert sorted((row["round"], row[name]) for row in found if name in row) == sorted(points.items())
 
 
+@pytest.mark.slow
 def test_parameters_tags_and_times_are_there(run: Run, tmp_path: Path) -> None:
     export_metrics(run, "wandb", tmp_path, project="mine")
     told = next(record.run for record in records(tmp_path) if record.WhichOneof("record_type") == "run")

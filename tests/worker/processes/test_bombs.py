@@ -50,6 +50,7 @@ def giant(toy_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
 
 
 @usually_on("sqlite")
+@pytest.mark.slow
 def test_bombs_end_with_their_reasons_and_the_control_completes(
     fleet: Fleet, plain_spec: Callable[..., ExperimentSpec], tmp_path: Path
 ) -> None:
