@@ -2,7 +2,7 @@
 
 ``slow`` tests are left to ``all``. ``fast`` also leaves out what is ``heavy``: what starts processes or computes for
 seconds. That is marked so, has another mark that says as much, asks for a fixture that starts a process or a service,
-or lies in a folder where many parts work together.
+or lies in a folder where many parts work together or models are trained.
 
 What runs on ``EITHER_DATABASE`` does so in ``all``. Otherwise it runs on SQLite alone, unless it is marked
 ``about_database``: its subject is locks, dialect, migrations or concurrency.
@@ -22,8 +22,10 @@ HERE = Path(__file__).parent
 LEFT_OUT = {"fast": {"slow", "rabbitmq", "heavy"}, "usual": {"slow", "rabbitmq"}, "all": set[str]()}
 HEAVY = {"heavy", "postgresql", "redis", "rabbitmq", "browser"}
 """Marks."""
-TOGETHER = {"api", "bench", "chaos", "contract", "e2e", "scripts", "security", "worker"}
-"""Folders."""
+FOLDERS = {
+    *("api", "bench", "chaos", "contract", "e2e", "scripts", "security", "worker"),
+    *("ferret_cli/tune", "ferret_core/inside", "ferret_core/robust"),
+}
 STARTERS = {
     "api",
     "broker",
@@ -54,9 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Not even imported for the fast tier: what is heavy for its folder."""
-    if config.getoption("tier") == "fast" and collection_path.parent == HERE and collection_path.name in TOGETHER:
-        return True
-    return None
+    return (config.getoption("tier") == "fast" and in_heavy_folder(collection_path)) or None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -88,7 +88,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def starts_processes(item: pytest.Item) -> bool:
     """Whether the test may start processes, as far as its folder and its fixtures tell."""
-    return bool(STARTERS & set(getattr(item, "fixturenames", ()))) or item.path.relative_to(HERE).parts[0] in TOGETHER
+    return bool(STARTERS & set(getattr(item, "fixturenames", ()))) or in_heavy_folder(item.path)
+
+
+def in_heavy_folder(path: Path) -> bool:
+    return path.is_relative_to(HERE) and any(path.is_relative_to(HERE / folder) for folder in FOLDERS)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -227,6 +227,7 @@ def target(tmp_path: Path) -> Path:
     return tmp_path / "target" / "home"
 
 
+@pytest.mark.heavy
 def test_a_flipped_bit_anywhere_is_noticed(backup: Path, target: Path) -> None:
     whole = backup.read_bytes()
     with tarfile.open(backup) as archive:

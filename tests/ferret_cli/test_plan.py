@@ -73,6 +73,7 @@ def test_submits_summary_is_short_and_silent_for_a_model_that_is_elsewhere() -> 
 
 
 @pytest.mark.parametrize("name", ["codealpaca", "dolly", "gsm8k", "natural_instructions"])
+@pytest.mark.heavy
 def test_the_examples_are_let_pass_for_a_3b_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (QUICKSTART.parent / f"{name}.toml").read_text()
     for variable in re.findall(r"\$\{(\w+)\}", text):

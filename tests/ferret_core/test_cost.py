@@ -67,6 +67,7 @@ def test_what_a_participant_makes_up_never_spoils_a_round() -> None:
     assert round_cost([], 0.5, [1], 1).keys() == {"aggregate_seconds", "parameters_up", "parameters_down"}
 
 
+@pytest.mark.heavy
 def test_a_local_update_is_measured_with_its_own_peak() -> None:
     sent = LocalUpdate({}, {"sequences": 40})
 

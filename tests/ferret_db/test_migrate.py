@@ -40,6 +40,7 @@ def table_names(url: str) -> set[str]:
     return found
 
 
+@pytest.mark.heavy
 def test_migrated_schema_is_the_tables_schema(empty_url: str) -> None:
     assert len(differences(empty_url)) > 10
     migrate.upgrade(empty_url)

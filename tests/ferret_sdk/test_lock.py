@@ -64,6 +64,7 @@ def test_what_is_kept_is_the_owners_alone(path: Path) -> None:
         assert (path.stat().st_mode | path.parent.stat().st_mode) & 0o077 == 0
 
 
+@pytest.mark.heavy
 def test_the_second_waits_for_its_turn_and_says_so_once(path: Path) -> None:
     told, done = list[str](), threading.Event()
 

@@ -43,6 +43,7 @@ def made(site: Budget) -> Discretion:
 
 
 @pytest.mark.parametrize("released", [[(8.0, 1)], [(8.0, 20)], [(4.0, 3), (16.0, 10)]])
+@pytest.mark.heavy
 def test_epsilon_is_that_of_another_accountant(released: list[tuple[float, int]]) -> None:
     """One composes privacy loss distributions, ours Gaussian mechanisms in closed form. The sensitivity is twice the
     clipping norm, which halves the noise multiplier."""

@@ -69,6 +69,7 @@ def test_a_get_is_repeated_while_the_server_is_not_ready(server, status):
     assert len(server.requests) == 2
 
 
+@pytest.mark.heavy
 def test_retry_after_is_honoured(server):
     server.script(lambda exchange: exchange.send(503, b"", Retry_After="1"), lambda exchange: exchange.json({}))
     started = time.monotonic()
@@ -117,6 +118,7 @@ def test_every_byte_of_every_body_is_counted_also_of_what_was_refused_or_sent_ag
     assert (transport.traffic.up, transport.traffic.down) == (200_000, 2 * problem + ok)
 
 
+@pytest.mark.heavy
 def test_what_was_sent_is_gone_with_its_answer_and_waits_for_no_garbage_collector(server):
     transport = Transport(server.url)
     gc.collect()

@@ -64,6 +64,7 @@ def test_a_participant_sends_four_bytes_a_step(toy_spec: SpecFactory) -> None:
     assert len(encode(result, {"round": 1})) < 4096 / 8 + 800 + 300, "one bit per candidate, and what was drawn"
 
 
+@pytest.mark.heavy
 def test_the_server_ends_where_a_lone_participant_did(toy_spec: SpecFactory) -> None:
     """Within rounding: each of 20 steps rounds every weight three times."""
     replica = replica_of(toy_spec("fedkseed", options={"K": 9, "local": {**LOCAL, "perturbations": 2}}))
@@ -98,6 +99,7 @@ def test_slopes_add_up_by_candidate_and_average_by_weight(toy_spec: SpecFactory)
     assert np.allclose(result["slopes"], np.asarray(expected)[drawn], rtol=1e-6)
 
 
+@pytest.mark.heavy
 def test_directions_are_the_experiments_and_draws_the_participants(toy_spec: SpecFactory) -> None:
     first, other = (replica_of(toy_spec("fedkseed", seed=seed)) for seed in (1, 2))
     pool = first.state["candidates"]

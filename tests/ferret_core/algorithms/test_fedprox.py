@@ -41,6 +41,7 @@ def test_the_pull_back_is_mu_times_the_way_from_the_start(lab: Any, weights: Any
     np.testing.assert_array_equal(moved, contribution.arrays["update"])
 
 
+@pytest.mark.heavy
 def test_without_the_pull_it_is_fedavg(toy_spec: SpecFactory) -> None:
     spec = {"rounds": 2, "evaluation": {"examples": 10, "generate": 0}}
     free = simulate(toy_spec("fedprox", options={"mu": 0}, **spec)).digest

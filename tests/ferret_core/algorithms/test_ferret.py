@@ -140,6 +140,7 @@ def test_three_rounds_give_the_same_bits_everywhere(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.heavy
 def test_one_update_moves_a_model_to_the_same_bits_with_every_kernel(
     toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
@@ -222,6 +223,7 @@ def test_a_budget_too_small_for_the_model_ends_the_experiment_before_it_starts(
     assert caught.value.errors[0].field == field
 
 
+@pytest.mark.heavy
 def test_shared_seeds_add_up_to_one_reconstruction(toy_spec: SpecFactory) -> None:
     own = simulate(toy_spec(options={"seeds": "own", "allocation": "uniform", "K": 2_000}, rounds=2))
     updates: list[LedgerEntry] = []
@@ -579,6 +581,7 @@ def test_error_feedback_is_refused_where_nobody_comes_back(toy_spec: SpecFactory
     assert (caught.value.code, error.field, error.value) == ("spec.invalid", "algorithm.error_feedback", True)
 
 
+@pytest.mark.heavy
 def test_error_feedback_learns_resumes_and_replays(toy_spec: SpecFactory) -> None:
     options = {"K": 4000, "basis": "H", "error_feedback": True}
     spec = toy_spec(options=options, rounds=4, evaluation={"examples": 10, "generate": 0})
@@ -668,6 +671,7 @@ def test_on_a_quadratic_it_costs_less_than_by_norm(lab: Any, weights: Any, draw:
     assert added("curvature") < 0.7 * added("norm")
 
 
+@pytest.mark.heavy
 def test_with_curvature_a_run_replays_and_resumes(toy_spec: SpecFactory) -> None:
     """K_l are in every contribution: who follows the ledger needs no gradient."""
     spec = toy_spec(options={"K": 900, "allocation": "curvature"}, rounds=4)

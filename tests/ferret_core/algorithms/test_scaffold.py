@@ -117,6 +117,7 @@ def test_what_stops_the_work_is_still_called_after_each_step(lab: Any, weights: 
     assert seen == list(range(1, 11))
 
 
+@pytest.mark.heavy
 def test_steps_in_the_backward_pass_are_corrected_too(toy_spec: SpecFactory) -> None:
     """The correction comes after a step, so it needs no gradient: the same weights but for rounding."""
     local = {"optimizer": "sgd", "learning_rate": 0.05, "steps": 4, "batch_size": 4, "accumulation": 1}

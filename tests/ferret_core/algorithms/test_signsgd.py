@@ -90,6 +90,7 @@ def distance_from_the_uncompressed_sum(lab: Any, weights: Any, rounds: int = 40,
     return float(np.linalg.norm(applied - meant) / np.linalg.norm(meant))
 
 
+@pytest.mark.heavy
 def test_with_error_feedback_the_sum_follows_the_uncompressed_one(lab: Any, weights: Any) -> None:
     assert distance_from_the_uncompressed_sum(lab, weights, error_feedback=True) < 0.2
     assert distance_from_the_uncompressed_sum(lab, weights, error_feedback=True, rounds=160) < 0.1

@@ -53,6 +53,7 @@ def scalar_stochastic(x: float, i: int, dtype: torch.dtype, seed: int) -> float:
     start=st.sampled_from([0, 1, 7, 4096, 2**32 + 3, 2**35 - 25]),
     seed=st.integers(0, 2**64 - 1),
 )
+@pytest.mark.heavy
 def test_rounding_is_that_of_the_format(dtype: torch.dtype, values: list[float], start: int, seed: int) -> None:
     result = rounded(values, dtype, start, seed).tolist()
     expected = [scalar_stochastic(x, start + i, dtype, seed) for i, x in enumerate(values)]
@@ -65,6 +66,7 @@ def bits(x: float) -> bytes:
 
 @pytest.mark.parametrize("dtype", HALVES)
 @given(values=st.lists(FINITE, min_size=1, max_size=20))
+@pytest.mark.heavy
 def test_never_further_than_the_next_value(dtype: torch.dtype, values: list[float]) -> None:
     largest = torch.finfo(dtype).max
     for x, y in zip(values, rounded(values, dtype).tolist(), strict=True):

@@ -97,6 +97,7 @@ def age(storage: Storage, location: str, seconds: float = 100) -> None:
 
 
 @pytest.mark.parametrize("rotten", [False, True])
+@pytest.mark.heavy
 def test_bytes_that_are_stored_again_while_they_are_collected_are_there_afterwards(
     storage: Storage, monkeypatch: pytest.MonkeyPatch, rotten: bool
 ) -> None:

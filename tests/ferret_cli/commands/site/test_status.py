@@ -47,6 +47,7 @@ def site(home: Path) -> Path:
     return home
 
 
+@pytest.mark.heavy
 def test_status_tells_memberships_disk_terms_and_budget(site: Path, ferret_in_process) -> None:
     shown = ferret_in_process("site", "status")
     assert shown.returncode == 0, shown.stderr
