@@ -92,6 +92,7 @@ def test_a_port_in_use_is_named(run: Any) -> None:
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 def test_an_address_that_is_not_here_is_named(run: Any) -> None:
     process = run("--host", "203.0.113.1", "--port", "0")
     _, told = process.communicate(timeout=20)

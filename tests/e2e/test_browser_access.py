@@ -75,7 +75,8 @@ def test_the_list_of_shortcuts_is_for_everybody(signed_in: Page) -> None:
     assert complaints_about(signed_in) == []
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_page_on_the_rest_api_is_for_everybody(page: Page, served: Served, theme: Any) -> None:
     page.emulate_media(color_scheme=theme)
     page.goto(f"{served.url}/docs")

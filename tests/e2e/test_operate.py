@@ -93,6 +93,7 @@ def test_what_an_experiment_takes_has_a_tab(signed_in: Page, served: Served, fin
     expect(page.get_by_text("None. Participants at the edge")).to_be_visible()  # it has ended
 
 
+@pytest.mark.slow
 def test_a_viewer_reads_and_submits_nothing(page: Page, served: Served, finished: Any) -> None:
     sign_in_as(page, served, Role.VIEWER)
     page.goto(f"{served.url}/new?from={finished.id}")

@@ -15,6 +15,7 @@ def checks(done):
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 
 
+@pytest.mark.slow
 def test_all_is_well(ferret, free_port):
     done = ferret("doctor", "--json", FERRET_PORT=str(free_port))
     assert done.returncode == 0, done.stdout

@@ -290,6 +290,7 @@ def test_a_link_that_is_cut_again_and_again_costs_a_part_each_time(world: World)
     world.require_accepted()
 
 
+@pytest.mark.slow
 def test_a_bit_that_flips_at_the_server_is_noticed_and_all_is_sent_again(world: World) -> None:
     def flip() -> None:
         (draft,) = world.drafts()

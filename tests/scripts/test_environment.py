@@ -33,6 +33,7 @@ def test_only_a_file_with_a_hash_of_the_lock_is_installed(environment: Environme
     assert [path.name for path in libraries.glob("*-1.0.dist-info")] == ["honest-1.0.dist-info"]
 
 
+@pytest.mark.slow
 def test_what_compiles_is_compiled_and_the_rest_is_no_error(environment: Environment, capfd) -> None:
     (libraries,) = Path(environment.folder).glob("lib/*/site-packages")
     (libraries / "fine.py").write_text("x = 1\n")

@@ -45,7 +45,7 @@ def peak(do: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.decode())
+@pytest.mark.parametrize("shape", [*SHAPES[:2], *slow(*SHAPES[2:])], ids=lambda shape: shape.decode())
 def test_the_longest_answer_takes_little_memory(server: HostileServer, shape: bytes) -> None:
     server.replies["/info"] = body_reply(repeated(shape, MAX_ANSWER_BYTES - 1024))
     assert peak(Service(server.url).info) < MOST
@@ -82,6 +82,7 @@ def test_so_does_a_file_of_the_base_model(tmp_path: Path, name: str) -> None:
     assert peak(lambda: require_own_files(tmp_path)) < MOST
 
 
+@pytest.mark.slow
 def test_a_tokenizer_of_very_many_values_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(repeated(b"{}", 60 << 20))
     assert peak(lambda: require_own_files(tmp_path)) < MOST

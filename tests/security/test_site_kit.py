@@ -19,6 +19,7 @@ from ferret_core.replica import Replica
 from ferret_sdk import Participant, membership, participant, retry, terms
 from ferret_sdk.privacy import Budget, Released
 from tests.security.hostile import HostileServer, Reply, json_reply
+from tests.tiers import slow
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(120)]
 
@@ -205,7 +206,7 @@ def test_under_a_budget_every_failure_costs_a_contribution_and_the_first_one_end
     assert spent.released == (Released(noise_multiplier=8.0, count=1),)
 
 
-@pytest.mark.parametrize("algorithm", ["ferret", "fedkseed"])
+@pytest.mark.parametrize("algorithm", ["fedkseed", *slow("ferret")])
 def test_hours_end_a_step_that_does_not_end(attack, algorithm: str) -> None:
     many = {"accumulation": 65_536} if algorithm == "ferret" else {"perturbations": 65_536}
 

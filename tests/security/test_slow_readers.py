@@ -44,6 +44,7 @@ def asks(port: int, path: str) -> socket.socket:
     return reader
 
 
+@pytest.mark.slow
 def test_readers_that_do_not_read_an_update_take_no_memory(home: Path, path: str) -> None:
     with ApiProcess(home) as api, ExitStack() as stack:
         readers = [stack.enter_context(asks(api.port, path)) for _ in range(READERS)]

@@ -90,6 +90,7 @@ def test_the_service_takes_back_what_the_simulation_does(
 
 
 @usually_on("sqlite")
+@pytest.mark.slow
 def test_a_forged_taking_back_is_found_by_the_contributions(service: Service, by_participants: ExperimentSpec) -> None:
     experiment_id, records = run(service, by_participants, fresh=False)
     with service.database.read() as s:
@@ -110,6 +111,7 @@ def test_a_forged_taking_back_is_found_by_the_contributions(service: Service, by
 
 
 @usually_on("sqlite")
+@pytest.mark.slow
 def test_what_was_lost_is_made_again_with_its_rises(service: Service, by_participants: ExperimentSpec) -> None:
     """The update and a contribution of a round that takes back."""
     experiment_id, _ = run(service, by_participants, fresh=False)

@@ -206,6 +206,7 @@ def test_a_score_that_is_to_be_high(tune: Any, tune_file: Write) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_the_best_is_confirmed_with_seeds_of_its_own_on_the_test_split(tune: Any, tune_file: Write) -> None:
     file = tune_file("trials = 1", RATE)
     found = tune(file, "--confirm", "2")

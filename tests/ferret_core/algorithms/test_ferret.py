@@ -31,6 +31,7 @@ from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.training.local import LocalMetrics
 from tests.refusals import refused
+from tests.tiers import slow
 
 SpecFactory = Callable[..., ExperimentSpec]
 OverTheWire = Callable[[LocalUpdate, Client], Contribution]
@@ -76,7 +77,7 @@ def replica_of(spec: ExperimentSpec) -> Replica:
     [
         {"basis": "T", "allocation": "norm", "coordinates": "float16"},
         {"basis": "G", "allocation": "optimal", "coordinates": "float32"},
-        {"basis": "R", "allocation": "theorem", "coordinates": "int8", "blocks": "grouped"},
+        *slow({"basis": "R", "allocation": "theorem", "coordinates": "int8", "blocks": "grouped"}),
         {"basis": "H", "allocation": "fixed", "coordinates": "sign", "blocks": 7},
         {"basis": "G", "allocation": "uniform", "coordinates": "sign", "whole_up_to": 64},
         {"basis": "H", "allocation": "fixed", "coordinates": "sign", "seeds": "disjoint"},

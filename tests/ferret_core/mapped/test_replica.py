@@ -46,7 +46,7 @@ def small(toy_spec: Specs, algorithm: dict[str, Any] = FERRET, dtype: str = "bfl
     return ExperimentSpec.model_validate(tree)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ["G", "fedavg", "fedkseed", *slow("T", "shared", "fedkseed_pro")])
 @pytest.mark.heavy
 def test_following_the_ledger_in_files_gives_the_digests_of_memory(
     name: str, toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path
@@ -59,7 +59,7 @@ def test_following_the_ledger_in_files_gives_the_digests_of_memory(
 
 
 @pytest.mark.parametrize("dtype", ["float32", *slow("float16")])
-@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize("processes", [3, *slow(1)])
 @pytest.mark.heavy
 def test_so_does_every_type_of_weights_and_number_of_processes(
     dtype: str, processes: int, toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path

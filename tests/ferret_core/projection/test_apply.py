@@ -17,6 +17,7 @@ from ferret_core.projection.blocks import Held, blocks_of
 from ferret_core.projection.pieces import FLOATS
 from ferret_core.projection.project import Projected, norms, project
 from tests.ferret_core.projection.sample import BLOCKS, COUNTS, as_bytes, every_letter, parameters
+from tests.tiers import slow
 
 
 class Collected:
@@ -88,7 +89,7 @@ def all_at_once(counts: Sequence[int], most: int) -> list[slice]:
 
 
 @every_letter
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, *slow(torch.bfloat16, torch.float16)])
 @pytest.mark.heavy
 def test_terms_of_more_coordinates_than_weights_go_in_turns_to_the_same_bits(
     letter: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch

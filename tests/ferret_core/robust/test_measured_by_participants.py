@@ -53,6 +53,7 @@ def test_at_a_rate_too_high_the_guarded_experiment_ends_lower(toy_spec: Spec) ->
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_a_round_that_does_no_harm_stays_and_the_experiment_is_that_of_fixed_steps(toy_spec: Spec) -> None:
     local = {"optimizer": "adam", "learning_rate": 1e-3, "steps": 4, "batch_size": 4}
     options = {"K": 512, "local": local}

@@ -398,6 +398,7 @@ def test_a_model_in_use_stays_on_this_machine(bucket: Any) -> None:
         assert (again / "weights").read_bytes() == bytes(PART)
 
 
+@pytest.mark.slow
 def test_a_damaged_copy_on_this_machine_is_fetched_again(opened: Callable[..., Storage], network: Proxy) -> None:
     storage = opened()
     location, digest = mapped(storage, 1)
@@ -420,6 +421,7 @@ def test_a_copy_goes_on_where_a_killed_process_was(opened: Callable[..., Storage
         storage.path(stored.location).unlink()
 
 
+@pytest.mark.slow
 def test_of_many_that_want_a_copy_one_fetches_it(opened: Callable[..., Storage], network: Proxy) -> None:
     storage = opened()
     stored = storage.put_bytes(bytes(2 << 20), FileKind.CONTRIBUTION)

@@ -21,6 +21,7 @@ from ferret_core.training.micro_batches import MicroBatches, micro_batches
 from ferret_core.training.zeroth_order import Descent, descend
 from tests.ferret_core.small_device import small
 from tests.refusals import refused
+from tests.tiers import slow
 
 pytestmark = pytest.mark.heavy
 
@@ -40,7 +41,7 @@ def small_going_back(model: LlamaForCausalLM, sequences: int) -> LlamaForCausalL
     return module
 
 
-@pytest.mark.parametrize("room", [1, 2, 3, 5])
+@pytest.mark.parametrize("room", [2, 5, *slow(1, 3)])
 @pytest.mark.parametrize("shrink", [small, small_going_back])
 @pytest.mark.parametrize(
     "options", [{"optimizer": "adam", "options": {"eps": 1e-3}}, {"clip_norm": 0.5}, {"activation_checkpointing": True}]
