@@ -76,13 +76,8 @@ class ServiceSettings(BaseSettings):
     broker_url: Annotated[str, AfterValidator(address.broker_url), FROM_FILE] = Field(
         default="redis://127.0.0.1:6379/0",
         repr=False,
-        description="URL of what carries task messages: redis://user:password@host:port/number, or RabbitMQ's "
-        "amqp://user:password@host:port/vhost",
-    )
-    redis_url: Annotated[str | None, AfterValidator(address.redis_url), FROM_FILE] = Field(
-        default_factory=lambda data: address.redis_of(data["broker_url"]),
-        repr=False,
-        description="URL of the Redis that API processes count requests in and the playground talks through",
+        description="URL of the Redis that carries task messages, that API processes count requests in and that the "
+        "playground talks through: redis://user:password@host:port/number",
     )
     storage_url: str = Field(
         default_factory=lambda data: f"file://{data['home']}/storage",
@@ -148,13 +143,6 @@ class ServiceSettings(BaseSettings):
         storage = urlsplit(self.storage_url)
         folders = (Path(unquote(storage.path)),) if storage.scheme == "file" else ()
         return Readable(self.roots, self.home, (*folders, self.s3_cache))
-
-    def require_redis(self) -> str:
-        """The Redis that the playground talks through; ``redis.unset`` where RabbitMQ is all there is."""
-        if self.redis_url is None:
-            step = f"RabbitMQ carries task messages alone: set it to {address.REDIS_FORM}, in every process"
-            raise FerretError.of_field("redis.unset", "FERRET_REDIS_URL", None, step)
-        return self.redis_url
 
     def open_storage(self) -> Storage:
         """The storage at ``storage_url``."""

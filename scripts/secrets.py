@@ -1,5 +1,5 @@
-"""``python3 -m scripts.secrets``: the passwords that ``docker-compose.yml`` and ``docker-compose.rabbitmq.yml`` read
-from ``./secrets``, made once.
+"""``python3 -m scripts.secrets``: the passwords that ``docker-compose.yml`` reads from ``./secrets``, made
+once.
 
 Containers run as users of their own, so the files are readable; the folder is not, and only its owner and Docker get
 through it.
@@ -16,14 +16,12 @@ FOLDER = Path(__file__).parents[1] / "secrets"
 
 def made() -> dict[str, str]:
     """The text of every file, with fresh passwords."""
-    postgres, redis, rabbitmq = (secrets.token_hex(32) for _ in range(3))
+    postgres, redis = secrets.token_hex(32), secrets.token_hex(32)
     return {
         "postgres_password": postgres,
         "database_url": f"postgresql+psycopg://ferret:{postgres}@postgres:5432/ferret",
         "redis_password": redis,
         "broker_url": f"redis://:{redis}@redis:6379/0",
-        "rabbitmq_password": rabbitmq,
-        "rabbitmq_url": f"amqp://ferret:{rabbitmq}@rabbitmq:5672/ferret",
         "admin_token": secrets.token_urlsafe(32),
     }
 

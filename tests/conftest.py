@@ -42,7 +42,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.storage import ObjectStore
 from ferret_db import logs, migrate
 from tests import object_store as s3_server
-from tests import postgresql_server, rabbitmq_server
+from tests import postgresql_server
 
 PLUGINS = Path(__file__).parent / "plugins"
 runpy.run_path(str(PLUGINS / "sitecustomize.py"))  # here; and in the processes that tests start:
@@ -173,31 +173,6 @@ def postgresql(need: Callable[[bool, str], None]) -> Iterator[Callable[..., Abst
                     server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
         yield new
-
-
-@pytest.fixture(scope="session")
-def rabbitmq_server_here(need: Callable[[bool, str], None]) -> Iterator[rabbitmq_server.Server]:
-    """A RabbitMQ for all tests."""
-    if rabbitmq_server.USUAL.answers():
-        yield rabbitmq_server.USUAL
-        return
-    need(rabbitmq_server.is_installed(), rabbitmq_server.MISSING)
-    with rabbitmq_server.started() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def rabbitmq_vhost(rabbitmq_server_here: rabbitmq_server.Server) -> Iterator[str]:
-    """The URL of a vhost of this process' own."""
-    with rabbitmq_server_here.vhost() as url:
-        yield url
-
-
-@pytest.fixture
-def rabbitmq(rabbitmq_vhost: str) -> Iterator[str]:
-    """The same, without queues before the test and after it."""
-    yield rabbitmq_vhost
-    rabbitmq_server.empty(rabbitmq_vhost)
 
 
 @pytest.fixture(scope="session")

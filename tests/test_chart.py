@@ -77,7 +77,7 @@ COLLECTOR = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel-collector.monitoring:43
 EVERYTHING: dict[str, Any] = {
     "image": {"repository": "registry.example.org:5000/ai/ferret", "tag": "1.2", "pullSecrets": ["registry"]},
     "allowedHosts": ["ferret.internal"],
-    "secret": {"name": "passwords", "also": ["s3_credentials", "redis_url", "oidc_client_secret", "smtp_password"]},
+    "secret": {"name": "passwords", "also": ["s3_credentials", "oidc_client_secret", "smtp_password"]},
     "persistence": {"enabled": True, "existingClaim": "home"},
     "data": {"existingClaim": "datasets"},
     "settings": {**BUCKET_SETTINGS, "FERRET_LEASE_SECONDS": 0.5, "FERRET_S3_CACHE_BYTES": 68719476736, **COLLECTOR},
@@ -274,8 +274,6 @@ class TestRendered:
         settings = read(chart.environment(case, name), READ_BY.get(name, WorkerSettings), monkeypatch, tmp_path)
         assert settings.database_url.startswith("postgresql+psycopg://")
         assert settings.broker_url.startswith("redis://")
-        if "redis_url" in CASES[case]["secret"].get("also", []):
-            assert settings.redis_url == "rediss://:of-redis@redis.example.org:6379/1"
         assert settings.storage_url == CASES[case]["storageUrl"]
         assert settings.home == Path("/var/lib/ferret")
 
@@ -502,7 +500,6 @@ def read(
 ) -> ServiceSettings:
     """The settings of a process with this environment, and secrets in ``folder``."""
     given = {name: f"of {name}" for name in ("s3_credentials", "oidc_client_secret", "smtp_password")}
-    given["redis_url"] = "rediss://:of-redis@redis.example.org:6379/1"
     for name, text in (secrets.made() | given).items():
         (folder / name).write_text(text)
     for name, value in environment.items():

@@ -15,7 +15,6 @@ import yaml
 from ferret_api.oidc.settings import OidcSettings
 from ferret_api.settings import ApiSettings
 from ferret_cli.main import app
-from ferret_db.broker import address
 from ferret_db.settings import FROM_FILE
 from ferret_worker.settings import WorkerSettings
 from scripts import lock, secrets
@@ -23,7 +22,6 @@ from scripts import lock, secrets
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 OBSERVE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.observe.yml").read_text())
-RABBITMQ: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.rabbitmq.yml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
@@ -61,7 +59,7 @@ def api_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[d
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     "file",
-    ["docker-compose.yml", "docker-compose.s3.yml", "docker-compose.observe.yml", "docker-compose.rabbitmq.yml"],
+    ["docker-compose.yml", "docker-compose.s3.yml", "docker-compose.observe.yml"],
 )
 def test_it_follows_the_compose_specification(file: str) -> None:
     command = [
@@ -216,13 +214,11 @@ def test_redis_and_postgresql_ask_for_the_passwords_that_ferret_knows(tmp_path: 
     assert secrets.main(tmp_path / "secrets") == 0
     made = {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
     given = {"oidc_client_secret", "smtp_password"}
-    named = {**COMPOSE["secrets"], **RABBITMQ["secrets"]}
-    theirs = {name: secret["file"] for name, secret in named.items() if name not in given}
+    theirs = {name: secret["file"] for name, secret in COMPOSE["secrets"].items() if name not in given}
     assert theirs == {name: f"./secrets/{name}" for name in made}, "those of others are made by others"
     assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
     assert f":{made['postgres_password']}@postgres:5432/" in made["database_url"]
     assert f":{made['redis_password']}@redis:6379/" in made["broker_url"]
-    assert f":{made['rabbitmq_password']}@rabbitmq:5672/" in made["rabbitmq_url"]
     assert secrets.main(tmp_path / "secrets") == 1, "the databases know the first passwords"
     assert {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()} == made
 
@@ -298,36 +294,3 @@ def test_what_observes_is_given_files_that_are_there() -> None:
     assert {re.split("//|:", source["url"])[2] for source in sources} <= OBSERVE["services"].keys()
     guide = (ROOT / "docs/monitoring.md").read_text()
     assert all(f"secrets/{name}" in guide for name in OBSERVE["secrets"])
-
-
-def test_rabbitmq_is_given_to_every_process_of_ours_and_redis_stays() -> None:
-    services = RABBITMQ["services"]
-    assert services.keys() - {"rabbitmq"} == OURS.keys()
-    for name in OURS:
-        assert services[name]["environment"].keys() <= FROM_FILES
-        read = set(re.findall(r"/run/secrets/(\w+)", str(services[name]["environment"])))
-        assert read <= {*OURS[name]["secrets"], *services[name]["secrets"]}
-        assert ("depends_on" in services[name]) == (name != "migrate")
-    files = {name: Path(path).name for name, path in services["api"]["environment"].items()}
-    made = secrets.made()
-    settings = ApiSettings(
-        broker_url=made[files["FERRET_BROKER_URL_FILE"]], redis_url=made[files["FERRET_REDIS_URL_FILE"]]
-    )
-    assert (address.place(settings.broker_url), address.vhost(settings.broker_url)) == (("rabbitmq", 5672), "ferret")
-    assert address.place(settings.require_redis()) == ("redis", 6379)
-
-
-def test_rabbitmq_is_confined_as_the_others_and_made_with_the_password_that_ferret_knows() -> None:
-    service, redis = RABBITMQ["services"]["rabbitmq"], COMPOSE["services"]["redis"]
-    same = ("restart", "init", "read_only", "cap_drop", "security_opt", "networks")
-    assert {name: service[name] for name in same} == {name: redis[name] for name in same}
-    assert {"memory", "pids"} <= set(service["deploy"]["resources"]["limits"])
-    assert "ports" not in service
-    assert service["user"] == service["hostname"] == "rabbitmq"
-    assert re.fullmatch(r"\$\{FERRET_RABBITMQ_IMAGE:-rabbitmq:\d+\.\d+\.\d+\}", service["image"])
-    assert service["healthcheck"]["test"]
-    told = str(service["command"])
-    assert set(re.findall(r"/run/secrets/(\w+)", told)) == set(service["secrets"])
-    assert "default_user = ferret" in told
-    assert "default_vhost = ferret" in told
-    assert {volume.split(":")[0] for volume in service["volumes"]} == set(RABBITMQ["volumes"])

@@ -19,8 +19,8 @@ import pytest
 from _pytest.mark import ParameterSet
 
 HERE = Path(__file__).parent
-LEFT_OUT = {"fast": {"slow", "rabbitmq", "heavy"}, "usual": {"slow", "rabbitmq"}, "all": set[str]()}
-HEAVY = {"heavy", "postgresql", "redis", "rabbitmq", "browser"}
+LEFT_OUT = {"fast": {"slow", "heavy"}, "usual": {"slow"}, "all": set[str]()}
+HEAVY = {"heavy", "postgresql", "redis", "browser"}
 """Marks."""
 FOLDERS = {
     *("api", "bench", "chaos", "contract", "e2e", "scripts", "security", "worker"),

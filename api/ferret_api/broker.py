@@ -12,9 +12,7 @@ from celery import Celery
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.tasks import Queue, TaskName
-from ferret_db.broker.celery import settings
-from ferret_db.broker.fault import fault
-from ferret_db.broker.lengths import lengths
+from ferret_db.broker.lengths import Lengths
 from ferret_db.broker.sender import Sender
 from ferret_db.tables import OutboxMessage
 
@@ -25,7 +23,6 @@ class Broker:
     """A Celery producer: JSON only, no results."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
         self._celery = Celery("ferret-api", broker=url, set_as_current=False)
         self._celery.conf.update(
             task_serializer="json",
@@ -39,9 +36,8 @@ class Broker:
                 "interval_start": 0,
             },
         )
-        self._celery.conf.update(settings(url, _TIMEOUT_SECONDS))
         self._sender = Sender(self._celery)
-        self._lengths = lengths(url)
+        self._lengths = Lengths(url)
 
     def send(self, messages: Sequence[OutboxMessage]) -> None:
         """Sends each task with its id; raises ``kombu.exceptions.OperationalError`` when the broker is down."""
@@ -57,7 +53,7 @@ class Broker:
         try:
             self._lengths.read()
         except ConnectionError as error:
-            raise FerretError("server.not_ready", str(fault(self._url, error))) from error
+            raise FerretError("server.not_ready", f"{error}; start Redis, which FERRET_BROKER_URL names") from error
 
     def lengths(self) -> dict[Queue, int] | None:
         """How many messages are in each queue, in no worker's hands; None where the broker does not answer."""

@@ -100,11 +100,11 @@ class RateLimits:
 
 
 def _counts(settings: ApiSettings) -> Counts:
-    if settings.redis_url is None or not settings.model_fields_set & {"broker_url", "redis_url"}:
+    if "broker_url" not in settings.model_fields_set:
         return Counts()
     # One Redis may serve several services; without the password, which is in front of the last @.
     service = digest_bytes(settings.database_url.rpartition("@")[2].encode())[:16]
-    return SharedCounts(settings.redis_url, f"ferret:{service}:")
+    return SharedCounts(settings.broker_url, f"ferret:{service}:")
 
 
 def _key(credential: str) -> str:

@@ -24,8 +24,6 @@ ELSEWHERE = (
     "DATABASE_URL_FILE",
     "BROKER_URL",
     "BROKER_URL_FILE",
-    "REDIS_URL",
-    "REDIS_URL_FILE",
     "STORAGE_URL",
 )
 

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from ferret_cli.doctor import rabbitmq
 from ferret_cli.doctor.check import Check
 from ferret_cli.stack import broker, ports
 from ferret_core.certificate import valid_until
@@ -30,42 +29,29 @@ RENEW = "renew the certificate in its file: the server takes it by itself"
 
 def checks(settings: ServiceSettings, port: int) -> list[Check]:
     """Everything that ``ferret serve`` on ``port`` needs beside the packages."""
-    found = [broker_program(settings), *redis(settings), database(settings), disk(settings.home), token(settings.home)]
+    found = [broker_program(settings), database(settings), disk(settings.home), token(settings.home)]
     buckets = [bucket(settings)] if urlsplit(settings.storage_url).scheme == "s3" else []
     return [*found, *buckets, server(settings.home, port)]
 
 
 def broker_program(settings: ServiceSettings) -> Check:
     if broker.is_configured():
-        return rabbitmq.check(settings.broker_url) if address.is_amqp(settings.broker_url) else _redis_broker(settings)
+        return _running_broker(settings.broker_url)
     program = broker.find_program()
     if program is None:
         return Check("broker", False, "neither Redis nor Valkey found", broker.INSTALL)
     return Check("broker", True, f"ferret serve will start {program}")
 
 
-def _redis_broker(settings: ServiceSettings) -> Check:
-    fix = "start it, or unset FERRET_BROKER_URL to have ferret serve start one"
-    return _answers("broker", settings.broker_url, "FERRET_BROKER_URL", fix)
-
-
-def redis(settings: ServiceSettings) -> list[Check]:
-    """The Redis beside the broker, unless the broker is Redis too and serves for both."""
-    if settings.redis_url is None:
-        lacks = "FERRET_REDIS_URL is not set: no playground, and each API process counts requests alone"
-        return [Check("redis", None, lacks, f"export FERRET_REDIS_URL={address.REDIS_FORM}")]
-    if settings.redis_url == settings.broker_url:
-        return []
-    return [_answers("redis", settings.redis_url, "FERRET_REDIS_URL", "start it, or correct host and port")]
-
-
-def _answers(name: str, url: str, variable: str, fix: str) -> Check:
+def _running_broker(url: str) -> Check:
     host, port = address.place(url)
     try:
         socket.create_connection((host, port), timeout=3).close()
     except OSError as error:
-        return Check(name, False, f"{host}:{port} ({variable}) does not answer: {error.strerror or error}", fix)
-    return Check(name, True, f"{host}:{port} answers")
+        fix = "start it, or unset FERRET_BROKER_URL to have ferret serve start one"
+        said = f"{host}:{port} (FERRET_BROKER_URL) does not answer: {error.strerror or error}"
+        return Check("broker", False, said, fix)
+    return Check("broker", True, f"{host}:{port} answers")
 
 
 def database(settings: ServiceSettings) -> Check:

@@ -159,8 +159,7 @@ def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) ->
     children += [parts.api(plan.home, serving, listener, name) for name in _numbered("api", plan.api_processes)]
     for name in _numbered("train", plan.workers):
         children.append(parts.worker(plan.home, name, "train", environment))
-    others = ["aggregate", "playground"] if settings.redis_url else ["aggregate"]
-    children += [parts.worker(plan.home, queue, queue, environment) for queue in others]
+    children += [parts.worker(plan.home, queue, queue, environment) for queue in ("aggregate", "playground")]
     return children
 
 

@@ -131,8 +131,6 @@ PROBLEMS: dict[str, Problem] = {
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
     "task.dead": Problem("A task failed too often and is not tried again", 500, Exit.FAILURE),
     "broker.missing": Problem("The broker that carries task messages does not answer", 503, Exit.UNREACHABLE),
-    "redis.missing": Problem("The Redis that the playground talks through does not answer", 503, Exit.UNREACHABLE),
-    "redis.unset": Problem("No Redis is set, which the playground talks through", 503, Exit.USAGE),
     "task.too_long": Problem("A task took longer than is allowed", 422, Exit.FAILURE),
     "playground.busy": Problem("Too many questions wait for an answer", 429, Exit.UNREACHABLE),
     "playground.unavailable": Problem("No worker answers questions", 503, Exit.UNREACHABLE),

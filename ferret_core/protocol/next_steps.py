@@ -20,7 +20,6 @@ NEXT_STEPS: dict[str, str] = {
     "server.unreachable": "check the address (FERRET_URL or --url); to run a server on this machine: ferret serve",
     "server.not_ready": "see what is missing: ferret doctor",
     "setup.missing": "see what else is missing: ferret doctor",
-    "redis.unset": "set FERRET_REDIS_URL for the API and the playground's worker; see docs/operations.md",
     "tune.changed": "begin a study of its own in another folder with --out, or set the values back",
     "tune.in_use": "wait for it, stop it, or choose another folder with --out",
     "tune.no_result": "choose other ranges, and another folder with --out",

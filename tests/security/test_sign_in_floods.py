@@ -181,7 +181,7 @@ def test_two_processes_let_no_more_guesses_pass_than_one(home: Path, broker: str
         "links": (SESSION, json.dumps({"token": "x" * 43}), []),
         "codes": ("/api/v1/participants", json.dumps({"code": "x" * 43, "display_name": "a"}), []),
     }[guesses]
-    settings = {"FERRET_REDIS_URL": broker}
+    settings = {"FERRET_BROKER_URL": broker}
     with ApiProcess(home, **settings) as first, ApiProcess(home, **settings) as second:
         answers = []
         for _ in range(6):  # in turns, and each time many at once

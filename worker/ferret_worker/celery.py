@@ -1,8 +1,7 @@
 """The Celery application: a message is a hint with one id, JSON only, no result backend; the database is the truth.
 
 Late acknowledgement with prefetch 1 leaves a killed worker's message to others; the two ``unacked`` settings make
-Redis hand it out again in seconds instead of minutes, RabbitMQ does so at once. Leases in the database decide who may
-work on it.
+Redis hand it out again in seconds instead of minutes. Leases in the database decide who may work on it.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from celery import Celery, current_task
-from celery.worker import consumer, request
+from celery.worker import request
 
 from ferret_core.protocol.tasks import QUEUE_OF
-from ferret_db.broker import celery as broker
 from ferret_worker.settings import WorkerSettings
 
 SOCKET_SECONDS = 30
@@ -33,7 +31,6 @@ def create_celery(settings: WorkerSettings) -> Celery:
         worker_prefetch_multiplier=1,
         worker_enable_remote_control=False,
         worker_hijack_root_logger=False,
-        worker_consumer=f"{__name__}:{Consumer.__qualname__}",
         # A solo worker notices a lost connection between two tasks, so that this cancels none; unset, Celery warns.
         worker_cancel_long_running_tasks_on_connection_loss=True,
         broker_connection_retry_on_startup=True,
@@ -47,7 +44,6 @@ def create_celery(settings: WorkerSettings) -> Celery:
             "socket_keepalive": True,
         },
     )
-    app.conf.update(broker.settings(settings.broker_url, SOCKET_SECONDS))
     return app
 
 
@@ -55,15 +51,6 @@ def message_headers() -> dict[str, str]:
     """What the sender of the running task's message said beside what Celery needs."""
     running: Any = current_task
     return running.request.headers or {}
-
-
-class Consumer(consumer.Consumer):
-    """Celery's, without the 28 queues that it declares beside quorum queues for tasks to be run later: none is."""
-
-    class Blueprint(consumer.Consumer.Blueprint):
-        default_steps = tuple(  # pyrefly: ignore[bad-override-mutable-attribute]
-            step for step in consumer.Consumer.Blueprint.default_steps if not step.endswith(":DelayedDelivery")
-        )
 
 
 class Request(request.Request):

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Collection
 
 from ferret_core.protocol.tasks import Queue
-from ferret_db.broker.lengths import lengths
+from ferret_db.broker.lengths import Lengths
 from ferret_db.engine import reconcile as engine
 from ferret_db.engine.collect import EVERY_SECONDS, collect
 from ferret_db.engine.timekeeper import Timekeeper
@@ -39,7 +39,7 @@ class Reconciler(threading.Thread):
         super().__init__(name="reconciler", daemon=True)
         settings = context.settings
         self._context = context
-        self._lengths = lengths(settings.broker_url)
+        self._lengths = Lengths(settings.broker_url)
         patience = PATIENCE * settings.reconcile_seconds
         self._timekeeper = Timekeeper(context.database, who, patience, settings.lease_seconds)
         self._stopped = threading.Event()

@@ -99,7 +99,7 @@ class Conversation:
                 await self._channel.get_message(timeout=TIMEOUT_SECONDS)  # that it is subscribed
             (_, count), *_ = await self._client.pubsub_numsub(self._user)
         except (redis.RedisError, OSError) as error:
-            raise self._no_redis() from error
+            raise self._no_broker() from error
         if count > MOST_OF_USER:
             raise FerretError("playground.busy", f"{MOST_OF_USER} of your questions are open: wait for their answers")
         try:
@@ -136,15 +136,8 @@ class Conversation:
         if (waiting := lengths[Queue.PLAYGROUND]) >= self._context.settings.playground_waiting:
             raise FerretError("playground.busy", f"{waiting} questions wait already: try again in a minute")
 
-    def _no_redis(self) -> FerretError:
-        settings = self._context.settings
-        if settings.redis_url == settings.broker_url:
-            return self._no_broker()
-        return FerretError("redis.missing", "start Redis, which FERRET_REDIS_URL names")
-
     def _no_broker(self) -> FerretError:
-        program = "RabbitMQ" if address.is_amqp(self._context.settings.broker_url) else "Redis"
-        return FerretError("broker.missing", f"start {program}, which FERRET_BROKER_URL names; see /readyz")
+        return FerretError("broker.missing", "start Redis, which FERRET_BROKER_URL names; see /readyz")
 
     def _raise(self, told: dict[str, Any]) -> None:
         errors = [FieldError.model_validate(error) for error in told["errors"]]
@@ -156,10 +149,10 @@ class Conversation:
 async def conversation(context: Context, question: Question, user_id: str) -> AsyncGenerator[Conversation]:
     """A conversation about the user's ``question``, sent to a worker, which ends its work once nobody listens.
 
-    Raises ``redis.unset``, and as :meth:`Conversation.send`.
+    Raises as :meth:`Conversation.send`.
     """
     client = Redis.from_url(
-        address.for_redis_client(context.settings.require_redis()),
+        address.for_redis_client(context.settings.broker_url),
         protocol=2,
         socket_connect_timeout=TIMEOUT_SECONDS,
         socket_timeout=TIMEOUT_SECONDS,

@@ -30,8 +30,6 @@ _REFUSALS = (
     "playground.busy",
     "playground.unavailable",
     "broker.missing",
-    "redis.missing",
-    "redis.unset",
 )
 
 

@@ -1,4 +1,4 @@
-"""Experiments take turns on either broker: one of a thousand clients keeps another of four waiting for no longer than
+"""Experiments take turns: one of a thousand clients keeps another of four waiting for no longer than
 one training each."""
 
 from __future__ import annotations
@@ -21,17 +21,13 @@ from ferret_db.repositories import assignments, rounds
 from ferret_db.repositories.workers import Identity
 from ferret_worker import coordinate
 
+pytestmark = pytest.mark.redis
 WORKER = Identity("train-1", Queue.TRAIN, "host", 1, "cpu")
 
 
-@pytest.fixture(
-    params=[pytest.param("redis", marks=pytest.mark.redis), pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)]
-)
-def url(request: pytest.FixtureRequest, tmp_path: Path, need: Callable[[bool, str], None]) -> Iterator[str]:
+@pytest.fixture
+def url(tmp_path: Path, need: Callable[[bool, str], None]) -> Iterator[str]:
     """An empty broker's."""
-    if request.param == "rabbitmq":
-        yield request.getfixturevalue("rabbitmq")
-        return
     need(embedded.find_program() is not None, "a broker: apt-get install redis-server")
     own = embedded.prepare(tmp_path)
     own.child.start()

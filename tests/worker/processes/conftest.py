@@ -19,37 +19,27 @@ from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.tasks import Queue
 from ferret_db import migrate
-from ferret_db.broker import address
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, progress
 from ferret_db.repositories import experiments
 from ferret_db.tables import Experiment, Worker
 from ferret_worker.settings import WorkerSettings
 from tests.hosts import Host
-from tests.line import Line
 
 PATIENCE_SECONDS = 400.0
 """Longer than anything takes that ends at all; the tests wait for what happens, never for time to pass."""
 
 
 class Fleet:
-    """One broker and the workers of one database. ``lease_seconds`` is long enough for a machine that is busy.
+    """One broker and the workers of one database. ``lease_seconds`` is long enough for a machine that is busy."""
 
-    The broker is a Redis of its own, or what runs at ``broker_url``.
-    """
-
-    def __init__(
-        self, home: Path, database_url: str, lease_seconds: float = 10.0, broker_url: str | None = None
-    ) -> None:
+    def __init__(self, home: Path, database_url: str, lease_seconds: float = 10.0) -> None:
         self.home = home
-        self.broker = None
-        if broker_url is None:
-            self.broker = broker.prepare(home)
-            broker_url = self.broker.url
+        self.broker = broker.prepare(home)
         self.environment = {
             "FERRET_HOME": str(home),
             "FERRET_DATABASE_URL": database_url,
-            "FERRET_BROKER_URL": broker_url,
+            "FERRET_BROKER_URL": self.broker.url,
             "FERRET_LEASE_SECONDS": str(lease_seconds),
             "FERRET_RECONCILE_SECONDS": "0.5",
             "FERRET_LOG_FORMAT": "json",
@@ -60,8 +50,7 @@ class Fleet:
         self.children: dict[str, Child] = {}
         migrate.upgrade(database_url)
         self.database = Database(database_url)  # the workers' reconcilers send its messages
-        if self.broker:
-            self.broker.child.start()
+        self.broker.child.start()
 
     def start(
         self,
@@ -95,7 +84,7 @@ class Fleet:
         os.kill(child.pid, number)
 
     def stop(self) -> None:
-        for child in (*self.children.values(), *([self.broker.child] if self.broker else [])):
+        for child in (*self.children.values(), self.broker.child):
             child.kill()
         self.database.dispose()
 
@@ -137,19 +126,8 @@ class Fleet:
 
     def lose_broker(self) -> None:
         """Killed, with all that it had written."""
-        assert self.broker
         self.broker.child.kill()
         shutil.rmtree(next(Path(self.home / "broker").glob("*/appendonlydir")))
-
-
-@pytest.fixture
-def rabbit_fleet(settings: WorkerSettings, rabbitmq: str) -> Iterator[tuple[Fleet, Line]]:
-    """The same on RabbitMQ, by a line that can be cut."""
-    with Line(address.place(rabbitmq)) as line:
-        url = rabbitmq.replace(f":{address.place(rabbitmq)[1]}/", f":{line.port}/")
-        fleet = Fleet(settings.home, settings.database_url, broker_url=url)
-        yield fleet, line
-        fleet.stop()
 
 
 @pytest.fixture

@@ -8828,8 +8828,6 @@ export interface operations {
             /**
              * @description `playground.unavailable`: No worker answers questions.
              *     `broker.missing`: The broker that carries task messages does not answer.
-             *     `redis.missing`: The Redis that the playground talks through does not answer.
-             *     `redis.unset`: No Redis is set, which the playground talks through.
              *     `server.not_ready`: The server is not ready.
              */
             503: {
@@ -8957,8 +8955,6 @@ export interface operations {
             /**
              * @description `playground.unavailable`: No worker answers questions.
              *     `broker.missing`: The broker that carries task messages does not answer.
-             *     `redis.missing`: The Redis that the playground talks through does not answer.
-             *     `redis.unset`: No Redis is set, which the playground talks through.
              *     `playground.interrupted`: The answer broke off.
              *     `server.not_ready`: The server is not ready.
              */

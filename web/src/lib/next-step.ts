@@ -30,8 +30,6 @@ const NEXT_STEPS: Record<string, string> = {
   'playground.interrupted': 'Ask again.',
   'playground.no_example': 'Write a question of your own.',
   'playground.unavailable': 'Ask an administrator of the server to start “ferret worker playground”.',
-  'redis.missing': 'Tell an administrator of the server: its Redis does not answer.',
-  'redis.unset': 'Ask an administrator of the server to set FERRET_REDIS_URL.',
   'request.too_many': 'Wait a minute, then try again.',
   'task.too_long': 'Ask for fewer tokens.',
   'worker.stopping': 'Ask again in a moment: the worker is being restarted.',

@@ -29,7 +29,7 @@ NICE = 10
 
 
 def serve(settings: WorkerSettings) -> None:
-    """Answers questions until a signal; raises ``redis.unset``."""
+    """Answers questions until a signal."""
     os.nice(NICE)
     celery = create_celery(settings)
     playground = Playground(settings)
@@ -47,7 +47,7 @@ class Playground:
         self._database = Database(settings.database_url)
         who = identity(Queue.PLAYGROUND, settings.device)
         self._presence = Presence(self._database, who, settings.gone_seconds / 3)
-        self._redis = redis_client.connect(settings.require_redis())
+        self._redis = redis_client.connect(settings.broker_url)
         self._stopping = False
 
     @cached_property
