@@ -85,7 +85,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
             wrong += error.errors
             omitted += error.omitted
     if not wrong:
-        wrong += _rule_errors(spec) + _stopping_errors(spec) + _average_errors(spec) + _memory_errors(spec)
+        wrong += _rule_errors(spec) + _stopping_errors(spec) + _average_errors(spec)
         wrong += _precision_errors(spec) + _development_errors(spec)
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
@@ -153,15 +153,6 @@ def _development_errors(spec: ExperimentSpec) -> list[FieldError]:
     return [
         FieldError(field=field, value=value, message=f"{why}, {way}") for wrong, field, value, why in found if wrong
     ]
-
-
-def _memory_errors(spec: ExperimentSpec) -> list[FieldError]:
-    """What keeps participants from sending in one round what they kept from another."""
-    turns = spec.rounds * spec.participants.fraction
-    if spec.algorithm.name != "ferret" or spec.algorithm.options.get("error_feedback") is not True or turns >= 2:
-        return []
-    message = f"needs participants that come back: of {spec.rounds} rounds each is in {turns:.2g} on average"
-    return [FieldError(field="algorithm.error_feedback", value=True, message=f"{message}; raise participants.fraction")]
 
 
 def _precision_errors(spec: ExperimentSpec) -> list[FieldError]:

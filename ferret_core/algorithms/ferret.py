@@ -15,10 +15,6 @@ nᵢ is 1, as in the paper, or i's number of examples.
 Own seeds average the noise of the reconstruction. Under a shared one coordinates add up, and one reconstruction does
 for all. Disjoint participants share one too, but each takes other rows of it, as long as there are enough: N·K_l ≤ d_l.
 
-With ``error_feedback`` (Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019) a participant projects
-Δᵢ + eᵢ, sends that times c_l = 1/(1 + E‖Δ~ − Δ‖²/‖Δ‖²), (2/π)·K_l/d_l for one bit, which is nearest to it, and keeps
-0.95 of what is left.
-
 With ``allocation = "curvature"`` K_l ∝ ‖Δᵢ,l‖·√tr(H_l), for which i takes the squared lengths of its own gradients.
 
 Where paper and published code differ: seeds are fresh per participant and round (paper; the code keeps one pool),
@@ -35,7 +31,7 @@ from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.algorithms._dense import rounding_of
-from ferret_core.algorithms.configs.ferret import DECAY, Config, whole
+from ferret_core.algorithms.configs.ferret import Config, whole
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.allocation import FIXED
@@ -43,7 +39,6 @@ from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinates import Kind
-from ferret_core.projection.pieces import Parameters
 from ferret_core.projection.project import Projected, norms, project, squared_lengths
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
@@ -59,7 +54,6 @@ class Algorithm(WholeModel):
         """The positions of the blocks sent whole; raises ``spec.invalid`` for a budget too small for this model."""
         blocks = self.config.cut(shapes(model))
         self.config.fixed(blocks)
-        self.config.check_feedback(blocks)
         return {"whole": np.array(whole(blocks), dtype=np.int32)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
@@ -67,24 +61,16 @@ class Algorithm(WholeModel):
         with client.working_copy(model, config.local) as before:
             curvatures = _Curvatures(model, blocks) if config.watches_steps else None
             trained = client.train(model, config.local, curvatures.see if curvatures else None)
-            begin, end = before, trainable(model)
-            if config.error_feedback:
-                begin, end = _owed(before, end, client.memory)
+            after = trainable(model)
             fixed = config.allocation in FIXED
             steep = curvatures.found if curvatures else None
-            K = config.fixed(blocks) if fixed else config.allocate(norms(begin, end, blocks), blocks, steep)
+            K = config.fixed(blocks) if fixed else config.allocate(norms(before, after, blocks), blocks, steep)
             seed, share = config.seed_for(task), config.share_for(task)
-            projected = project(begin, end, blocks, self.basis, K, seed, share)
+            projected = project(before, after, blocks, self.basis, K, seed, share)
         gammas = _protected(projected.coordinates, client)
-        nearest = [factor * gamma for factor, gamma in zip(config.shares(blocks, K), gammas, strict=True)]
-        arrays = quantize.quantize(nearest, config.coordinates, task.seed, whole(blocks), config.room(blocks, K))
+        arrays = quantize.quantize(gammas, config.coordinates, task.seed, whole(blocks), config.room(blocks, K))
         columns = {"projection": FORMAT_VERSION, "seed": seed, "share": share, "K": K}
-        memory: Arrays = {}
-        if config.error_feedback:
-            sent = projected._replace(coordinates=quantize.dequantize(arrays, config.coordinates, K, whole(blocks)))
-            apply_(begin, blocks, self.basis, [sent])
-            memory = {"error": _kept(begin)}
-        return LocalUpdate(arrays, trained.metrics, memory, columns)
+        return LocalUpdate(arrays, trained.metrics, columns=columns)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         received = list(contributions)
@@ -125,21 +111,6 @@ class _Curvatures:
         }
         squares = squared_lengths(gradients, self._blocks)
         self.found = [before + square for before, square in zip(self.found, squares, strict=True)]
-
-
-def _owed(before: Parameters, after: Parameters, memory: Arrays) -> tuple[dict[str, torch.Tensor], Parameters]:
-    """Δ + e of every parameter in fp32, and zeros: what it is held against."""
-    owed = {name: before[name].to(end.device).float() - end.detach().float() for name, end in after.items()}
-    if "error" in memory:
-        parts = torch.from_numpy(memory["error"].copy()).split([tensor.numel() for tensor in owed.values()])
-        for tensor, part in zip(owed.values(), parts, strict=True):
-            tensor += part.view_as(tensor).to(tensor.device)
-    return owed, {name: torch.zeros_like(tensor) for name, tensor in owed.items()}
-
-
-def _kept(left: Parameters) -> Array:
-    """fp32 (d,), in canonical order."""
-    return torch.cat([tensor.flatten().cpu() for tensor in left.values()]).mul_(DECAY).numpy()
 
 
 def _protected(gammas: Sequence[torch.Tensor], client: Client) -> Sequence[torch.Tensor]:

@@ -45,8 +45,6 @@ def _unfit_algorithm(spec: ExperimentSpec) -> Iterator[_Unfit]:
         yield _Unfit("algorithm.name", name, f"tunes adapters, which a team does not hold in shards: {ALONE}")
     if not isinstance(config, Shardable):  # pyrefly: ignore[unsafe-overlap]
         yield _Unfit("algorithm.name", name, f"needs the whole model in one process: {ALONE}")
-    if options.get("error_feedback"):
-        yield _Unfit("algorithm.error_feedback", True, f"keeps a whole update: set it to false, or {ALONE}")
     if isinstance(config, WatchesSteps) and config.watches_steps:
         message = f"looks at whole gradients: choose another, or {ALONE}"
         yield _Unfit("algorithm.allocation", options.get("allocation"), message)

@@ -89,8 +89,7 @@ class Conversation:
                     yield word
 
     async def send(self) -> None:
-        """Calls a worker; raises ``playground.unavailable``, ``playground.busy``, ``broker.missing`` and
-        ``redis.missing``."""
+        """Calls a worker; raises ``playground.unavailable``, ``playground.busy`` and ``broker.missing``."""
         await run_in_threadpool(self._require_worker)
         await run_in_threadpool(self._require_place)
         try:

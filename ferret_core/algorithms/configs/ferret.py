@@ -19,7 +19,6 @@ from ferret_core.projection.budget import coordinates_within, taken
 from ferret_core.projection.coordinates import Kind, decode, layouts
 from ferret_core.projection.noise import noise_share, relative_noise
 from ferret_core.projection.sparse import TERMS, Sketch, bounds, sent_of, sketch
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
@@ -27,10 +26,6 @@ from ferret_core.training.config import LocalConfig
 from ferret_core.training.length import expected_length
 
 DEFAULT_BYTES = 8192
-DECAY = 0.95
-"""Of what a participant keeps, from one of its rounds to the next."""
-MOST_WEIGHTS = 32
-"""To a coordinate, with error feedback: beyond, what is kept is stale before it is sent."""
 OPTIMIZER = "normalized"
 """Its updates have the same length in a model of any size, and so has the noise that their projection adds."""
 PRESETS: dict[str, dict[str, Any]] = {
@@ -96,11 +91,6 @@ class Config(Strict):
         description="own: noise averages out; shared: coordinates add up; disjoint: one seed, other rows (basis H); "
         "the last two need uniform or fixed allocation",
     )
-    error_feedback: bool = Field(
-        default=False,
-        description="Keep what the coordinates leave of the update for the participant's next round, times 0.95, and "
-        "send what is nearest to it instead of what is right in the mean; needs K of at least d/32",
-    )
     local: LocalConfig = Field(
         default=LocalConfig(optimizer=OPTIMIZER), description="Local training; its optimizer is normalized unless given"
     )
@@ -154,11 +144,6 @@ class Config(Strict):
                 f"basis = {self.basis!r}: coordinates = 'sparse_sign' needs basis = 'G' or 'H', whose cost does not "
                 "depend on how many coordinates there are"
             )
-        if self.error_feedback:
-            raise ValueError(
-                "error_feedback = true: coordinates = 'sparse_sign' is for fewer bytes than error feedback needs; take "
-                "'sign', or error_feedback = false"
-            )
         if self.seeds != "own":
             raise ValueError(
                 f"seeds = {self.seeds!r}: coordinates = 'sparse_sign' needs seeds = 'own': places differ between "
@@ -209,9 +194,8 @@ class Config(Strict):
             0 if block.whole else relative_noise(self.basis, self.coordinates, block.size, count, sent)
             for block, count, sent in zip(blocks, K, self.sent(blocks, K), strict=True)
         ]
-        sent = [each * share for each, share in zip(moved, self.shares(blocks, K), strict=True)]
-        values = [each * math.sqrt(1 + error) for each, error in zip(sent, errors, strict=True)]
-        noise = [each * math.sqrt(error) for each, error in zip(sent, errors, strict=True)]
+        values = [each * math.sqrt(1 + error) for each, error in zip(moved, errors, strict=True)]
+        noise = [each * math.sqrt(error) for each, error in zip(moved, errors, strict=True)]
         return Norms.of(values, [block.size for block in blocks], noise)
 
     @property
@@ -257,23 +241,6 @@ class Config(Strict):
         if self.coordinates != "sparse_sign":
             return list(K)
         return sent_of(K, self._sketch(blocks).sent, whole(blocks))
-
-    def shares(self, blocks: Sequence[Block], K: Sequence[int]) -> list[float]:
-        """What every block's coordinates are multiplied by before they are sent: 1, or with error feedback what brings
-        the reconstruction nearest to the update, (2/π)·K_l/d_l for one bit."""
-        if not self.error_feedback:
-            return [1.0] * len(blocks)
-        return [
-            1.0 if block.whole else 1 - noise_share(self.basis, self.coordinates, block.size, count)
-            for block, count in zip(blocks, K, strict=True)
-        ]
-
-    def check_feedback(self, blocks: Sequence[Block]) -> None:
-        """Raises ``spec.invalid`` where error feedback is asked for with too few coordinates."""
-        d, K = sum(block.size for block in blocks), self.total(blocks)
-        if self.error_feedback and d > K * MOST_WEIGHTS:
-            reason = f"needs K of at least d/{MOST_WEIGHTS} = {-(-d // MOST_WEIGHTS)}, not {K}: raise it, or switch off"
-            raise FerretError.of_field("spec.invalid", "algorithm.error_feedback", True, reason)
 
     def _sketch(self, blocks: Sequence[Block]) -> Sketch:
         return sketch(self.budget, self.basis, blocks, self._beside(blocks, bounds(self.basis, blocks)))

@@ -199,7 +199,7 @@ def test_a_run_that_fails_is_told_by_the_exit_code(tmp_path, tiny_model_dir, toy
         (["table", "nothing", "--model", "m"], "choose one of codealpaca_gsm8k, cost, memory, ni_dolly"),
         (
             ["figure", "cost", "--model", "m"],
-            "choose one of allocation, blocks, chat_model, curvature, feedback, frontier, guard, k, optimizer, rounds",
+            "choose one of allocation, blocks, chat_model, curvature, frontier, guard, k, optimizer, rounds",
         ),
         (["table", "cost"], "--model"),
         (["table", "cost", "--shape", "huge"], "HIDDEN/LAYERS"),

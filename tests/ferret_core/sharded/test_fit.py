@@ -28,7 +28,6 @@ def test_what_moves_the_model_by_plain_steps_fits(toy_spec: SpecFactory, algorit
         ("fedit", {}, {}, "algorithm.name"),
         ("fed_sb", {}, {}, "algorithm.name"),
         ("scaffold", {}, {}, "algorithm.name"),
-        ("ferret", {"error_feedback": True, "basis": "H", "bytes_per_round": 8192}, {}, "algorithm.error_feedback"),
         ("ferret", {"allocation": "curvature"}, {}, "algorithm.allocation"),
         ("fedavg", {"local": IN_BACKWARD}, {}, "algorithm.local.in_backward"),
         ("fedavg", {}, {"server": {"momentum": 0.9}}, "server.momentum"),
