@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from ferret_core import discovery, federation
-from ferret_core.algorithms.configs._base import RemembersSteps
 from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
 
@@ -86,7 +85,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
             omitted += error.omitted
     if not wrong:
         wrong += _rule_errors(spec) + _stopping_errors(spec) + _average_errors(spec)
-        wrong += _precision_errors(spec) + _development_errors(spec)
+        wrong += _precision_errors(spec)
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
     quorum = federation.quorum_share(spec)
@@ -131,28 +130,6 @@ def _average_errors(spec: ExperimentSpec) -> list[FieldError]:
     needed = f"is after the last of {spec.rounds} rounds: use an earlier one" if first > spec.rounds else ""
     message = needed or "is for server.average = 'tail': set that, or leave this out"
     return [FieldError(field="server.average_from", value=first, message=message)]
-
-
-def _development_errors(spec: ExperimentSpec) -> list[FieldError]:
-    """What keeps a round's step from being measured by the participants of the next, and taken back."""
-    server = spec.server
-    if server.development_by == "server":
-        return []
-    if server.step != "guard":
-        message = "is for server.step = 'guard': set that, or leave this out"
-        return [FieldError(field="server.development_by", value=server.development_by, message=message)]
-    remembers = isinstance(algorithm_config(spec.algorithm), RemembersSteps)
-    found: list[tuple[bool, str, Any, str]] = [
-        (server.optimizer != "sgd", "server.optimizer", server.optimizer, "scales a step that has to be taken back"),
-        (server.momentum > 0, "server.momentum", server.momentum, "carries a step on that has to be taken back"),
-        (server.average != "none", "server.average", server.average, "is measured on sequences of the server's"),
-        (spec.rounds < 2, "rounds", spec.rounds, "leaves no next round to measure the step in"),
-        (remembers, "algorithm.name", spec.algorithm.name, "moves by what earlier rounds left out too"),
-    ]
-    way = "which server.development_by = 'participants' does not allow: change it, or use 'server'"
-    return [
-        FieldError(field=field, value=value, message=f"{why}, {way}") for wrong, field, value, why in found if wrong
-    ]
 
 
 def _precision_errors(spec: ExperimentSpec) -> list[FieldError]:

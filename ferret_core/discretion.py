@@ -25,7 +25,7 @@ UNSAID = 1
 
 
 class Discretion(NamedTuple):
-    """``metrics``: the only ones that are reported, and whether the rises of its loss are among them, None for all;
+    """``metrics``: the only ones that are reported, None for all;
     ``examples``: whether their number is; ``protect``: what becomes of the vector that a contribution is made of."""
 
     metrics: frozenset[str] | None = None

@@ -6,7 +6,6 @@ the rest moves the model; it counts if the weights are finite and the guard's lo
 else, with the model back at its base: who is to blame is found by leaving one out at a time, refused,
 and the round folded without it; where nobody can be found, or too few are left, nothing has happened
 where the step is guarded, it is halved until the loss has not risen too far                      (robust/step.py)
-or what was too much of it is taken back in the next round, ahead of that one's step        (robust/taken_back.py)
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from ferret_core.failpoints import failpoint
 from ferret_core.inside.observer import Observer
 from ferret_core.inside.statistics import UpdateStatistics
 from ferret_core.ledger import (
-    HALVED_VERSION,
     LEDGER_VERSION,
     MOST_HALVINGS,
     TREE_VERSION,
@@ -41,7 +39,6 @@ from ferret_core.robust.agreement import agreement, outsiders
 from ferret_core.robust.bounds import MEDIAN_OF, judge
 from ferret_core.robust.guard import Guard, most
 from ferret_core.robust.noise import Noise
-from ferret_core.robust.taken_back import to_take_back
 from ferret_core.sealed import Sealed
 
 TRIALS = 16
@@ -83,14 +80,12 @@ class _Seen(NamedTuple):
     digest: str
     examples: int
     norms: Norms
-    rises: str | None
 
 
 class _Trial(NamedTuple):
     """What a set of contributions makes of the model; ``broken`` says why it must not count.
 
-    ``half`` is the loss at half of the step, where that is guarded, ``halvings`` how often the step was halved, and
-    ``taken_back`` how often that of the round before, whose rest was taken back first.
+    ``half`` is the loss at half of the step, where that is guarded, and ``halvings`` how often the step was halved.
     """
 
     update: bytes
@@ -98,7 +93,6 @@ class _Trial(NamedTuple):
     broken: str | None
     half: float = math.nan
     halvings: int = 0
-    taken_back: int = 0
 
 
 class _Without:
@@ -123,7 +117,7 @@ class _Fold:
         self._contributions = contributions
         self._guard = guard
         server = replica.spec.server
-        self._halves, self._takes_back, self._rise = server.halves, server.takes_back, server.rise
+        self._halves, self._rise = server.halves, server.rise
         self._guarded: dict[str, float] = {}
         config = catalog.algorithm_config(replica.spec.algorithm)
         self._observer = Observer(replica)
@@ -147,7 +141,7 @@ class _Fold:
     def _see(self, sealed: Sealed, config: FederatedConfig) -> _Seen:
         self._observer.see(sealed.contribution)
         norms = config.norms(sealed.contribution, self._replica.shapes)
-        return _Seen(sealed.meta.participant, sealed.digest, sealed.meta.examples, norms, sealed.meta.rises)
+        return _Seen(sealed.meta.participant, sealed.digest, sealed.meta.examples, norms)
 
     def _noise(self) -> Noise | None:
         """Of those that are kept, as they count."""
@@ -170,7 +164,7 @@ class _Fold:
         if self._guard is not None:
             self._guard.remember(replica.digest, moved.loss)
         record = LedgerRecord(
-            version=HALVED_VERSION if self._halves else LEDGER_VERSION if self._takes_back else TREE_VERSION,
+            version=LEDGER_VERSION if self._halves else TREE_VERSION,
             experiment=experiment,
             spec=digest_json(replica.spec.model_dump(mode="json")),
             round=replica.round,
@@ -187,7 +181,6 @@ class _Fold:
             ),
             signatures=self._signatures,
             halvings=moved.halvings if self._halves else None,
-            taken_back=moved.taken_back if self._takes_back else None,
         )
         replica.head = record.hash
         return LedgerEntry(record, replica.head, moved.update)
@@ -227,8 +220,6 @@ class _Fold:
             raise self._exploded(trial.broken)
         if self._replica.spec.server.develops:
             self._guarded["development_loss"] = trial.loss
-        if self._rises(set()):
-            self._guarded["step_before"] = 100 * 0.5**trial.taken_back
         return trial
 
     def _stepped(self, trial: _Trial) -> _Trial:
@@ -251,8 +242,7 @@ class _Fold:
             with np.errstate(over="ignore", invalid="ignore"):
                 update = self._replica.aggregate(kept, self.factors)
                 loss = self._loss_of_half(update) if half else math.nan
-                back = to_take_back(self._rises(more), self._rise)
-                return self._at(update, taken_back=back)._replace(half=loss)
+                return self._at(update)._replace(half=loss)
         except FerretError as error:
             if error.code != "contribution.non_finite":
                 raise
@@ -264,21 +254,15 @@ class _Fold:
         self._replica.restore(self._base)
         return loss
 
-    def _at(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> _Trial:
-        """Moves the replica by 2^-``halvings`` of the update's step, once 1 - 2^-``taken_back`` of the step before is
-        taken back."""
-        self._replica.move(update, halvings, taken_back)
-        moved = _Trial(update, math.inf, "the weights are not finite", halvings=halvings, taken_back=taken_back)
+    def _at(self, update: bytes, halvings: int = 0) -> _Trial:
+        """Moves the replica by 2^-``halvings`` of the update's step."""
+        self._replica.move(update, halvings)
+        moved = _Trial(update, math.inf, "the weights are not finite", halvings=halvings)
         if not finite(self._replica.model):
             return moved
         loss = self._guard.loss(self._replica.model) if self._guard is not None else 0.0
         broken = None if loss <= self._limit else f"the held-out loss rises to {loss:.3g}, beyond {self._limit:.3g}"
         return moved._replace(loss=loss, broken=broken)
-
-    def _rises(self, more: set[str]) -> list[str]:
-        """Those that were sent by all that are not refused, without ``more``."""
-        left_out = {*self.refused, *more}
-        return [each.rises for each in self._seen if each.rises is not None and each.participant not in left_out]
 
     def _to_blame(self) -> list[str]:
         """Without whom the round is sound: those whose absence lowers the loss most, the longest updates first."""

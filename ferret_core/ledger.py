@@ -19,7 +19,6 @@ from ferret_core.protocol.digest import canonical_json, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import AssignmentId, Digest, ExperimentId, ParticipantName, PublicKey, SignatureText
 from ferret_core.protocol.limits import MAX_ROUNDS
-from ferret_core.protocol.rises import SHARES
 from ferret_core.protocol.spec import Strict
 
 REASON_LENGTH = 1000
@@ -27,21 +26,12 @@ Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
 TREE_VERSION = 4
 """From here on the hash is one of the header. Before, it was one of the whole record, and a version was the lowest that
 could say what there was: 3 with ``signatures``, 2 with ``clipped`` or ``refused``, else 1."""
-HALVED_VERSION = 5
-"""With ``halvings``. Without them and without ``taken_back`` version 4 is written."""
-LEDGER_VERSION = 6
-"""With ``taken_back``."""
+LEDGER_VERSION = 5
+"""With ``halvings``. Without them version 4 is written."""
 MOST_HALVINGS = 10
 """Of a round's step: its least is 2⁻¹⁰ of the full one."""
 Halvings = Annotated[int, Field(ge=0, le=MOST_HALVINGS)]
 HALVINGS = "How often the step guard halved the step, in version 5: the round moved the model by 2^-halvings of it"
-MOST_TAKEN_BACK = len(SHARES) - 1
-"""Of the step of the round before, as of ``halvings``."""
-TakenBack = Annotated[int, Field(ge=0, le=MOST_TAKEN_BACK)]
-TAKEN_BACK = (
-    "How often the participants' measurements halved the step of the round before, in version 6: the round first moved "
-    "the model back by 1 - 2^-taken_back of that step, and then by its own"
-)
 
 
 class Signature(NamedTuple):
@@ -83,7 +73,6 @@ class Header(Strict):
     size: int = Field(ge=0, description="How many contributions there are, with those that were refused")
     root: Digest
     halvings: Halvings | None = Field(default=None, description=HALVINGS)
-    taken_back: TakenBack | None = Field(default=None, description=TAKEN_BACK)
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, whole: SerializerFunctionWrapHandler):  # pyrefly: ignore[unannotated-return] - annotated, the schema would lose its members
@@ -123,14 +112,12 @@ class LedgerRecord(Strict):
         default=(), description="(participant, public key, assignment, signature) of those who signed, in order"
     )
     halvings: Halvings | None = Field(default=None, description=HALVINGS)
-    taken_back: TakenBack | None = Field(default=None, description=TAKEN_BACK)
 
     @model_validator(mode="after")
     def _version_says_what_there_is(self) -> Self:
-        for version, name in ((HALVED_VERSION, "halvings"), (LEDGER_VERSION, "taken_back")):
-            if (self.version == version) != (getattr(self, name) is not None):
-                value = getattr(self, name)
-                raise ValueError(f"version = {self.version}: {name} = {value}, which version {version} alone has")
+        if (self.version == LEDGER_VERSION) != (self.halvings is not None):
+            only = f"which version {LEDGER_VERSION} alone has"
+            raise ValueError(f"version = {self.version}: halvings = {self.halvings}, {only}")
         if self.version >= TREE_VERSION:
             self._require_leaves_say_all()
         elif self.version != (expected := 3 if self.signatures else 2 if self.clipped or self.refused else 1):
@@ -155,7 +142,7 @@ class LedgerRecord(Strict):
     @model_serializer(mode="wrap")
     def _without_nobody(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         empty = {name for name in ("clipped", "refused", "signatures") if not getattr(self, name)}
-        empty |= {name for name in ("halvings", "taken_back") if getattr(self, name) is None}
+        empty |= {"halvings"} if self.halvings is None else set()
         return {name: value for name, value in whole(self).items() if name not in empty}
 
     @property

@@ -12,7 +12,6 @@ from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Arrays
 from ferret_core.replica import Replica
-from ferret_core.robust.own_rises import own_rises
 from ferret_core.sealed import Sealed, seal
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import device_of
@@ -28,8 +27,7 @@ class Part(NamedTuple):
 
 
 def contribute(replica: Replica, client: Client) -> Part:
-    """Trains on the client's shard from the replica's model, which is left unchanged, and seals the update, with the
-    rises that the round before caused where the specification asks for them.
+    """Trains on the client's shard from the replica's model, which is left unchanged, and seals the update.
 
     Raises ``contribution.wrong_base`` when the replica is not at the task's model, ``contribution.non_finite`` for an
     update that is not a number, ``training.unsupported`` for a site's own training where the algorithm cannot take it,
@@ -48,10 +46,10 @@ def contribute(replica: Replica, client: Client) -> Part:
         require_room(replica.model, local)
     train = partial(replica.algorithm.local_update, replica.model, replica.state, client)
     with memory_checked():
-        own, rises = _evaluated(replica, client), _rises(replica, client)
+        own = _evaluated(replica, client)
         update, cost = measured(train, device_of(replica.model))
         update = update._replace(metrics={**update.metrics, **own})
-        return Part(seal(update, client, replica.spec, replica.shapes, rises), update.memory, cost)
+        return Part(seal(update, client, replica.spec, replica.shapes), update.memory, cost)
 
 
 def _evaluated(replica: Replica, client: Client) -> dict[str, float]:
@@ -61,10 +59,3 @@ def _evaluated(replica: Replica, client: Client) -> dict[str, float]:
     local: Any = getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None)
     context = client.own.context(replica.model, client.task, client.shard, local, client.on_step)
     return client.own.evaluate(replica.model, context)
-
-
-def _rises(replica: Replica, client: Client) -> str | None:
-    """What the step of the round before did to the client's loss, where that is asked for and may be told."""
-    if replica.last is None or not client.discretion.reports("rises"):
-        return None
-    return own_rises(replica, client.shard)

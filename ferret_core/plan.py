@@ -35,8 +35,6 @@ HEADER = 600
 """Bytes of a contribution's header: ids, digests, seed and metrics; up to ``METADATA`` where names are long."""
 DOWN = 900
 """Bytes of the header of a round's update."""
-RISES = 31
-"""Bytes of a participant's rises in the header, which it sends from round 2 on."""
 LISTED = 5
 """Bytes of one K_l in the header's list."""
 SHORT = 0.01
@@ -74,8 +72,7 @@ def plan(spec: ExperimentSpec, outline: Outline, examples: int | None, tokens: f
     blocks = config.cut(outline.shapes) if isinstance(config, Projecting) else []
     K = config.total(blocks) if isinstance(config, Projecting) else None
     up = None if adapter else config.size(outline.shapes).arrays
-    rises = RISES if spec.server.takes_back else 0
-    sent = None if up is None else up + HEADER + rises + LISTED * len(blocks)
+    sent = None if up is None else up + HEADER + LISTED * len(blocks)
     down = None if up is None else _down(config, up + LISTED * len(blocks), participants, K, d)
     total = None if sent is None or down is None else spec.rounds * participants * (sent + down)
     found = _noise(spec, outline, config, examples)

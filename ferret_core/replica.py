@@ -31,7 +31,7 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
 from ferret_core.robust.centre import centre
 from ferret_core.sealed import Sealed
-from ferret_core.server_optimizer import Moments, ServerOptimizer, Step, Tensors, displacement
+from ferret_core.server_optimizer import Moments, ServerOptimizer, Tensors, displacement
 from ferret_core.sharded.fit import require_fit
 from ferret_core.sharded.load import load_sharded
 from ferret_core.team.group import current
@@ -47,7 +47,6 @@ class Standing(NamedTuple):
     weights: dict[str, torch.Tensor]
     state: State
     moments: Moments
-    last: Step | None
     round: int
     numbers: int
     digest: str
@@ -57,9 +56,8 @@ class Replica:
     """The global model at ``round``, with its digest and the state of the algorithm and of the server's optimizer.
 
     ``head`` is the hash of that round's record in the ledger, empty for the base model; ``numbers`` is how many numbers
-    the update held that led there, 0 for the base model. ``last`` is the step that led there, where the specification
-    lets it be taken back: no second copy of the weights is kept for that. ``files`` is the digest of the files that
-    define the base model, which no round changes.
+    the update held that led there, 0 for the base model. ``files`` is the digest of the files that define
+    the base model, which no round changes.
     A method that raises may leave the weights half moved: drop the replica and load it again.
     """
 
@@ -76,7 +74,6 @@ class Replica:
         self.round = 0
         self.head = ""
         self.numbers = 0
-        self.last: Step | None = None
         self._frozen = frozen_weights_digest(self.model)
         self.digest = model_digest(self.model, self._frozen, self.files)
         self.shapes = shapes(self.model)
@@ -110,7 +107,7 @@ class Replica:
         if digest_bytes(update) != record.update:
             raise broken(record, "the update's bytes are not those it names")
         try:
-            self.move(update, record.halvings or 0, record.taken_back or 0)
+            self.move(update, record.halvings or 0)
             self.settle()
         except torch.OutOfMemoryError:
             raise
@@ -165,13 +162,13 @@ class Replica:
         beside them."""
         weights = {name: _set_aside(weight) for name, weight in trainable(self.model).items()}
         moments = self.optimizer.moments()
-        return Standing(weights, self.state, moments, self.last, self.round, self.numbers, self.digest)
+        return Standing(weights, self.state, moments, self.round, self.numbers, self.digest)
 
     def restore(self, standing: Standing) -> None:
         """Back to where the copy was taken, bit for bit."""
         self.restore_weights(standing.weights)
         self.optimizer.restore(standing.moments)
-        self.state, self.last, self.round = standing.state, standing.last, standing.round
+        self.state, self.round = standing.state, standing.round
         self.numbers, self.digest = standing.numbers, standing.digest
 
     @torch.no_grad()
@@ -186,24 +183,14 @@ class Replica:
             adapter.base_model_name_or_path, adapter.revision = self.spec.model.source, self.spec.model.revision
         save(LoadedModel(self.model, self.tokenizer), folder)
 
-    def move(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> None:
-        """Takes back 1 - 2^-``taken_back`` of the last step, and applies an update, by 2^-``halvings`` of its step; the
-        digest is then that of the model before, until :meth:`settle`."""
-        if taken_back:
-            self.take_back(1 - 0.5**taken_back)
-        result, before = decode(update)[0], self.state
+    def move(self, update: bytes, halvings: int = 0) -> None:
+        """Applies an update, by 2^-``halvings`` of its step; the digest is then that of the model before, until
+        :meth:`settle`."""
+        result = decode(update)[0]
         self.round += 1
         self.numbers = numbers_in(result)
         part = 0.5**halvings
         self.state = self.optimizer.step(self.algorithm, self.model, self.state, result, self.round, part)
-        self.last = Step(update, before, self.round) if self.spec.server.takes_back else None
-
-    def take_back(self, part: float) -> None:
-        """Moves the model back by ``part`` of the last step, deterministically, and nothing else; ``ValueError`` where
-        there is none. The digest stays as it was until :meth:`settle`."""
-        if self.last is None:
-            raise ValueError(f"there is no step before round {self.round + 1} that can be taken back")
-        self.optimizer.take_back(self.algorithm, self.model, self.last, part)
 
     def settle(self) -> None:
         """The model has come to rest: takes its digest."""

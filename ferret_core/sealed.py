@@ -41,11 +41,11 @@ class Sealed(NamedTuple):
         return self.contribution.meta
 
 
-def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shapes, rises: str | None = None) -> Sealed:
+def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shapes) -> Sealed:
     """What ``client`` sends for its task; raises as :func:`unseal`, e.g. ``contribution.non_finite`` for a NaN.
 
     To the update's metrics it adds ``truncated``, how many of the client's examples were too long for the model. What
-    the client is discreet about is left out. ``rises`` are those of its loss by the round before, as they travel.
+    the client is discreet about is left out.
     """
     task, discretion = client.task, client.discretion
     meta = ContributionMeta(
@@ -56,7 +56,6 @@ def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shap
         base_digest=task.base_digest,
         examples=discretion.counted(len(client.shard)),
         metrics=discretion.reported({**update.metrics, "truncated": float(client.shard.truncated)}),
-        rises=rises,
         **update.columns,
     )
     contribution = Contribution(meta, update.arrays)
@@ -89,7 +88,6 @@ def stored(blob: bytes | memoryview, digest: str) -> Sealed:
 
 def _check(contribution: Contribution, spec: ExperimentSpec, task: RoundTask, shapes: Shapes) -> None:
     _check_identity(contribution.meta, task, spec)
-    _check_rises(contribution.meta, spec)
     catalog.algorithm_config(spec.algorithm).check(contribution, task, shapes)
 
 
@@ -107,12 +105,3 @@ def _check_identity(meta: ContributionMeta, task: RoundTask, spec: ExperimentSpe
         raise malformed(f"metadata.metrics.{name}", meta.metrics[name], f"report no others than {sorted(REPORTED)}")
     if meta.seed not in {None, task.seed, task.round_seed}:
         raise malformed("metadata.seed", meta.seed, "is none of the assignment's seeds")
-
-
-def _check_rises(meta: ContributionMeta, spec: ExperimentSpec) -> None:
-    if meta.rises is None:
-        return
-    if not spec.server.takes_back:
-        raise malformed("metadata.rises", meta.rises, "is asked for by server.development_by = 'participants' alone")
-    if meta.round == 1:
-        raise malformed("metadata.rises", meta.rises, "belongs to no step: leave it out in round 1")

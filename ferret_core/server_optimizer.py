@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -32,20 +31,12 @@ from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ServerSpec
-from ferret_core.protocol.wire import Arrays, decode
+from ferret_core.protocol.wire import Arrays
 from ferret_core.robust.bounds import MEDIAN_OF, lower_median
 from ferret_core.server_rate import server_rate
 
 Tensors = dict[str, torch.Tensor]
 Moments = tuple[Tensors, Tensors]
-
-
-class Step(NamedTuple):
-    """What moved the model in a round: the ``update``'s blob, and the algorithm's ``state`` that it was applied to."""
-
-    update: bytes
-    state: State
-    round: int
 
 
 class ServerOptimizer:
@@ -96,16 +87,6 @@ class ServerOptimizer:
         seed = derive_seed("server", round_number)
         apply_(parameters, blocks_of(parameters), basis("I"), [Projected(0, steps)], seed)
         return state
-
-    def take_back(self, algorithm: FederatedAlgorithm, model: nn.Module, step: Step, part: float) -> None:
-        """Moves ``model`` in place back by ``part`` of what ``step`` moved it by, without momentum or scaling.
-
-        In half precision that is rounded by a seed of its own, which follows from the step's.
-        """
-        result = decode(step.update)[0]
-        seed = derive_seed("taken back", int(result["rounding"][0]))
-        rounding = {"rounding": np.array([seed], np.uint64)}
-        algorithm.apply_update(model, step.state, result | rounding, -part * self.rate(step.round))
 
     @torch.no_grad()
     def _direction(self, name: str, delta: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ferret_core import federation
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import cut
-from ferret_core.protocol.rises import unpacked
 from ferret_core.protocol.spec import RoundTask
 from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.follower import Follower
@@ -145,6 +144,5 @@ def _body(sealed: Sealed) -> list[Part]:
 
 def _metadata(name: str, value: Any) -> Part:
     text = canonical_json(value).decode()
-    shown = ", ".join(f"{rise:.4g}" for rise in unpacked(value)) if name == "rises" else text
     kinds = {str: "text", dict: "object", list: "list", type(None): "null"}
-    return Part("metadata", name, kinds.get(type(value), "number"), len(text.encode()), cut(shown, LONGEST_VALUE))
+    return Part("metadata", name, kinds.get(type(value), "number"), len(text.encode()), cut(text, LONGEST_VALUE))

@@ -42,8 +42,6 @@ def obstacle(spec: ExperimentSpec) -> str | None:
         return f"server.average = {spec.server.average!r}"
     if spec.robust.rule == "agree":
         return f"robust.rule = {spec.robust.rule!r}"
-    if spec.server.takes_back:
-        return f"server.development_by = {spec.server.development_by!r}"
     return None
 
 
@@ -74,19 +72,19 @@ class MappedReplica(Replica):
         self._kept = self._here
         self._drop_others()
         weights = {name: weight.detach() for name, weight in trainable(self.model).items()}
-        return Standing(weights, self.state, self.optimizer.moments(), self.last, self.round, self.numbers, self.digest)
+        return Standing(weights, self.state, self.optimizer.moments(), self.round, self.numbers, self.digest)
 
     def restore_weights(self, weights: Mapping[str, Tensor]) -> None:
         self._here = self._kept
         self._show(weights)
         self._drop_others()
 
-    def move(self, update: bytes, halvings: int = 0, taken_back: int = 0) -> None:
+    def move(self, update: bytes, halvings: int = 0) -> None:
         before, after = self._generation(self._here), self._generation(self._here + 1)
         self._make(before, after)
         moved = Round(before, after, update, self.state, self.round + 1, 0.5**halvings)
         with self.pool.moving(moved, self._arrays):
-            super().move(update, halvings, taken_back)
+            super().move(update, halvings)
         self._here += 1
         mapped = tensors(after, self._arrays)
         self._show({name: mapped[stored] for name, stored in self._names.items()})

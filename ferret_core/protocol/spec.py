@@ -172,11 +172,6 @@ class ServerSpec(Strict):
         description="fixed: every round is applied in full; guard: its step is halved as long as it would raise the "
         "loss on development sequences by more than rise",
     )
-    development_by: Literal["server", "participants"] = Field(
-        default="server",
-        description="Whose sequences guard measures on. server: examples that are set aside there, before the round "
-        "counts; participants: a few that each trains on, in the next round, which takes back what was too much",
-    )
     rise: float = Field(
         default=0.05,
         ge=0,
@@ -206,12 +201,7 @@ class ServerSpec(Strict):
     @property
     def halves(self) -> bool:
         """Whether the server measures every round before it counts, and may halve its step."""
-        return self.step == "guard" and self.development_by == "server"
-
-    @property
-    def takes_back(self) -> bool:
-        """Whether the participants measure every round's step in the next one, which may take back a part of it."""
-        return self.step == "guard" and self.development_by == "participants"
+        return self.step == "guard"
 
     @property
     def develops(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import Field, ValidationError
 
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError, field_errors
@@ -24,7 +24,6 @@ from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.metrics import names_of
 from ferret_core.protocol.pieces import Pieces, places
-from ferret_core.protocol.rises import Rises
 from ferret_core.protocol.spec import Strict
 
 FORMAT_VERSION = 1
@@ -55,8 +54,7 @@ class ContributionMeta(Strict):
     """What a contribution says of itself. ``metrics`` are the participant's own figures, e.g. its train loss.
 
     Where coordinates are sent, ``projection`` is the version of the projection format that they were made by, ``seed``
-    and ``share`` say on which columns, ``K`` how many each block has. ``rises`` say what the step of the round before
-    did to the participant's loss (:mod:`ferret_core.protocol.rises`); a contribution without them does not name them.
+    and ``share`` say on which columns, ``K`` how many each block has.
     """
 
     format: int = Field(default=FORMAT_VERSION, ge=FORMAT_VERSION, le=FORMAT_VERSION)
@@ -71,11 +69,6 @@ class ContributionMeta(Strict):
     share: int = Field(default=0, ge=0, lt=2**31)
     K: tuple[int, ...] | None = None
     metrics: dict[str, float] = Field(default_factory=dict)
-    rises: Rises | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in whole(self).items() if name != "rises" or value is not None}
 
 
 @dataclass(frozen=True)

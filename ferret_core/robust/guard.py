@@ -15,7 +15,6 @@ from ferret_core.datasets._encoding import shard_of
 from ferret_core.datasets._shard import Shard
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.rises import LEAST_LOSS
 
 if TYPE_CHECKING:
     from ferret_core.federated_data import FederatedData
@@ -23,10 +22,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SEQUENCES = 8
+LEAST_LOSS = 1.0
+"""Nats per token: below it, a few sequences rise and fall by large factors that mean nothing."""
 
 
 class Guard:
-    """The mean loss on ``shard``, sequences that no participant trains on, or a few of a participant's own."""
+    """The mean loss on ``shard``, sequences that no participant trains on."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -37,11 +38,6 @@ class Guard:
         """Over the development examples, or else at most ``SEQUENCES`` of the held-out ones, at even distances."""
         chosen = data.development or _few(data.held_out)
         return cls(shard_of(chosen, replica.tokenizer, replica.context, replica.spec.prompt.template))
-
-    @classmethod
-    def own(cls, shard: Shard) -> Self:
-        """Over at most ``SEQUENCES`` of a participant's own sequences, at even distances."""
-        return cls(Shard(_few(shard.examples), shard.pad_id))
 
     def loss(self, model: nn.Module) -> float:
         """Nats per token; infinite for a model that gives no numbers."""

@@ -13,10 +13,9 @@ from ferret_core.ledger import LedgerRecord, contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
 from ferret_core.protocol.wire import Contribution as Sent
-from ferret_core.robust import taken_back
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_db.engine.verify import DAMAGE
-from ferret_db.repositories import contributions, experiments, ledger
+from ferret_db.repositories import contributions, ledger
 from ferret_db.tables import Contribution, Experiment, Round
 
 
@@ -30,8 +29,7 @@ class Altered(NamedTuple):
 
 
 def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> Iterator[Altered]:
-    """Every row of a contribution that the file under its digest or the ledger contradicts, and every round whose
-    record takes back what its contributions' rises do not.
+    """Every row of a contribution that the file under its digest or the ledger contradicts.
 
     A missing or damaged file contradicts nothing: :func:`ferret_db.engine.verify.damaged` tells of it.
     """
@@ -42,7 +40,6 @@ def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> I
                 Altered(experiment, row.round, row.participant, reason) for reason in _against_file(row, storage)
             )
         yield from _against_rounds(s, experiment)
-        yield from _against_rises(s, storage, experiment)
 
 
 def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
@@ -67,24 +64,6 @@ def _against_rounds(s: Session, experiment_id: str) -> Iterator[Altered]:
             yield from _differences(experiment_id, round_.number, rows, _taken(record))
         elif contributions_digest(list(rows.items())) != round_.frozen_digest:
             yield Altered(experiment_id, round_.number, "", "the accepted set is not the one that was frozen")
-
-
-def _against_rises(s: Session, storage: Storage, experiment_id: str) -> Iterator[Altered]:
-    """What the records took back, where every contribution that decided about it is still there."""
-    experiment = experiments.get(s, experiment_id)
-    server = experiments.spec_of(experiment).server
-    if not server.takes_back:
-        return
-    for entry in ledger.after(s, experiment_id, 0, limit=experiment.round):
-        record = LedgerRecord.model_validate(entry.record)
-        blobs = [_stored(storage, digest) for _, digest in record.contributions]
-        accepted = [Sent.decode(blob).meta for blob in blobs if blob is not None]
-        if len(accepted) < len(blobs):
-            continue
-        try:
-            taken_back.check(record, accepted, server.rise)
-        except FerretError as error:
-            yield Altered(experiment_id, record.round, "", f"{error.code}: {error.detail}")
 
 
 def _stored(storage: Storage, digest: str) -> memoryview | None:

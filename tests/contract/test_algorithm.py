@@ -15,7 +15,6 @@ import torch
 
 from ferret_core import catalog, discovery, federation
 from ferret_core.algorithms._base import Client, Comparable
-from ferret_core.algorithms.configs._base import RemembersSteps
 from ferret_core.demo import model_path
 from ferret_core.discretion import Discretion
 from ferret_core.federated_data import FederatedData
@@ -26,7 +25,6 @@ from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
 from ferret_core.participant import contribute
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.rises import packed
 from ferret_core.protocol.spec import ExperimentSpec, RobustSpec, RoundTask
 from ferret_core.protocol.wire import Contribution
 from ferret_core.replica import Replica
@@ -292,50 +290,6 @@ def test_a_resumed_run_equals_an_uninterrupted_one(run: Run, replica: Replica, d
         _fold(replica, _contributions(replica, data))
     assert (replica.digest, replica.head) == (run.digest, run.entries[-1].hash)
     assert len({entry.record.digest for entry in run.entries}) == 4
-
-
-MEASURED = {"step": "guard", "development_by": "participants"}
-
-
-def _measuring(replica: Replica, contributions: list[Sealed], halvings: int) -> list[Sealed]:
-    """The same, of participants whose rises say how often the step before is to be halved."""
-    rises = packed([1.0] * halvings + [0.0] * (4 - halvings)) if replica.round else None
-    return [
-        sealed._replace(contribution=replace(sealed.contribution, meta=sealed.meta.model_copy(update={"rises": rises})))
-        for sealed in contributions
-    ]
-
-
-@of_every_algorithm()
-def test_its_step_is_taken_back_by_whoever_follows(name: str, toy_spec: SpecFactory) -> None:
-    """Or it is refused. The last of the replicas goes on where a step is taken back next."""
-    spec = toy_spec(name, options=TOY.get(name), server=MEASURED)
-    if isinstance(catalog.algorithm_config(spec.algorithm), RemembersSteps):
-        with refused("spec.invalid", "algorithm.name"):
-            catalog.resolve(spec)
-        return
-    spec = catalog.resolve(spec)
-    replica, follower, late = (Replica.load(spec) for _ in range(3))
-    data, base = FederatedData(spec, replica.tokenizer, replica.context), replica.standing()
-    sent, entries = list[list[Sealed]](), list[LedgerEntry]()
-    for halvings in (0, 1, 3):
-        sent.append(_measuring(replica, _contributions(replica, data), halvings))
-        entries.append(_fold(replica, sent[-1]))
-    assert [entry.record.taken_back for entry in entries] == [0, 1, 3]
-    assert len(list(follow(follower, entries))) == 3
-    assert (follower.digest, follower.head) == (replica.digest, replica.head)
-    assert len(list(follow(late, entries[:1]))) == 1
-    for contributions in sent[1:]:
-        _fold(late, contributions)
-    assert (late.digest, late.head) == (replica.digest, replica.head)
-
-    back = Replica.load(spec)
-    assert len(list(follow(back, entries[:1]))) == 1
-    state = back.state
-    back.take_back(1.0)
-    assert back.state is state
-    for name_, weight in trainable(back.model).items():
-        torch.testing.assert_close(weight.detach(), base.weights[name_], rtol=1e-4, atol=1e-5)
 
 
 @of_every_algorithm()

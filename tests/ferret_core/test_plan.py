@@ -8,7 +8,7 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.models import outline
-from ferret_core.plan import RISES, Plan, document, plan
+from ferret_core.plan import Plan, document, plan
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.robust.noise import ADVISED, MOST
 from ferret_core.simulate import simulate
@@ -45,15 +45,6 @@ def test_bytes_and_noise_are_those_of_the_run(toy_spec: Spec, algorithm: str, op
         assert first.cost["parameters_up"] == told.K
     else:
         assert (told.noise, told.K, told.advice) == (None, None, ())
-
-
-def test_the_rises_of_the_step_guard_are_counted(toy_spec: Spec) -> None:
-    changes = {"options": {"bytes_per_round": 1000}, "rounds": 2, "robust": {"explosion": 1e6}}
-    guarded = toy_spec(server={"step": "guard", "development_by": "participants"}, **changes)
-    told, without = planned(guarded), planned(toy_spec(**changes))
-    assert (told.bytes_up or 0) - (without.bytes_up or 0) == RISES
-    _, first, second = simulate(guarded).rounds
-    assert second.bytes_up - first.bytes_up == pytest.approx(3 * RISES, abs=3 * 16)
 
 
 @pytest.mark.parametrize("participants", [1, 3, 37])

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from ferret_core import participant as core
-from ferret_core.federated_data import deal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import Awaited, ExperimentState
-from ferret_core.simulate import simulate
 from ferret_sdk import Participant, retry, sending
 from ferret_sdk.progress import Progress, RoundReport, Stage
 from ferret_sdk.receipts import outcomes, read
@@ -114,31 +112,6 @@ def test_rows_of_its_own_names_train_the_same_model_as_the_file(api, worker, sub
         assert Participant.enrol(api.url, code, "site-a", home).run(data, fields=fields) == "completed"
         digests.append(run.refresh().experiment.digest)
     assert digests[0] == digests[1]
-
-
-def test_it_measures_the_step_before_as_a_simulated_client_does(api, worker, service, toy_spec, home):
-    """Named as the one client of a simulation, with its data."""
-    server = {"step": "guard", "development_by": "participants", "rise": 0, "learning_rate": 64}
-    changes = {
-        "rounds": 3,
-        "server": server,
-        "robust": {"explosion": 1e6},
-        "evaluation": {"examples": 4, "generate": 0},
-    }
-    spec = toy_spec("ferret", participants={"simulated": 1}, **changes)
-    dealt = deal(spec)
-    rows = [dealt.train[index]._asdict() for index in dealt.clients["client-001"]]
-    run = service.submit(toy_spec("ferret", participants={"edge": 1}, **changes))
-    site = Participant.enrol(api.url, service.enrolment(run.id).code, "client-001", home)
-    assert site.run(rows) == "completed"
-    expected = simulate(spec)
-    assert run.refresh().experiment.digest == expected.digest
-    steps = [record.taken_back for record in expected.ledger]
-    assert [entry.parsed().taken_back for entry in run.ledger()] == steps
-    assert any(steps)
-    preview = site.preview(rows)
-    (told,) = [part for part in preview.parts if part.name == "rises"]
-    assert (told.place, len([float(number) for number in told.value.split(", ")])) == ("metadata", 4)
 
 
 def test_a_place_is_taken_by_one_process_at_a_time(api, worker, submit, examples, home):

@@ -29,7 +29,6 @@ from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica import Replica
-from ferret_core.robust import taken_back
 from ferret_core.storage import FileKind, blob_location
 from ferret_db import tables
 from ferret_db.engine import checkpoints as checkpoint_engine
@@ -218,7 +217,6 @@ class _Walk:
         record = LedgerRecord.model_validate(row.record)
         received = Received(self._context.storage, dict(record.contributions))
         replica = self._kept.replica
-        taken_back.check(record, (sealed.meta for sealed in received), replica.spec.server.rise)
         update = replica.aggregate(received, dict(record.clipped))
         if digest_bytes(update) != row.update_digest:
             raise broken(record, "its update is damaged, and folding its contributions here gives another")

@@ -80,14 +80,6 @@ class WatchesSteps(Protocol):
 
 
 @runtime_checkable
-class RemembersSteps(Protocol):
-    """The options of an algorithm whose step has in it what earlier rounds left out: it is not in proportion to the
-    server's rate, and so cannot be taken back."""
-
-    remembers_steps: ClassVar[Literal[True]]
-
-
-@runtime_checkable
 class Projecting(Protocol):
     """The options of an algorithm that sends coordinates on random directions, which add noise to the update.
 

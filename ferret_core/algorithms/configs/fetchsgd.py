@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -20,8 +20,6 @@ from ferret_core.training.config import LOCAL, LocalConfig
 
 class Config(Strict):
     """FetchSGD's options; ``columns`` and ``bytes_per_round`` exclude each other."""
-
-    remembers_steps: ClassVar[Literal[True]] = True
 
     rows: int = Field(default=5, ge=1, le=64, description="Rows of the sketch: an entry is the median over them")
     columns: int | None = Field(

@@ -194,7 +194,6 @@ def test_a_process_of_the_pool_that_was_killed_is_told(
         ({"server": {"momentum": 0.9}}, "momentum"),
         ({"server": {"optimizer": "adam"}}, "adam"),
         ({"server": {"average": "tail"}}, "tail"),
-        ({"server": {"step": "guard", "development_by": "participants"}}, "participants"),
         ({"robust": {"rule": "agree"}}, "agree"),
     ],
 )

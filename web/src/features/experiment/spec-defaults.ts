@@ -27,7 +27,6 @@ export const SPEC_DEFAULTS = {
     step: 'fixed',
     rise: 0.05,
     development: 16,
-    development_by: 'server',
     average: 'none',
     average_from: null,
   },
