@@ -89,7 +89,6 @@ def test_a_record_whose_leaves_would_not_show_all_of_it_is_none(change: dict[str
     "change",
     [
         {"version": 4},
-        {"version": 6},
         {"halvings": None},
         {"halvings": -1},
         {"halvings": MOST_HALVINGS + 1},
