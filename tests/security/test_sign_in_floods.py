@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -41,13 +40,12 @@ def test_simultaneous_sign_ins_hold_up_no_other_request(home: Path, count: int) 
     with ApiProcess(home) as api, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as elsewhere:
         api.admin.get(INFO).raise_for_status()
         flood = elsewhere.submit(post_all, api.port, SESSION, guesses)
-        waits: list[float] = []
+        meanwhile = 0
         while not flood.done():
-            began = time.monotonic()
             api.admin.get(INFO).raise_for_status()
-            waits.append(time.monotonic() - began)
+            meanwhile += 1
         answers = flood.result()
-    assert max(waits) < 1
+    assert meanwhile > 10, "behind the sign-ins there would be a few"
     assert Counter(answers).keys() <= {401, 429}
     assert 1 <= answers.count(401) <= passwords.AT_ONCE + passwords.WAITING + 20, "few wait, the others are refused"
 
