@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hypothesis
 import psycopg
@@ -34,7 +34,6 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import make_url
 from sqlalchemy.util import LRUCache
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
@@ -43,6 +42,9 @@ from ferret_core.storage import ObjectStore
 from ferret_db import logs, migrate
 from tests import object_store as s3_server
 from tests import postgresql_server
+
+if TYPE_CHECKING:  # it takes three seconds, which the process that only hands out tests can save
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 PLUGINS = Path(__file__).parent / "plugins"
 runpy.run_path(str(PLUGINS / "sitecustomize.py"))  # here; and in the processes that tests start:
@@ -251,6 +253,8 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
 @pytest.fixture
 def one_bad_client(toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path, tmp_path: Path) -> ExperimentSpec:
     """Four clients, a quorum of half, and one answer that is infinitely unlikely to the model: one client has it."""
+    from transformers import AutoTokenizer, LlamaForCausalLM
+
     model: Any = LlamaForCausalLM.from_pretrained(tiny_model_dir)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model_dir)
     model.config.tie_word_embeddings = False
@@ -279,6 +283,8 @@ def one_bad_client(toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path
 @pytest.fixture(scope="session")
 def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in Hugging Face layout: two layers, hidden size 32, 384 tokens, a context of 128."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     folder = tmp_path_factory.mktemp("tiny-llama")
     _tokenizer().save_pretrained(folder)
     config = LlamaConfig(
@@ -303,11 +309,15 @@ def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_tokenizer(tiny_model_dir: Path) -> PreTrainedTokenizerFast:
     """Byte-level, so that any text round-trips; puts ``<s>`` first, and has ``</s>`` and ``<pad>``."""
+    from transformers import AutoTokenizer
+
     return AutoTokenizer.from_pretrained(tiny_model_dir)  # pyrefly: ignore[bad-return]
 
 
 @pytest.fixture(scope="session")
 def _loaded(tiny_model_dir: Path) -> LlamaForCausalLM:
+    from transformers import LlamaForCausalLM
+
     return LlamaForCausalLM.from_pretrained(tiny_model_dir, dtype=torch.float32).eval()
 
 
@@ -318,6 +328,8 @@ def tiny_model(_loaded: LlamaForCausalLM) -> LlamaForCausalLM:
 
 
 def _tokenizer() -> PreTrainedTokenizerFast:
+    from transformers import PreTrainedTokenizerFast
+
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
