@@ -47,7 +47,7 @@ doctor: setup ## say what is missing and how to fix it
 PYTEST := $(BIN)/pytest -n 3 --dist loadgroup --durations 20
 
 .PHONY: test
-test: setup $(NODE_MODULES) ## every behaviour once: about ten minutes on two cores
+test: setup $(NODE_MODULES) ## every behaviour once: about twelve minutes on two cores
 	$(PYTEST) $(ARGS)
 
 .PHONY: test-fast
