@@ -56,7 +56,7 @@ def test_an_interrupted_run_leaves_whole_files_alone(tmp_path, environment):
             run.send_signal(signal.SIGINT)  # again: Python drops one that comes while it frees something
             with suppress(subprocess.TimeoutExpired):
                 run.wait(5)
-        assert run.returncode == 130
+        assert run.returncode in {130, -signal.SIGINT}, "a second one may come while it ends"
     finally:
         run.kill()
         run.wait()

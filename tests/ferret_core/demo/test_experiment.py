@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -101,5 +102,6 @@ def test_its_exported_model_answers_more_held_out_tasks_than_the_base_by_transfo
 def answers(model: Path, rows: list[dict[str, str]]) -> list[str]:
     """What the model in the folder says to each row, asked by its own chat template in a process without Ferret."""
     command = [sys.executable, "-c", PROGRAM, str(model)]
-    done = subprocess.run(command, input=json.dumps(rows), capture_output=True, text=True, check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # no plug-ins of tests
+    done = subprocess.run(command, env=environment, input=json.dumps(rows), capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
