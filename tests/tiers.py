@@ -1,8 +1,8 @@
 """How many of the tests run: ``pytest --tier fast``, ``usual`` (if none is named) or ``all``.
 
-``slow`` tests are left to ``all``. ``fast`` also leaves out what is ``heavy``: what starts processes or computes for
-seconds. That is marked so, has another mark that says as much, asks for a fixture that starts a process or a service,
-or lies in a folder where many parts work together or models are trained.
+``slow`` tests run in ``all`` only. ``fast`` also leaves out ``heavy`` tests, which start processes, use a database or
+compute for seconds. A test is heavy if it has that mark or one of ``HEAVY``, uses a fixture of ``STARTERS``, or is in a
+folder of ``FOLDERS``.
 
 What runs on ``EITHER_DATABASE`` does so in ``all``. Otherwise it runs on SQLite alone, unless it is marked
 ``about_database``: its subject is locks, dialect, migrations or concurrency.
@@ -56,7 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Not even imported for the fast tier: what is heavy for its folder."""
+    """The fast tier does not import the tests of heavy folders."""
     return (config.getoption("tier") == "fast" and in_heavy_folder(collection_path)) or None
 
 

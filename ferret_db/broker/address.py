@@ -17,7 +17,7 @@ def broker_url(url: str) -> str:
     try:
         _ = urlsplit(url).port
     except ValueError as error:
-        raise ValueError("its host or port is none; in passwords write / as %2F, # as %23, ? as %3F") from error
+        raise ValueError("has no valid host or port; in passwords write / as %2F, # as %23, ? as %3F") from error
     return url
 
 

@@ -1,4 +1,4 @@
-"""How many messages wait in each queue, asked of the broker without Celery."""
+"""How many messages wait in each queue, read from the broker without Celery."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from ferret_db.broker import redis_client
 
 
 class Lengths:
-    """A connection of its own, made when it is needed; for any thread. Celery keeps a queue as a list."""
+    """Reads the lengths over a separate connection, made on first use. Celery keeps each queue as a list.
+
+    Thread-safe.
+    """
 
     def __init__(self, url: str) -> None:
         self._client = redis_client.connect(url, retry=Retry(NoBackoff(), 1))
 
     def read(self) -> dict[Queue, int]:
-        """Messages that no worker has; ``ConnectionError`` where the broker does not answer within two seconds."""
+        """The messages that no worker has; ``ConnectionError`` if the broker does not answer within two seconds."""
         try:
             return {queue: int(self._client.llen(str(queue))) for queue in Queue}
         except redis.RedisError as error:

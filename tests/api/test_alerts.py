@@ -467,7 +467,6 @@ def test_the_settings_page_is_right_about_a_password(tmp_path: Path, monkeypatch
     assert "hush" not in repr(settings)
 
 
-@pytest.mark.heavy
 def test_the_receiver_of_the_documentation_tells_genuine_messages_from_others(quiet: Site, tmp_path: Path) -> None:
     document = (Path(__file__).parents[2] / "docs/operations.md").read_text()
     (program,) = re.findall(r"```python\n(import base64.*?)```", document, re.DOTALL)

@@ -13,8 +13,6 @@ import pytest
 from ferret_api.settings import ApiSettings
 from ferret_db.engine import approval
 
-pytestmark = pytest.mark.heavy
-
 ASK = "/api/v1/participant/assignment"
 QUICK: dict[str, Any] = {"stream_poll_seconds": 0.05, "poll_seconds": 0.1}
 

@@ -24,7 +24,7 @@ from ferret_sdk import certificates
 from ferret_sdk.service import Service
 from tests.api.conftest import ADMIN, bearer
 
-pytestmark = [pytest.mark.heavy, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.timeout(60)]
 
 ROOT = Path(__file__).parents[2]
 NAME = "ferret.lab"

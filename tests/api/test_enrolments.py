@@ -17,8 +17,6 @@ from tests.api.conftest import make_home, open_site
 
 ANOTHER = "another-servers-admin-token"
 
-pytestmark = pytest.mark.heavy
-
 
 def make(site: Any, experiment_id: str, **wanted: Any) -> Any:
     return site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json=wanted).json()

@@ -70,7 +70,6 @@ def process(home: Path, tmp_path: Path) -> Iterator[Process]:
         started.communicate()
 
 
-@pytest.mark.heavy
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 def test_submissions_the_catalog_and_uploads_need_neither_torch_nor_much_memory(
     site: Any, home: Path, process: Process, make_blob: Callable[..., bytes]

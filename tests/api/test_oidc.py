@@ -19,7 +19,6 @@ from tests.api.identity_provider import ADA, EVE, Forger, agree, query, settings
 from tests.api.people import a_user
 
 URL = "/api/v1"
-pytestmark = pytest.mark.heavy
 
 
 @pytest.fixture(scope="module")

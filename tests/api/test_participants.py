@@ -16,8 +16,6 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.storage import file
 from ferret_db.tables import Assignment
 
-pytestmark = pytest.mark.heavy
-
 BLOB = "application/octet-stream"
 
 

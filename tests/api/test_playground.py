@@ -38,7 +38,6 @@ from ferret_db.tables import Worker
 from tests.api.conftest import ADMIN, TEST_HOST, Live, make_home, spec
 from tests.api.people import a_user
 
-pytestmark = pytest.mark.heavy
 PATIENCE_SECONDS = 120.0
 Event = tuple[str, dict[str, Any]]
 

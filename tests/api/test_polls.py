@@ -20,8 +20,6 @@ from ferret_db.engine import lifecycle, revocation
 from ferret_db.repositories import participants
 from ferret_db.tables import Assignment, Participant
 
-pytestmark = pytest.mark.heavy
-
 ASK = "/api/v1/participant/assignment"
 QUICK: dict[str, Any] = {"stream_poll_seconds": 0.05, "poll_seconds": 0.1}
 

@@ -17,8 +17,6 @@ import pytest
 
 from ferret_api.server import listen
 
-pytestmark = pytest.mark.heavy
-
 
 @pytest.fixture
 def run(home: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:

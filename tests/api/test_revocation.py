@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.heavy
-
 
 def test_the_next_request_is_refused_and_says_why(either_site: Any) -> None:
     site = either_site

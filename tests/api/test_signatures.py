@@ -11,8 +11,6 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
 from ferret_db.repositories import contributions
 
-pytestmark = pytest.mark.heavy
-
 SECRET = new_key()
 
 

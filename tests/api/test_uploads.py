@@ -234,7 +234,6 @@ def test_a_model_whose_contributions_are_too_large_for_the_service_names_the_set
     assert "FERRET_MAX_UPLOAD_BYTES" in problem["detail"]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("declared", [False, True], ids=["counted", "declared"])
 def test_an_endless_upload_costs_no_memory(tmp_path: Path, site: Any, declared: bool) -> None:
     """A process of its own with a limit of 256 MiB: what is cut off there was never held."""

@@ -271,7 +271,6 @@ def answers(port: int) -> bool:
         return False
 
 
-@pytest.mark.heavy
 @pytest.mark.slow
 def test_330_idle_sockets_at_300_descriptors_take_nothing_from_anybody(api: Any) -> None:
     process, port, log = api(100, 300)
@@ -285,7 +284,6 @@ def test_330_idle_sockets_at_300_descriptors_take_nothing_from_anybody(api: Any)
     assert log.stat().st_size < 20_000
 
 
-@pytest.mark.heavy
 def test_without_a_descriptor_left_it_waits_quietly_and_goes_on_when_there_is_one(api: Any) -> None:
     process, port, log = api(300, 300)
     used = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))

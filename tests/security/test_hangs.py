@@ -21,7 +21,7 @@ from ferret_core.federation import client_names
 from ferret_core.simulate import simulate
 from ferret_sdk.service import Service
 
-pytestmark = [pytest.mark.heavy, pytest.mark.skipif(sys.platform != "linux", reason="POSIX signals, /proc")]
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="POSIX signals, /proc")]
 SILENT_SECONDS = 3.0
 LEASE_SECONDS = "8"
 PATIENCE_SECONDS = 240.0

@@ -45,7 +45,6 @@ def _open(folder: str, name: str) -> bool:
     return not _closed(Path(folder) / name)
 
 
-@pytest.mark.heavy
 def test_what_an_earlier_version_left_open_is_closed(home: Path) -> None:
     command = ["-c", "import sys; from pathlib import Path; from ferret_core.private import keep_private as k; "]
     command[-1] += "home = Path(sys.argv[1]); k(home); (home / 'new').touch(); (home / 'folder').mkdir()"

@@ -11,7 +11,7 @@ import pytest
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.log import Rotation
 
-pytestmark = [pytest.mark.heavy, pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")]
+pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")]
 
 SIZE = 100_000
 

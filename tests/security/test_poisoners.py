@@ -16,8 +16,6 @@ from ferret_core.protocol.wire import Array, Contribution, ContributionMeta, enc
 from ferret_core.simulate import SimulationResult, simulate
 from tests.refusals import refused
 
-pytestmark = pytest.mark.heavy
-
 SpecFactory = Callable[..., ExperimentSpec]
 Attack = Callable[[Array], Array]
 Run = Callable[[ExperimentSpec], SimulationResult]

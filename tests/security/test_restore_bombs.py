@@ -151,7 +151,6 @@ def test_more_than_the_disk_has_room_for_is_refused(tmp_path: Path, monkeypatch:
     assert list(target.iterdir()) == []
 
 
-@pytest.mark.heavy
 def test_a_pipe_that_nobody_writes_to_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.tar")
     command = [sys.executable, "-m", "ferret_cli", "restore", str(tmp_path / "pipe.tar"), "--home", str(tmp_path / "h")]

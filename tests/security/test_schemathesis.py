@@ -28,7 +28,7 @@ from ferret_api.app import create_app
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.roles import Role
 
-pytestmark = [pytest.mark.heavy, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.timeout(1800)]
 OTHERS = ("stranger", "participant", Role.RESEARCHER.value, Role.VIEWER.value, "browser")
 ROLES = [Role.ADMIN.value, *(pytest.param(role, marks=pytest.mark.slow) for role in OTHERS)]
 """An administrator reaches the most; test_authorisation.py has the others."""

@@ -21,7 +21,7 @@ from ferret_sdk.privacy import Budget, Released
 from tests.security.hostile import HostileServer, Reply, json_reply
 from tests.tiers import slow
 
-pytestmark = [pytest.mark.heavy, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.timeout(120)]
 
 RECORDS = ("Patient Hannah Vogel, HIV positive since 2019.", "Patient Jonas Brandt, diagnosed with asthma in 2021.")
 EXAMPLES = 40

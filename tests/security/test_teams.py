@@ -11,7 +11,6 @@ from tests import teams
 MEMBER = Path(__file__).with_name("team_member.py")
 
 
-@pytest.mark.heavy
 @pytest.mark.slow
 def test_what_a_hostile_process_sends_is_a_typed_error_and_never_run(tmp_path: Path) -> None:
     first, second = teams.run(2, MEMBER, str(tmp_path / "mark"), more={"FERRET_TEAM_SECONDS": "20"})

@@ -94,7 +94,7 @@ def _watched() -> Generator[list[int]]:
 
 
 def _give_back() -> None:
-    """Frees what is garbage and returns freed memory to the system, where the C library can."""
+    """Collects garbage, and returns freed memory to the system where the C library can."""
     gc.collect()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)

@@ -14,7 +14,6 @@ from ferret_bench.paper.functions import SQUARES, point
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 
-pytestmark = pytest.mark.heavy
 CASES = [
     ("T", 4096, 64, 8),
     ("G", 4096, 64, 4),

@@ -76,6 +76,5 @@ def test_a_trial_that_went_astray_is_at_the_edge_and_squeezes_nothing(plan: Plan
 @pytest.mark.parametrize(
     "trials", [[], [trial(1, "failed")], [trial(1, "pruned", curve={1: 2.0})], [trial(1, "complete", 0.0)]]
 )
-@pytest.mark.heavy
 def test_every_study_makes_a_picture(plan: Plan, trials: list[Trial]) -> None:
     assert len(drawn(plan, trials).axes) == 3

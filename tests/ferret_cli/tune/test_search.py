@@ -53,7 +53,6 @@ def essence(document: dict[str, Any]) -> list[Any]:
     return [{**trial, "failure": (trial["failure"] or {}).get("code")} for trial in document["trials"]]
 
 
-@pytest.mark.heavy
 def test_a_study_ends_with_its_best_trial_as_toml_table_and_plot(
     tune: Any, tune_file: Write, tmp_path: Path, ferret_in_process: Any
 ) -> None:
@@ -90,7 +89,6 @@ def test_a_study_ends_with_its_best_trial_as_toml_table_and_plot(
     assert len(shown.stdout.splitlines()) == 5
 
 
-@pytest.mark.heavy
 def test_a_value_is_the_mean_of_the_simulations_with_the_trials_seeds(
     tune: Any, tune_file: Write, tmp_path: Path
 ) -> None:
@@ -102,7 +100,6 @@ def test_a_value_is_the_mean_of_the_simulations_with_the_trials_seeds(
         assert run.rounds[-1].metrics["eval_loss"] == score
 
 
-@pytest.mark.heavy
 @pytest.mark.slow
 def test_a_longer_budget_goes_on_and_repeats_nothing(tune: Any, tune_file: Write) -> None:
     file = tune_file("trials = 2", RATE)
@@ -146,7 +143,6 @@ def test_a_file_that_is_no_study_is_refused(tune: Any, tune_file: Write, tmp_pat
     assert "choose another folder" in refused["detail"]
 
 
-@pytest.mark.heavy
 def test_a_bad_trial_is_pruned_after_its_first_round(tune: Any, tune_file: Write) -> None:
     rates = "algorithm.local.learning_rate = { choice = [1e-2, 2e-2, 1e-6] }"
     found = tune(tune_file("sampler = 'grid'", "startup_trials = 2", rates))
@@ -161,14 +157,12 @@ def test_a_bad_trial_is_pruned_after_its_first_round(tune: Any, tune_file: Write
 
 
 @pytest.mark.parametrize("pruner", ["halving", *slow("hyperband")])
-@pytest.mark.heavy
 def test_every_pruner_ends_trials_early(tune: Any, tune_file: Write, pruner: str) -> None:
     rates = "algorithm.local.learning_rate = { choice = [2e-2, 1e-6, 1e-7, 1e-8, 1e-9] }"
     found = tune(tune_file("sampler = 'grid'", f"pruner = '{pruner}'", rates))
     assert {trial["state"] for trial in found["trials"]} == {"complete", "pruned"}
 
 
-@pytest.mark.heavy
 def test_a_trial_that_diverges_fails_with_its_reason_and_the_study_goes_on(tune: Any, tune_file: Write) -> None:
     found = tune(tune_file("sampler = 'grid'", SERVER % "1e9, 1.0"))
     diverged, completed = found["trials"]
@@ -196,7 +190,6 @@ def test_what_no_values_are_to_blame_for_ends_the_study_and_counts_for_nothing(
     assert "0 of 2 trials have ended" in refused["said"]
 
 
-@pytest.mark.heavy
 @pytest.mark.slow
 def test_a_score_that_is_to_be_high(tune: Any, tune_file: Write) -> None:
     changes = ["--set", "evaluation.generate=4", "--set", "evaluation.max_new_tokens=8"]
@@ -205,7 +198,6 @@ def test_a_score_that_is_to_be_high(tune: Any, tune_file: Write) -> None:
     assert found["trials"][found["best"] - 1]["value"] == max(trial["value"] or 0 for trial in found["trials"])
 
 
-@pytest.mark.heavy
 @pytest.mark.slow
 def test_the_best_is_confirmed_with_seeds_of_its_own_on_the_test_split(tune: Any, tune_file: Write) -> None:
     file = tune_file("trials = 1", RATE)
@@ -221,7 +213,6 @@ def test_the_best_is_confirmed_with_seeds_of_its_own_on_the_test_split(tune: Any
     assert "reaches seed 1001, which the trials ran with" in refused["detail"]
 
 
-@pytest.mark.heavy
 def test_optuna_reads_the_study(tune: Any, tune_file: Write, tmp_path: Path) -> None:
     found = tune(tune_file("trials = 2", RATE))
     study = optuna.load_study(study_name=NAME, storage=f"sqlite:///{tmp_path / 'study' / FILE}")
@@ -248,7 +239,6 @@ def wait_for(process: subprocess.Popen[str], text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.heavy
 def test_a_study_that_was_killed_ends_as_if_it_had_not_been(
     tune: Any, tune_file: Write, environment: Any, tmp_path: Path
 ) -> None:
@@ -267,7 +257,6 @@ def test_a_study_that_was_killed_ends_as_if_it_had_not_been(
     database._storage._backend.engine.dispose()
 
 
-@pytest.mark.heavy
 @pytest.mark.slow
 def test_ctrl_c_leaves_files_and_says_how_to_go_on(
     tune: Any, tune_file: Write, environment: Any, tmp_path: Path
@@ -331,7 +320,6 @@ def test_a_service_runs_again_what_failed_before_it_was_recorded(
     assert [line.number for line in told] == [0, 1]
 
 
-@pytest.mark.heavy
 def test_without_optuna_the_command_to_install_is_named(tmp_path: Path, environment: Any, tune_file: Write) -> None:
     program = tmp_path / "participant.py"
     program.write_text(
@@ -358,7 +346,6 @@ main()
 
 
 @pytest.mark.slow
-@pytest.mark.heavy
 def test_the_documented_command_works(ferret: Any, tmp_path: Path) -> None:
     """With two of its trials."""
     shown = re.findall(r"^ferret (tune examples/.*)$", (ROOT / "docs/tuning.md").read_text(), re.MULTILINE)

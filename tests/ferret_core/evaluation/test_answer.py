@@ -140,7 +140,6 @@ def test_a_checkpoint_that_no_template_fits_is_refused(toy_spec: Callable[..., E
         load_checkpoint(tmp_path, tmp_path, "chat")
 
 
-@pytest.mark.heavy
 def test_a_models_own_template_gets_one_message(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
     tiny_tokenizer.chat_template = "{% for message in messages %}({{ message['content'] }}){% endfor %}"
     try:

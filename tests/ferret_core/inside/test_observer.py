@@ -108,7 +108,6 @@ def named(options: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("options", PROJECTED, ids=named)
-@pytest.mark.heavy
 def test_what_is_told_of_a_projected_update_is_true(truth_of: Callable[..., Truth], options: dict[str, Any]) -> None:
     truth = truth_of("ferret", options)
     told = truth.told
@@ -130,7 +129,6 @@ def test_what_is_told_of_a_projected_update_is_true(truth_of: Callable[..., Trut
 
 
 @pytest.mark.parametrize("options", PROJECTED[:-1], ids=named)
-@pytest.mark.heavy
 def test_cosines_are_as_far_off_as_they_say(truth_of: Callable[..., Truth], options: dict[str, Any]) -> None:
     truth = truth_of("ferret", options)
     agreement = truth.told.agreement
@@ -158,7 +156,6 @@ def test_more_coordinates_tell_more(truth_of: Callable[..., Truth]) -> None:
 @pytest.mark.parametrize(
     "algorithm", ["fedavg", "scaffold", "topk", "qsgd", "drive", "signsgd", "powersgd", "sparseloco"]
 )
-@pytest.mark.heavy
 def test_algorithms_without_random_directions_have_steps_and_cosines_but_no_noise(
     truth_of: Callable[..., Truth], algorithm: str
 ) -> None:

@@ -78,7 +78,6 @@ def cosines(updates: list[Update]) -> Any:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: f"{o.get('seeds', 'own')}-{o['basis']}-{o['coordinates']}")
-@pytest.mark.heavy
 def test_lengths_and_cosines_have_the_right_mean_and_spread(updates: list[Update], options: dict[str, Any]) -> None:
     config, truth = Config.model_validate(options), cosines(updates)
     squares, off, scores = [], [], []

@@ -88,7 +88,6 @@ def test_the_weights_rms_is_counted_over_all_pieces_of_a_block() -> None:
 
 
 @pytest.mark.parametrize("sent", [{"K": 2048, "coordinates": "float32"}, SPARSE, SPARSE | {"local": LOCAL}])
-@pytest.mark.heavy
 def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: Spec, sent: Local) -> None:
     """Against the round itself: the step by 3 participants' coordinates, less the mean of their exact updates."""
     spec = toy_spec(options=sent, rounds=1)
@@ -119,7 +118,6 @@ def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: S
         {"optimizer": "sgd", "learning_rate": 0.05, "clip_norm": 0.1},
     ],
 )
-@pytest.mark.heavy
 def test_what_is_expected_is_near_to_what_is_measured(toy_spec: Spec, optimizer: Local, steps: int) -> None:
     local = {**optimizer, "steps": steps, "batch_size": 2, "accumulation": 1}
     base, first = simulate(toy_spec(options={"K": 2048, "local": local}, rounds=1)).rounds

@@ -71,7 +71,6 @@ def test_the_bound_is_a_share_of_the_loss_and_of_a_nat_at_least() -> None:
     assert most(3.0, 0) == 3.0
 
 
-@pytest.mark.heavy
 @pytest.mark.slow
 def test_a_rate_too_high_diverges_without_the_guard_and_not_with_it(toy_spec: Spec) -> None:
     """At 128 bytes a round, where noise is most of what a round is made of, and the loss of a few rounds."""
@@ -95,7 +94,6 @@ def test_no_round_raises_the_development_loss_beyond_the_bound(toy_spec: Spec) -
     assert all(after <= most(before, rise) for before, after in pairwise(losses))
 
 
-@pytest.mark.heavy
 def test_a_round_that_lowers_the_loss_is_taken_whole_and_so_are_all_under_a_wide_bound(toy_spec: Spec) -> None:
     local = {"optimizer": "adam", "learning_rate": 1e-3, "steps": 4, "batch_size": 4}
     rounds = simulate(guarded(toy_spec, rounds=2, options={"K": 512, "local": local})).rounds
@@ -109,7 +107,6 @@ def test_a_round_that_lowers_the_loss_is_taken_whole_and_so_are_all_under_a_wide
     [({}, "bfloat16"), ({"momentum": 0.9}, "float32"), ({"optimizer": "adam", "learning_rate": 10.0}, "float32")],
     ids=["rounded", "momentum", "adam"],
 )
-@pytest.mark.heavy
 def test_who_has_no_development_data_replays_the_same_model(toy_spec: Spec, server: dict[str, Any], dtype: str) -> None:
     base = toy_spec().model.model_dump() | {"dtype": dtype}
     spec = guarded(toy_spec, rate=64.0, rise=0.0, rounds=2, model=base, server=server)

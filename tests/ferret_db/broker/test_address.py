@@ -22,7 +22,7 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (f"carrier-pigeon://:{SECRET}@host", "not carrier-pigeon:…"),
         (f"redis://:{SECRET}/x@host:6379/0", "in passwords write / as %2F"),
-        (f"redis://:{SECRET}@host:port/0", "its host or port is none"),
+        (f"redis://:{SECRET}@host:port/0", "has no valid host or port"),
     ],
 )
 def test_a_url_that_no_broker_has_is_refused_without_its_password(

@@ -43,7 +43,6 @@ def test_a_lease_is_ours_for_its_seconds(database: Database, lab: Any, assignmen
 
 
 @pytest.mark.about_database
-@pytest.mark.heavy
 def test_threads_lease_every_assignment_once(database: Database, lab: Any) -> None:
     waiting = lab.assignments(lab.open(lab.start(), participants=50))
 

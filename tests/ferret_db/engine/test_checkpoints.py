@@ -54,7 +54,6 @@ def test_without_a_limit_all_are_kept(lab: Lab, database: Database) -> None:
         ([2.0, 3.0], 9, [0, 1, 2]),
     ],
 )
-@pytest.mark.heavy
 def test_the_newest_and_the_best_are_kept(
     lab: Lab, database: Database, losses: list[float | None], keep: int, kept: list[int]
 ) -> None:

@@ -272,7 +272,6 @@ def test_workers_that_were_not_seen_for_a_day_are_forgotten(database: Database, 
         assert [row.pid for row in s.scalars(select(Worker))] == [2]
 
 
-@pytest.mark.heavy
 @pytest.mark.slow
 def test_a_sweep_takes_as_many_statements_for_a_thousand_assignments_as_for_three(
     lab: Any, sent: Any, sweep: Sweep

@@ -607,7 +607,6 @@ def _messages(s: Session, task: TaskName, arguments: list[str]) -> Counter[str]:
     return Counter(s.scalars(query))
 
 
-@pytest.mark.heavy
 @pytest.mark.timeout(0 if EXAMPLES else 300)
 def test_the_engine_and_the_model_stay_alike(database: Database, lab: Any, amount: Callable[[int, int], int]) -> None:
     histories = settings(PROFILE, max_examples=int(EXAMPLES or amount(4, 30)))

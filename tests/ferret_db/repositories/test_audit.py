@@ -41,7 +41,6 @@ def append(url: str, who: str) -> None:
     database.dispose()
 
 
-@pytest.mark.heavy
 def test_processes_that_append_at_once_leave_neither_gap_nor_fork(url: str, database: Database) -> None:
     with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
         list(pool.map(append, [url] * PROCESSES, [f"process-{i}" for i in range(PROCESSES)]))

@@ -61,7 +61,6 @@ VALUES = st.one_of(st.floats(-1e6, 1e6), st.just(math.inf), st.just(-math.inf))
     st.integers(0, 30),
     st.integers(0, 40),
 )
-@pytest.mark.heavy
 def test_a_point_is_its_rounds_least_mean_and_greatest(
     database: Database, lab: Any, values: dict[int, float], points: int, first: int, span: int
 ) -> None:

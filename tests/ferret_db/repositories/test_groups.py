@@ -78,7 +78,6 @@ def test_a_group_is_of_what_matches_the_filters(database: Database, searched: di
     assert [found.newest.name for found in listed(database, seed_group=group.key)] == ["2.2"]
 
 
-@pytest.mark.heavy
 def test_every_order_is_walked_without_gaps(database: Database, searched: dict[str, str]) -> None:
     for sort in columns.sorts():
         found = walk(database, sort)

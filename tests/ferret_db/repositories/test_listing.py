@@ -99,7 +99,6 @@ def five(database: Database, lab: Any) -> dict[str, Experiment]:
         ("-state", "c"),
     ],
 )
-@pytest.mark.heavy
 def test_each_order_is_walked_without_gaps(
     database: Database, five: dict[str, Experiment], sort: str, first: str
 ) -> None:
@@ -109,7 +108,6 @@ def test_each_order_is_walked_without_gaps(
     assert walk(database, sort, limit=1) == walk(database, sort, limit=10) == found
 
 
-@pytest.mark.heavy
 def test_every_column_can_be_sorted_by(database: Database, five: dict[str, Experiment]) -> None:
     for sort in columns.sorts():
         assert sorted(walk(database, sort)) == sorted(five), sort

@@ -35,7 +35,6 @@ def experiment(database: Database, lab: Any) -> Experiment:
     return experiment
 
 
-@pytest.mark.heavy
 def test_pages_go_through_rounds_and_participants(database: Database, experiment: Experiment) -> None:
     found, cursor = [], None
     while True:
