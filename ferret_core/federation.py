@@ -68,7 +68,6 @@ def round_tasks(
     ``population`` is the number of those they were sampled from; as the specification has it, if not given.
     """
     population = population or spec.participants.simulated + spec.participants.edge
-    ranks = {participant: rank for rank, participant in enumerate(sorted(participants))}
     again = _again(attempt)
     round_seed = derive_seed(spec.seed, "basis", round_number, *again)
     return [
@@ -81,7 +80,6 @@ def round_tasks(
             data_seed=derive_seed(spec.seed, "data", round_number, participant, *again),
             seed=derive_seed(spec.seed, "basis", round_number, participant, *again),
             round_seed=round_seed,
-            rank=ranks[participant],
             population=population,
         )
         for participant in participants

@@ -95,7 +95,7 @@ def plan(spec: ExperimentSpec, outline: Outline, examples: int | None, tokens: f
 
 
 def _down(config: FederatedConfig, up: int, participants: int, K: int | None, d: int) -> int | None:
-    """Own and disjoint coordinates travel down side by side, under a shared seed as one mean in fp32."""
+    """Coordinates under own seeds travel down side by side, under a shared seed as one mean in fp32."""
     if isinstance(config, Projecting):
         return DOWN + (4 * (K or 0) if config.seeds == "shared" else participants * up)
     return 4 * d if isinstance(config, SendsUpdate) else None

@@ -93,7 +93,7 @@ class LocalUpdate(NamedTuple):
     """What a participant computed: the ``arrays`` it sends and its own figures; ``memory`` stays with it.
 
     ``columns`` are the fields of the metadata that say which columns of which basis coordinates stand for:
-    ``projection``, ``seed``, ``share``, ``K``. The memory (error feedback, control variates) counts only if the
+    ``projection``, ``seed``, ``K``. The memory (error feedback, control variates) counts only if the
     contribution does: a round that was not committed leaves the one before.
     """
 

@@ -13,7 +13,7 @@ with block-wise projection (§3.2, equations 6 to 8) and coordinates in unbiased
 nᵢ is 1, as in the paper, or i's number of examples.
 
 Own seeds average the noise of the reconstruction. Under a shared one coordinates add up, and one reconstruction does
-for all. Disjoint participants share one too, but each takes other rows of it, as long as there are enough: N·K_l ≤ d_l.
+for all.
 
 With ``allocation = "curvature"`` K_l ∝ ‖Δᵢ,l‖·√tr(H_l), for which i takes the squared lengths of its own gradients.
 
@@ -65,11 +65,11 @@ class Algorithm(WholeModel):
             fixed = config.allocation in FIXED
             steep = curvatures.found if curvatures else None
             K = config.fixed(blocks) if fixed else config.allocate(norms(before, after, blocks), blocks, steep)
-            seed, share = config.seed_for(task), config.share_for(task)
-            projected = project(before, after, blocks, self.basis, K, seed, share)
+            seed = config.seed_for(task)
+            projected = project(before, after, blocks, self.basis, K, seed)
         gammas = _protected(projected.coordinates, client)
         arrays = quantize.quantize(gammas, config.coordinates, task.seed, whole(blocks), config.room(blocks, K))
-        columns = {"projection": FORMAT_VERSION, "seed": seed, "share": share, "K": K}
+        columns = {"projection": FORMAT_VERSION, "seed": seed, "K": K}
         return LocalUpdate(arrays, trained.metrics, columns=columns)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
@@ -153,7 +153,6 @@ def _identity(received: Sequence[Weighted]) -> dict[str, Array]:
     factors = {"factors": np.array([sent.factor for sent in received], dtype=np.float32)} if clipped else {}
     return {
         "seeds": np.array([meta.seed for meta in metas], dtype=np.uint64),
-        "shares": np.array([meta.share for meta in metas], dtype=np.int32),
         "K": np.array([meta.K for meta in metas], dtype=np.int32),
         "weights": np.array([sent.weight for sent in received], dtype=np.float32),
         "rounding": rounding_of(received[0].contribution),
@@ -172,10 +171,10 @@ def _terms(result: Arrays, kind: Kind, whole: Sequence[int], rate: float) -> lis
     weights = result["weights"].tolist()
     factors = result["factors"].tolist() if "factors" in result else [1.0] * len(weights)
     steps = [rate * weight * factor / sum(weights) for weight, factor in zip(weights, factors, strict=True)]
-    rows = zip(result["seeds"].tolist(), result["K"].tolist(), result["shares"].tolist(), steps, strict=True)
+    rows = zip(result["seeds"].tolist(), result["K"].tolist(), steps, strict=True)
     return [
-        Projected(seed, quantize.dequantize(_of(parts, i), kind, K, whole, step), share)
-        for i, (seed, K, share, step) in enumerate(rows)
+        Projected(seed, quantize.dequantize(_of(parts, i), kind, K, whole, step))
+        for i, (seed, K, step) in enumerate(rows)
     ]
 
 

@@ -72,13 +72,11 @@ class ProjectedUpdates:
             self._kept[name] = contribution
 
     def compared(self, names: Sequence[str]) -> list[str]:
-        """Those of ``names`` that have cosines. Disjoint places of one basis have nothing in common to compare, and
-        what one-bit coordinates of ``FEW`` weights tell of a product is not unbiased."""
+        """Those of ``names`` that have cosines: none where one-bit coordinates of fewer than ``FEW`` weights make the
+        estimate of a product biased."""
         d = sum(block.size for block in self._blocks)
         coarse = self._config.coordinates == "sign" and d < FEW * self._config.total(self._blocks)
-        if coarse or self._config.seeds == "disjoint":
-            return []
-        return [name for name in names if name in self._kept]
+        return [] if coarse else [name for name in names if name in self._kept]
 
     def cosines(self, names: Sequence[str]) -> Cosines:
         """Of some that are ``compared``, at least two."""
@@ -127,7 +125,7 @@ class ProjectedUpdates:
         room = torch.empty(len(names), STRETCH, device=self._device)
         for position, block in enumerate(self._blocks):
             terms = [
-                Term(meta.seed or 0, torch.from_numpy(each[position]).to(self._device), meta.share)
+                Term(meta.seed or 0, torch.from_numpy(each[position]).to(self._device))
                 for meta, each in zip(kept, gammas, strict=True)
             ]
             inner, drawn = torch.zeros(len(names), len(names), dtype=torch.float64), 0

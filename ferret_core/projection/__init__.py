@@ -26,9 +26,9 @@ H, randomized Hadamard. Chunks: as many of 4096 elements as fit, then the rest o
 power of two first. In a chunk of m elements, x → H_m·x/√m: for distances h = 1, 2, 4 … m/2 every pair (a, b) of
 elements h apart, whose number i has i mod 2h < h for a, becomes (a + b, a − b); then each is multiplied by 1/√m,
 computed in fp64 and rounded once. y is this transform of s∘Δ, numbered as the elements are. Stratum k is places
-⌊k·d/K⌋ … ⌊(k + 1)·d/K⌋ − 1, n of them; coordinate k takes place number (z + share) mod n of it, where z is an integer
-below n: tag HADAMARD_ROWS, group ⌊k/4⌋, word k mod 4. γ_k = n·y there. Reconstruction: c_k at its place, zero
-elsewhere, transformed; w − s_i·(element i of it). Only H looks at the share, an integer below 2³²; 0 unless given.
+⌊k·d/K⌋ … ⌊(k + 1)·d/K⌋ − 1, n of them; coordinate k takes place number z of it, an integer below n: tag
+HADAMARD_ROWS, group ⌊k/4⌋, word k mod 4. γ_k = n·y there. Reconstruction: c_k at its place, zero elsewhere,
+transformed; w − s_i·(element i of it).
 
 I, identity. K = d, γ = Δ. Reconstruction: w − c_i.
 

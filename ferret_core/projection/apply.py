@@ -74,7 +74,6 @@ def apply_(
     check_below("rounding", rounding, 64)
     for term in terms:
         check_below("seed", term.seed, 64)
-        check_below("share", term.share, 32)
         check_counts([c.numel() for c in term.coordinates], blocks)
         check_finite(term.coordinates, blocks)
     check_complete(blocks)
@@ -149,7 +148,7 @@ class _Update:
             _round_(weights, moved, self._block, start, self._rounding)
 
     def _of_turn(self, turn: slice, device: torch.device) -> list[Term]:
-        return [Term(t.seed, t.coordinates[self._position].to(device), t.share) for t in self._terms[turn]]
+        return [Term(t.seed, t.coordinates[self._position].to(device)) for t in self._terms[turn]]
 
 
 def _turns(counts: Sequence[int], most: int) -> list[slice]:

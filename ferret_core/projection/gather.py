@@ -24,7 +24,7 @@ def most_of(before: Parameters, after: Parameters) -> int:
     return MOST if len(devices) == 1 else 0
 
 
-def project_all(pairs: Iterable[Pair], basis: Basis, seed: int, share: int, most: int) -> Iterator[tuple[Pair, Tensor]]:
+def project_all(pairs: Iterable[Pair], basis: Basis, seed: int, most: int) -> Iterator[tuple[Pair, Tensor]]:
     """Each pair, and what it adds to its block's γ; at most ``most`` elements are gathered."""
     for kernel, group in _gathered(pairs, basis, most):
         if isinstance(kernel, Batched):
@@ -32,7 +32,7 @@ def project_all(pairs: Iterable[Pair], basis: Basis, seed: int, share: int, most
             continue
         for pair in group:
             before, after, block, K, start = pair
-            yield pair, kernel.project(before, after, block, K, seed, start=start, share=share)
+            yield pair, kernel.project(before, after, block, K, seed, start=start)
 
 
 def apply_all_(moves: Iterable[Move], basis: Basis, rounding: int) -> None:

@@ -36,11 +36,10 @@ Part = tuple[int, Tensor]
 
 
 class Projected(NamedTuple):
-    """Coordinates of an update: γ_l, fp32 (K_l,), of every block, under one seed; ``share`` of a shared one."""
+    """Coordinates of an update: γ_l, fp32 (K_l,), of every block, under one seed."""
 
     seed: int
     coordinates: Sequence[Tensor]
-    share: int = 0
 
 
 def project(
@@ -50,17 +49,15 @@ def project(
     basis: Basis,
     K: Sequence[int],
     seed: int,
-    share: int = 0,
 ) -> Projected:
     """γ_l of Δ_l = before_l − after_l for every block l; empty where K_l is 0 (Algorithm 1, line 11).
 
     ``before`` may have other types than ``after`` and lie on another device, from which it comes in stretches of at
-    most 16 MB. A ``whole`` block goes on the identity. Raises ``projection.invalid`` for K, a seed or a share out of
-    range and for blocks that are not this model's, ``model.invalid`` for a parameter that is strided or not of a
+    most 16 MB. A ``whole`` block goes on the identity. Raises ``projection.invalid`` for K or a seed out of range
+    and for blocks that are not this model's, ``model.invalid`` for a parameter that is strided or not of a
     type in ``FLOATS``, and ``training.non_finite`` for coordinates that are NaN or infinite.
     """
     check_below("seed", seed, 64)
-    check_below("share", share, 32)
     check_counts(K, blocks)
     check_complete(blocks)
 
@@ -68,31 +65,27 @@ def project(
     found = {number: list[Tensor]() for number in sent}
     if sent:
         parts = _of_shards if any_shard(after) else _of_whole
-        for number, gamma in parts(before, after, list(sent.values()), basis, seed, share):
+        for number, gamma in parts(before, after, list(sent.values()), basis, seed):
             found[number].append(gamma)
     gammas = [reduce(Tensor.add_, found[block.id]) if block.id in found else torch.empty(0) for block in blocks]
     check_finite(gammas, blocks)
-    return Projected(seed, gammas, share)
+    return Projected(seed, gammas)
 
 
-def _of_whole(
-    before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int, share: int
-) -> Iterator[Part]:
+def _of_whole(before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int) -> Iterator[Part]:
     every = (
         Pair(begin, end, block, K, start) for block, K in sent for begin, end, start in pairs(before, after, block)
     )
-    for pair, gamma in project_all(every, basis, seed, share, most_of(before, after)):
+    for pair, gamma in project_all(every, basis, seed, most_of(before, after)):
         yield pair.block.id, gamma
 
 
-def _of_shards(
-    before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int, share: int
-) -> Iterator[Part]:
+def _of_shards(before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int) -> Iterator[Part]:
     """Of a model in shards: each piece is looked at by one process."""
 
     def of_piece(number: int, begin: Tensor, end: Tensor, start: int) -> Tensor:
         block, K = sent[number]
-        return kernel_of(block, basis, end).project(begin, end, block, K, seed, start=start, share=share)
+        return kernel_of(block, basis, end).project(begin, end, block, K, seed, start=start)
 
     blocks = [block for block, _ in sent]
     parts = of_pieces(before, after, blocks, of_piece, lambda number: torch.empty(sent[number][1]))

@@ -418,10 +418,10 @@ class ExperimentSpec(Strict):
 class RoundTask(Strict):
     """What one participant does in one round; the same for simulated clients and real participants.
 
-    ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
-    by all participants of the round, ``rank`` is its place among them in the order of their names, ``population`` the
-    number of those they were sampled from, ``rounds`` how many rounds the experiment has, which schedules follow. All
-    are derived by the service: clients never choose seeds.
+    ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, all participants of the
+    round share ``round_seed``, ``population`` is the number of participants they were sampled from, and ``rounds`` the
+    number of rounds of the experiment, which schedules follow. The service derives all of them: clients never choose
+    seeds.
     """
 
     experiment: ExperimentId
@@ -432,5 +432,4 @@ class RoundTask(Strict):
     data_seed: int = Field(ge=0, lt=2**64)
     seed: int = Field(ge=0, lt=2**64)
     round_seed: int = Field(ge=0, lt=2**64)
-    rank: int = Field(ge=0, lt=2**31)
     population: int = Field(ge=1, lt=2**31)

@@ -54,7 +54,7 @@ class ContributionMeta(Strict):
     """What a contribution says of itself. ``metrics`` are the participant's own figures, e.g. its train loss.
 
     Where coordinates are sent, ``projection`` is the version of the projection format that they were made by, ``seed``
-    and ``share`` say on which columns, ``K`` how many each block has.
+    says on which columns, ``K`` how many each block has.
     """
 
     format: int = Field(default=FORMAT_VERSION, ge=FORMAT_VERSION, le=FORMAT_VERSION)
@@ -66,7 +66,6 @@ class ContributionMeta(Strict):
     examples: int = Field(ge=1, le=MAX_SHARD)
     projection: int | None = None
     seed: int | None = Field(default=None, ge=0, lt=2**64)
-    share: int = Field(default=0, ge=0, lt=2**31)
     K: tuple[int, ...] | None = None
     metrics: dict[str, float] = Field(default_factory=dict)
 

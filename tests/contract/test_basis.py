@@ -29,7 +29,6 @@ D = 2000
 BLOCK = Block(3, "w", D)
 SEED = 2**64 - 3
 HUGE = 2**33 + 5
-SHARED = "H"  # families whose columns depend on the participant's share of a seed
 
 
 def toy() -> Basis:
@@ -59,16 +58,14 @@ def vector(size: int, seed: int) -> Tensor:
     return torch.randn(size, generator=torch.Generator().manual_seed(seed))
 
 
-def project(
-    family: Basis, delta: Tensor, block: Block, K: int, *, start: int = 0, seed: int = SEED, share: int = 0
-) -> Tensor:
+def project(family: Basis, delta: Tensor, block: Block, K: int, *, start: int = 0, seed: int = SEED) -> Tensor:
     gamma = torch.zeros(K)
-    family.project_into(gamma, delta, block, start, seed, share)
+    family.project_into(gamma, delta, block, start, seed)
     return gamma
 
 
-def entries(family: Basis, block: Block, K: int, *, seed: int = SEED, share: int = 0) -> Tensor:
-    return family.entries(torch.arange(block.size), torch.arange(K), block, K, seed, share)
+def entries(family: Basis, block: Block, K: int, *, seed: int = SEED) -> Tensor:
+    return family.entries(torch.arange(block.size), torch.arange(K), block, K, seed)
 
 
 def count(family: Basis, d: int, K: int) -> int:
@@ -79,17 +76,14 @@ def count(family: Basis, d: int, K: int) -> int:
 # Beside the usual case: one coordinate, one per element, and blocks smaller than any tile.
 @families()
 @pytest.mark.parametrize(("d", "K"), [(D, 30), (D, 1), (400, 400), (5, 3), (2, 1), (1, 1)])
-@pytest.mark.parametrize("share", [0, 7])
-def test_both_directions_multiply_by_the_same_matrix(family: Basis, d: int, K: int, share: int) -> None:
+def test_both_directions_multiply_by_the_same_matrix(family: Basis, d: int, K: int) -> None:
     """V·c, and γ_k = g_k·⟨v_k, Δ⟩ with factors g_k > 0 that no Δ changes."""
     block, K = Block(3, "w", d), count(family, d, K)
-    V = entries(family, block, K, share=share).double()
+    V = entries(family, block, K).double()
     c = vector(K, 3)
-    assert torch.allclose(
-        family.reconstruct(c, d, block, 0, SEED, share).double(), V @ c.double(), atol=1e-4, rtol=1e-4
-    )
+    assert torch.allclose(family.reconstruct(c, d, block, 0, SEED).double(), V @ c.double(), atol=1e-4, rtol=1e-4)
     first, other = vector(d, 1), vector(d, 2)
-    gamma, gamma_other = (project(family, delta, block, K, share=share).double() for delta in (first, other))
+    gamma, gamma_other = (project(family, delta, block, K).double() for delta in (first, other))
     product, product_other = (V.T @ delta.double() for delta in (first, other))
     assert bool((gamma * product > 0).all())
     # Wrong factors would leave a difference as large as the products themselves.
@@ -135,14 +129,6 @@ def test_seed_and_block_id_matter_and_the_name_does_not(family: Basis) -> None:
     assert not torch.equal(entries(family, BLOCK, 5, seed=SEED - 2**40), V)
 
 
-@families()
-def test_a_share_changes_all_columns_or_none(family: Basis) -> None:
-    K = count(family, D, 40)
-    V, other = entries(family, BLOCK, K), entries(family, BLOCK, K, share=3)
-    equal = (other == V).all(0)
-    assert not equal.any() if family.letter in SHARED else equal.all()
-
-
 # A block whose last chunk of 4096 is short, and stretches that end within a tile, at its end and beyond it.
 @families()
 @pytest.mark.parametrize(
@@ -152,12 +138,12 @@ def test_a_stretch_is_a_slice_of_the_block(family: Basis, start: int, length: in
     block = Block(1, "w", 3 * 4096 + 1234)
     K = count(family, block.size, 50)
     c, delta = vector(K, 1), vector(block.size, 2)
-    whole = family.reconstruct(c, block.size, block, 0, SEED, 2)
-    assert torch.equal(family.reconstruct(c, length, block, start, SEED, 2), whole[start : start + length])
+    whole = family.reconstruct(c, block.size, block, 0, SEED)
+    assert torch.equal(family.reconstruct(c, length, block, start, SEED), whole[start : start + length])
     alone = torch.zeros_like(delta)
     alone[start : start + length] = delta[start : start + length]
-    gamma = project(family, delta[start : start + length], block, K, start=start, share=2)
-    assert torch.allclose(gamma, project(family, alone, block, K, share=2), rtol=1e-4, atol=1e-5)
+    gamma = project(family, delta[start : start + length], block, K, start=start)
+    assert torch.allclose(gamma, project(family, alone, block, K), rtol=1e-4, atol=1e-5)
 
 
 @families()
@@ -178,12 +164,12 @@ def test_any_size_any_number_of_coordinates_any_stretch(family: Basis, data: st.
     K = count(family, d, data.draw(st.integers(1, min(d, 40)), "K"))
     start = 4096 * data.draw(st.integers(0, (d - 1) // 4096), "tile")
     length = data.draw(st.integers(1, d - start), "length")
-    share, block = data.draw(st.integers(0, 3), "share"), Block(data.draw(st.integers(0, 2**24 - 1), "block"), "w", d)
+    block = Block(data.draw(st.integers(0, 2**24 - 1), "block"), "w", d)
     c, delta = vector(K, 1), vector(length, 2)
-    V = family.entries(torch.arange(start, start + length), torch.arange(K), block, K, SEED, share).double()
-    update = family.reconstruct(c, length, block, start, SEED, share)
+    V = family.entries(torch.arange(start, start + length), torch.arange(K), block, K, SEED).double()
+    update = family.reconstruct(c, length, block, start, SEED)
     assert torch.allclose(update.double(), V @ c.double(), atol=1e-5, rtol=1e-4)
-    gamma = project(family, delta, block, K, start=start, share=share).double()
+    gamma = project(family, delta, block, K, start=start).double()
     products = V.T @ delta.double()
     assert bool((gamma * products >= -1e-5).all())
     assert torch.equal(gamma != 0, V.any(0))

@@ -53,7 +53,7 @@ class Case(NamedTuple):
     def terms(self, d: int, counts: Sequence[int]) -> list[Term]:
         """Terms with K coefficients for every K of ``counts``; of the identity, with d or none."""
         numbers = [d if K and self.letter == "I" else K for K in counts]
-        return [Term(SEED - 2**60 * i, vector(K, 100 + i).to(self.device), i % 3) for i, K in enumerate(numbers)]
+        return [Term(SEED - 2**60 * i, vector(K, 100 + i).to(self.device)) for i, K in enumerate(numbers)]
 
     def counts(self, d: int) -> list[int]:
         """Numbers of coordinates to try in a block of d elements, unequal ones for one round."""
@@ -160,8 +160,8 @@ def test_coordinates_are_the_references_but_for_the_order_of_sums(case: Case, st
     for dtype in (torch.float32, torch.bfloat16):
         before, after = vector(count, 4).to(case.device), vector(count, 5).to(dtype).to(case.device)
         for k in K:
-            found = case.kernel.project(before, after, block, k, SEED, start=start, share=2)
-            expected = case.reference.project(before, after, block, k, SEED, start=start, share=2)
+            found = case.kernel.project(before, after, block, k, SEED, start=start)
+            expected = case.reference.project(before, after, block, k, SEED, start=start)
             assert found.dtype == torch.float32
             assert found.shape == (k,)
             assert (found - expected).abs().max() <= 1e-5 * expected.abs().max()
@@ -224,13 +224,13 @@ def test_nothing_has_no_coordinates(case: Case) -> None:
 
 @pytest.mark.parametrize("size", [1, 6, TILE + 260])
 def test_unit_coefficients_uncover_every_entry(case: Case, size: int) -> None:
-    block, share = Block(8, "w", size), 1
+    block = Block(8, "w", size)
     K = size if case.letter == "I" or size < 7 else 3
     for k in range(min(K, 4)):
         weights, unit = torch.zeros(size, device=case.device), torch.zeros(K, device=case.device)
         unit[k] = 1
-        case.kernel.apply_(weights, block, [Term(SEED, unit, share)])
-        expected = basis(case.letter).entries(torch.arange(size), torch.tensor([k]), block, K, SEED, share)
+        case.kernel.apply_(weights, block, [Term(SEED, unit)])
+        expected = basis(case.letter).entries(torch.arange(size), torch.tensor([k]), block, K, SEED)
         assert torch.equal(-weights.cpu(), expected[:, 0])
 
 

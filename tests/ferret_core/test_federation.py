@@ -93,7 +93,6 @@ def test_seeds_are_fresh_for_every_round_and_participant_but_shared_where_they_m
     ]
     assert len({task.seed for task in tasks} | {task.data_seed for task in tasks}) == 24
     assert len({task.round_seed for task in tasks}) == 3
-    assert [task.rank for task in tasks] == [0, 1, 2, 3] * 3
 
 
 def test_every_attempt_at_a_round_has_seeds_of_its_own() -> None:
@@ -104,11 +103,6 @@ def test_every_attempt_at_a_round_has_seeds_of_its_own() -> None:
         for task in federation.round_tasks(spec(), "simulation", 1, names, "00" * 32, attempt=attempt)
     ]
     assert len({seed for task in tasks for seed in (task.seed, task.data_seed, task.round_seed)}) == 9 + 9 + 3
-
-
-def test_ranks_follow_the_names_whatever_the_order() -> None:
-    tasks = federation.round_tasks(spec(), "simulation", 1, ["c", "a", "b"], "00" * 32)
-    assert [(task.participant, task.rank) for task in tasks] == [("c", 2), ("a", 0), ("b", 1)]
 
 
 def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:

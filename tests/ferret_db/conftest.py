@@ -152,7 +152,6 @@ class Lab:
             data_seed=2**64 - 1,
             seed=2,
             round_seed=3,
-            rank=0,
             population=3,
         )
 

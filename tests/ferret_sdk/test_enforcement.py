@@ -73,7 +73,6 @@ def task(population: int = 4) -> RoundTask:
         rounds=3,
         participant="site-a",
         base_digest=A,
-        rank=0,
         population=population,
         **seeds,
     )

@@ -32,7 +32,7 @@ def cases() -> Iterator[Any]:
     ]
     names = set(discovery.names("ferret_core.algorithms")) - {name for name, *_ in usual}
     slow = [
-        ("ferret", {"seeds": "disjoint", "basis": "H", "allocation": "fixed"}, "bfloat16"),
+        ("ferret", {"basis": "H"}, "bfloat16"),
         ("ferret", {"allocation": "curvature"}, "float32"),
         *((name, {}, "float32") for name in sorted(names)),
     ]

@@ -57,6 +57,6 @@ class RoundUpdate(Resource):
     error: ReconstructionError | None
     weight_noise: UpdateNoise | None
     agreement: UpdateAgreement | None = Field(
-        description="Null where updates cannot be compared: fewer than two, disjoint places, one-bit coordinates of "
+        description="Null where updates cannot be compared: fewer than two, one-bit coordinates of "
         "fewer than eight weights each, or an algorithm whose uploads do not tell the update"
     )

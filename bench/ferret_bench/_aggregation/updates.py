@@ -25,7 +25,6 @@ def update(spec: ExperimentSpec, shapes: Mapping[str, tuple[int, ...]], contribu
     drawn = np.random.default_rng(1).standard_normal(senders * sum(K), dtype=np.float32)
     arrays = {
         "seeds": np.arange(senders, dtype=np.uint64),
-        "shares": np.zeros(senders, np.int32),
         "K": np.array([K] * senders, np.int32),
         "weights": np.ones(senders, np.float32),
         "rounding": np.array([1], np.uint64),

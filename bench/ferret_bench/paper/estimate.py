@@ -22,9 +22,9 @@ def equal_blocks(d: int, L: int) -> list[Block]:
     return [Block(i, f"{NAME}[{i}]", size, (Piece(NAME, i * size, 0, size),)) for i in range(L)]
 
 
-def send(delta: Tensor, blocks: Sequence[Block], letter: str, K: Sequence[int], seed: int, share: int = 0) -> Projected:
+def send(delta: Tensor, blocks: Sequence[Block], letter: str, K: Sequence[int], seed: int) -> Projected:
     """The coordinates γ of Δ, fp32 (d,)."""
-    return project({NAME: delta}, {NAME: torch.zeros_like(delta)}, blocks, basis(letter), K, seed, share)
+    return project({NAME: delta}, {NAME: torch.zeros_like(delta)}, blocks, basis(letter), K, seed)
 
 
 def receive(d: int, blocks: Sequence[Block], letter: str, terms: Sequence[Projected]) -> Tensor:

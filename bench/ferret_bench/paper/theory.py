@@ -54,14 +54,7 @@ def bound(d: int, K: int) -> float:
 def mean_error(seeds: str, d: int, K: int, N: int, c: float) -> float:
     """E‖mean of N reconstructions − mean of N updates‖² over the mean ‖Δᵢ‖², orthogonal columns, pairwise cosine c.
 
-    With own seeds errors are independent, with one shared seed they are those of the mean update. Disjoint shares of
-    one orthogonal transform never take the same value, so the errors of two are correlated by −c.
+    With own seeds errors are independent, with one shared seed they are those of the mean update.
     """
     alone = d / K - 1
-    match seeds:
-        case "own":
-            return alone / N
-        case "shared":
-            return alone * (1 + (N - 1) * c) / N
-        case _:
-            return (alone - (N - 1) * c) / N
+    return alone / N if seeds == "own" else alone * (1 + (N - 1) * c) / N

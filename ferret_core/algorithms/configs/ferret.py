@@ -86,10 +86,9 @@ class Config(Strict):
         default="sign",
         description="How a coordinate travels; sparse_sign: of many the largest, by place and sign (basis G or H)",
     )
-    seeds: Literal["own", "shared", "disjoint"] = Field(
+    seeds: Literal["own", "shared"] = Field(
         default="own",
-        description="own: noise averages out; shared: coordinates add up; disjoint: one seed, other rows (basis H); "
-        "the last two need uniform or fixed allocation",
+        description="own: noise averages out; shared: coordinates add up, which needs uniform or fixed allocation",
     )
     local: LocalConfig = Field(
         default=LocalConfig(optimizer=OPTIMIZER), description="Local training; its optimizer is normalized unless given"
@@ -132,8 +131,6 @@ class Config(Strict):
             )
         if self.coordinates == "sparse_sign":
             self._agree_sparse()
-        if self.seeds == "disjoint" and self.basis != "H":
-            raise ValueError(f"seeds = 'disjoint' needs basis = 'H', not {self.basis!r}: only it has rows to divide")
         return self
 
     def _agree_sparse(self) -> None:
@@ -152,7 +149,7 @@ class Config(Strict):
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         blocks, K = self.cut(shapes), contribution.meta.K or ()
-        columns = {"projection": FORMAT_VERSION, "seed": self.seed_for(task), "share": self.share_for(task)}
+        columns = {"projection": FORMAT_VERSION, "seed": self.seed_for(task)}
         check_metadata(contribution, columns)
         _check_counts(K, self._bounded(blocks))
         if sum(K) != self.total(blocks):
@@ -258,9 +255,6 @@ class Config(Strict):
 
     def seed_for(self, task: RoundTask) -> int:
         return task.seed if self.seeds == "own" else task.round_seed
-
-    def share_for(self, task: RoundTask) -> int:
-        return task.rank if self.seeds == "disjoint" else 0
 
 
 def column_length(basis: str, d: int, K: int) -> float:

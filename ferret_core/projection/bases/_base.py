@@ -8,17 +8,17 @@ columns held whole::
     class Basis:
         letter = "toy"
 
-        def project_into(self, gamma, delta, block, start, seed, share=0):
+        def project_into(self, gamma, delta, block, start, seed):
             rows, K = torch.arange(start, start + len(delta)), len(gamma)
             terms = self.entries(rows, torch.arange(K), block, K, seed).T * delta
             gamma += torch.tensor([math.fsum(column) for column in terms.tolist()]) / K
 
-        def reconstruct(self, coefficients, count, block, start, seed, share=0):
+        def reconstruct(self, coefficients, count, block, start, seed):
             K = len(coefficients)
             V = self.entries(torch.arange(start, start + count), torch.arange(K), block, K, seed)
             return sum(c * column for c, column in zip(coefficients, V.T, strict=True))
 
-        def entries(self, rows, columns, block, K, seed, share=0):
+        def entries(self, rows, columns, block, K, seed):
             signs = np.random.default_rng([seed, block.id]).choice([-1.0, 1.0], (block.size, K))
             return torch.tensor(signs, dtype=torch.float32)[rows][:, columns]
 
@@ -46,24 +46,21 @@ class Basis(Protocol):
     """The interface of ``ferret_core/projection/bases/<name>.py``'s class ``Basis``.
 
     Vectors are flat, contiguous and fp32; all of one call lie on one device. A stretch is elements start …
-    start + n − 1 of the block; ``start`` is a multiple of 4096. ``share`` tells apart participants who share a seed,
-    for families that then give each of them other columns; the others ignore it. Results are the same bytes for any
+    start + n − 1 of the block; ``start`` is a multiple of 4096. Results are the same bytes for any
     number of threads.
     """
 
     letter: ClassVar[str]
 
-    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
         """Adds to γ (K,) what the stretch Δ = ``delta`` (n,) contributes, so that V·γ is an unbiased estimate of Δ."""
         ...
 
-    def reconstruct(
-        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
-    ) -> Tensor:
+    def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
         """``count`` elements of V·c from ``start`` on, for c (K,): the same bits on every device and in any split."""
         ...
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
         """V[rows, columns], fp32 (len(rows), len(columns)), for int64 indices: what the other methods multiply by."""
         ...
 

@@ -25,15 +25,13 @@ ENTRIES = 1 << 18
 class Basis:
     letter: ClassVar[str] = "R"
 
-    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
         """γ += Vᵀ·Δ / K."""
         for first, signs in _columns(seed, block, len(gamma), start, len(delta), delta.device):
             signed = (delta.view(torch.int32) ^ signs).view(torch.float32)
             gamma[first : first + len(signs)] += pairwise(lanes(signed).T) * (1 / len(gamma))
 
-    def reconstruct(
-        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
-    ) -> Tensor:
+    def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
         """V·c. The format fixes the order of k."""
         total = coefficients.new_zeros(count)
         for first, signs in _columns(seed, block, len(coefficients), start, count, coefficients.device):
@@ -42,7 +40,7 @@ class Basis:
                 total += column
         return total
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
         bits = sign_bits_at(seed, block.id, rows[:, None], row=columns, tag=Tag.DENSE_SIGNS)
         return torch.where(bits == 0, 1.0, -1.0)
 

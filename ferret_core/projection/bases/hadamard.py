@@ -3,7 +3,6 @@
 The subsampled transform of Ailon and Chazelle ("The fast Johnson–Lindenstrauss transform", SIAM J. Comput. 2009):
 y = H·(s∘Δ)/√m has d elements of equal expected size, and K of them, one from each of K strata, stand for all. The
 mean squared error is (d/K − 1)‖Δ‖²; at K = d there is none. Cost: twelve additions per element, whatever K.
-Participants who share a seed can take disjoint shares of y; their noise then averages out as with own seeds.
 
 A block is cut into chunks of m = 4096 elements, and its rest by binary digits, the largest first. So nothing is
 padded, Σ m = d, and every chunk begins at a multiple of its own length.
@@ -30,29 +29,27 @@ CHUNK = 4096
 class Basis:
     letter: ClassVar[str] = "H"
 
-    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
         """γ_k += n·y_p for every coordinate whose place p lies in the stretch; n is the size of its stratum."""
         chunks = Chunks.over(block.size, start, start + len(delta))
         signs = sign_bits(seed, block.id, start, start + len(delta), delta.device)
         signed = (delta.view(torch.int32) ^ signs).view(torch.float32)
         y = chunks.transform(pad(signed, (0, chunks.elements - len(delta))))
-        sample = Sample.within(start, start + len(y), block, len(gamma), seed, share, delta.device)
+        sample = Sample.within(start, start + len(y), block, len(gamma), seed, delta.device)
         gamma[sample.columns] += sample.strata * y[sample.places - start]
 
-    def reconstruct(
-        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
-    ) -> Tensor:
+    def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
         """s∘(H·c/√m), each coefficient at its place. The format fixes the order of the additions."""
         chunks = Chunks.over(block.size, start, start + count)
         placed = coefficients.new_zeros(chunks.elements)
-        sample = Sample.within(start, start + len(placed), block, len(coefficients), seed, share, placed.device)
+        sample = Sample.within(start, start + len(placed), block, len(coefficients), seed, placed.device)
         placed[sample.places - start] = coefficients[sample.columns]
         signs = sign_bits(seed, block.id, start, start + count, placed.device)
         return (chunks.transform(placed)[:count].view(torch.int32) ^ signs).view(torch.float32)
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
         """±1/√m in the chunk of the column's place, zero elsewhere."""
-        places = Sample.of(columns, block, K, seed, share).places
+        places = Sample.of(columns, block, K, seed).places
         m = _length_at(places, block.size)
         minus = _parity(rows[:, None] & places & (m - 1)) * MINUS ^ sign_bits_at(seed, block.id, rows)[:, None]
         values = (1 / m.double().sqrt()).float().view(torch.int32) ^ minus
@@ -106,18 +103,18 @@ class Sample(NamedTuple):
     strata: Tensor
 
     @classmethod
-    def of(cls, columns: Tensor, block: Block, K: int, seed: int, share: int) -> Sample:
-        """Shares below the size of a stratum take different places of it, each uniformly distributed."""
+    def of(cls, columns: Tensor, block: Block, K: int, seed: int) -> Sample:
+        """The place of a coordinate is uniformly distributed over its stratum."""
         first = _stratum_start(columns, block.size, K)
         strata = _stratum_start(columns + 1, block.size, K) - first
         words = draw(seed, columns // 4, 0, block.id, Tag.HADAMARD_ROWS).gather(-1, columns[:, None] % 4)[:, 0]
-        return cls(columns, first + (uniform_below(words, strata) + share) % strata, strata)
+        return cls(columns, first + uniform_below(words, strata), strata)
 
     @classmethod
-    def within(cls, start: int, stop: int, block: Block, K: int, seed: int, share: int, device: torch.device) -> Sample:
+    def within(cls, start: int, stop: int, block: Block, K: int, seed: int, device: torch.device) -> Sample:
         """All coordinates whose places are among start … stop − 1."""
         low, high = (((place + 1) * K - 1) // block.size for place in (start, stop - 1))
-        near = cls.of(torch.arange(low, high + 1, device=device), block, K, seed, share)
+        near = cls.of(torch.arange(low, high + 1, device=device), block, K, seed)
         inside = (near.places >= start) & (near.places < stop)
         return cls(*(values[inside] for values in near))
 

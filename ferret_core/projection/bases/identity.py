@@ -15,16 +15,14 @@ from ferret_core.projection.blocks import Block
 class Basis:
     letter: ClassVar[str] = "I"
 
-    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
         """γ_i += Δ_i."""
         gamma[start : start + len(delta)] += delta
 
-    def reconstruct(
-        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
-    ) -> Tensor:
+    def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
         return coefficients[start : start + count]
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
         return (rows[:, None] == columns).to(torch.float32)
 
     def moments(self, d: int) -> Moments:

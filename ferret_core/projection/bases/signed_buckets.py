@@ -31,7 +31,7 @@ GRANULES_PER_BUCKET = 8
 class Basis:
     letter: ClassVar[str] = "G"
 
-    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
         """γ_b += Σ s_i·Δ_i over the elements i of bucket b that lie in the stretch."""
         layout = Layout.of(block.size, len(gamma))
         signs = sign_bits(seed, block.id, start, start + len(delta), delta.device)
@@ -40,9 +40,7 @@ class Basis:
         for bucket, first, last in layout.runs(seed, block.id, start, len(delta)):
             gamma[bucket : bucket + last - first] += granules[first:last]
 
-    def reconstruct(
-        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
-    ) -> Tensor:
+    def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
         """s_i·c_b, exact: a sign put on a coefficient."""
         layout = Layout.of(block.size, len(coefficients))
         runs = layout.runs(seed, block.id, start, count)
@@ -51,7 +49,7 @@ class Basis:
         signs = sign_bits(seed, block.id, start, start + count, coefficients.device)
         return (elements.view(torch.int32) ^ signs).view(torch.float32)
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
         layout = Layout.of(block.size, K)
         granules = rows // layout.granule
         buckets = (granules + layout.rotations(seed, block.id, granules // K)) % K

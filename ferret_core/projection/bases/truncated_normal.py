@@ -26,15 +26,13 @@ ENTRIES = 1 << 18
 class Basis:
     letter: ClassVar[str] = "T"
 
-    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int, share: int = 0) -> None:
+    def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
         """γ += (ρK)⁻¹ Vᵀ·Δ: the paper's equation 6, with the block's own ρ and K."""
         scale = 1 / (self.moments(block.size).rho * len(gamma))
         for first, V in _columns(seed, block, len(gamma), start, len(delta), delta.device):
             gamma[first : first + len(V)] += pairwise(lanes(V * delta).T) * scale
 
-    def reconstruct(
-        self, coefficients: Tensor, count: int, block: Block, start: int, seed: int, share: int = 0
-    ) -> Tensor:
+    def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
         """V·c. The format fixes the order of k and that products are rounded before sums."""
         total = coefficients.new_zeros(count)
         for first, V in _columns(seed, block, len(coefficients), start, count, coefficients.device):
@@ -42,7 +40,7 @@ class Basis:
                 total += product
         return total
 
-    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int, share: int = 0) -> Tensor:
+    def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
         words = draw(seed, rows // 4, columns[:, None], block.id, Tag.TRUNCATED_NORMAL)
         return _values(words[:, torch.arange(len(rows), device=rows.device), rows % 4], block.size).T
 

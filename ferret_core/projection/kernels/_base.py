@@ -15,14 +15,13 @@ from ferret_core.projection.blocks import Block
 
 
 class Term(NamedTuple):
-    """One contribution to a block: its seed, its coefficients, fp32 (K_l,), and its share of a shared seed.
+    """One contribution to a block: its seed and its coefficients, fp32 (K_l,).
 
     Coefficients are coordinates already multiplied by learning rate and weight.
     """
 
     seed: int
     coefficients: Tensor
-    share: int = 0
 
 
 class Pair(NamedTuple):
@@ -59,9 +58,7 @@ class Kernel(Protocol):
     beyond arguments and result stays within some tens of megabytes and a few times K.
     """
 
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         """What Δ = before − after, both (n,), adds to the block's coordinates γ: fp32 (K,), K ≥ 1."""
         ...
 

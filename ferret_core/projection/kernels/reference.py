@@ -35,14 +35,12 @@ class Kernel:
     def __init__(self, basis: Basis) -> None:
         self.basis = basis
 
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         gamma = torch.zeros(K, device=after.device)
         for part in _stretches(start, len(after)):
             delta = before[part.first : part.last].float() - after[part.first : part.last].float()
             aligned = pad(delta, (part.skip, 0))
-            self.basis.project_into(gamma, aligned, block, part.start, seed, share)
+            self.basis.project_into(gamma, aligned, block, part.start, seed)
         return gamma
 
     def apply_(
@@ -54,7 +52,7 @@ class Kernel:
             moved = stored.float()
             for term in sent:
                 count = part.skip + len(stored)
-                update = self.basis.reconstruct(term.coefficients, count, block, part.start, term.seed, term.share)
+                update = self.basis.reconstruct(term.coefficients, count, block, part.start, term.seed)
                 moved -= update[part.skip :]
             if stored.dtype != torch.float32:
                 moved = stochastic(moved, stored.dtype, rounding, block.id, part.start + part.skip)

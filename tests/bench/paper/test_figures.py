@@ -111,7 +111,7 @@ def test_error_per_byte(drawn, family, kind):
         assert int(row["size_bytes"]) <= (64 if row is found[0] else 256)
 
 
-@pytest.mark.parametrize("seeds_are", ["own", "shared", "disjoint"])
+@pytest.mark.parametrize("seeds_are", ["own", "shared"])
 def test_error_of_the_mean(drawn, seeds_are):
     found = rows(drawn["seeds"], seeds_are=seeds_are)
     assert len(found) == 6

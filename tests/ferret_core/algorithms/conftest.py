@@ -27,7 +27,6 @@ TASK = RoundTask(
     data_seed=1,
     seed=9,
     round_seed=5,
-    rank=0,
     population=1,
 )
 

@@ -80,7 +80,6 @@ def replica_of(spec: ExperimentSpec) -> Replica:
         *slow({"basis": "R", "allocation": "theorem", "coordinates": "int8", "blocks": "grouped"}),
         {"basis": "H", "allocation": "fixed", "coordinates": "sign", "blocks": 7},
         {"basis": "G", "allocation": "uniform", "coordinates": "sign", "whole_up_to": 64},
-        {"basis": "H", "allocation": "fixed", "coordinates": "sign", "seeds": "disjoint"},
         {"basis": "H", "coordinates": "sparse_sign", "bytes_per_round": 500, "K": None},
         {"basis": "G", "allocation": "curvature", "coordinates": "sign", "blocks": "grouped", "whole_up_to": 64},
         {"preset": "paper"},
@@ -246,31 +245,10 @@ def test_shared_coordinates_average_like_the_mean_of_the_reconstructions() -> No
     assert result["seeds"].tolist() == [9]
 
 
-def test_disjoint_participants_share_a_seed_and_send_other_rows(toy_spec: SpecFactory) -> None:
-    options = {"seeds": "disjoint", "basis": "H", "allocation": "fixed", "coordinates": "float32", "K": 4_000}
-    replica = replica_of(toy_spec(options=options))
-    received = contributions(replica)
-    assert len({item.meta.seed for item in received}) == 1
-    assert [item.meta.share for item in received] == [0, 1, 2]
-    swapped = Contribution(received[0].meta.model_copy(update={"share": 1}), received[0].arrays)
-    algorithm: Any = replica.algorithm
-    with refused("contribution.malformed", "metadata.share = 1: expected 0"):
-        algorithm.config.check(swapped, tasks_of(replica)[0], replica.shapes)
-    moved = []
-    for item in ([received[0]], [swapped]):
-        fresh = replica_of(replica.spec)
-        result = fresh.algorithm.aggregate(fresh.state, alike(item))
-        fresh.algorithm.apply_update(fresh.model, fresh.state, result, 1.0)
-        moved.append(model_digest(fresh.model))
-    assert moved[0] != moved[1], "the same coordinates stand for other directions"
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"seeds": "shared"}, "needs allocation = 'uniform' or 'fixed'"),
-        ({"seeds": "disjoint", "basis": "H"}, "needs allocation = 'uniform' or 'fixed'"),
-        ({"seeds": "disjoint", "allocation": "fixed"}, "needs basis = 'H'"),
         ({"seeds": "shared", "allocation": "curvature"}, "needs allocation = 'uniform' or 'fixed'"),
         (
             {"allocation": "curvature", "local": {"in_backward": True, "optimizer": "sgd", "accumulation": 1}},
@@ -284,7 +262,6 @@ def test_disjoint_participants_share_a_seed_and_send_other_rows(toy_spec: SpecFa
         ({"coordinates": "sparse_sign", "K": 900}, "K = 900: .* needs bytes_per_round"),
         ({"coordinates": "sparse_sign", "basis": "T"}, "basis = 'T': .* needs basis = 'G' or 'H'"),
         ({"coordinates": "sparse_sign", "seeds": "shared", "allocation": "fixed"}, "seeds = 'shared': .* 'own'"),
-        ({"coordinates": "sparse_sign", "seeds": "disjoint", "allocation": "fixed", "basis": "H"}, "seeds = 'disj"),
     ],
 )
 def test_options_that_cannot_go_together_are_refused(options: dict[str, Any], message: str) -> None:
@@ -413,7 +390,6 @@ def test_a_rounds_sparse_coordinates_are_never_written_out_together() -> None:
         ({"projection": None}, f"metadata.projection = None: expected {FORMAT_VERSION}"),
         ({"seed": 10}, "metadata.seed = 10: expected 9"),
         ({"seed": None}, "metadata.seed = None: expected 9"),
-        ({"share": 1}, "metadata.share = 1: expected 0"),
     ],
 )
 def test_columns_that_the_task_did_not_ask_for_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -497,7 +473,6 @@ TASK = RoundTask(
     data_seed=1,
     seed=9,
     round_seed=5,
-    rank=0,
     population=1,
 )
 

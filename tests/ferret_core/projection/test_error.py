@@ -31,10 +31,10 @@ def update(shape: str, d: int) -> Tensor:
             return rank2.view(-1)[:d]
 
 
-def reconstruction(letter: str, delta: Tensor, K: int, seed: int, share: int = 0) -> Tensor:
+def reconstruction(letter: str, delta: Tensor, K: int, seed: int) -> Tensor:
     block, gamma = Block(2, "w", len(delta)), torch.zeros(K)
-    basis(letter).project_into(gamma, delta, block, 0, seed, share)
-    return basis(letter).reconstruct(gamma, len(delta), block, 0, seed, share)
+    basis(letter).project_into(gamma, delta, block, 0, seed)
+    return basis(letter).reconstruct(gamma, len(delta), block, 0, seed)
 
 
 def reconstructions(letter: str, delta: Tensor, K: int) -> Tensor:
@@ -134,39 +134,3 @@ def test_own_seeds_average_the_noise_and_a_shared_seed_averages_the_updates(lett
     error_ = expected_error(letter, d, K)
     assert mean_error([[n] * N for n in range(rounds)]) == pytest.approx(error_, rel=0.15)
     assert mean_error([list(range(100 * n, 100 * n + N)) for n in range(rounds)]) == pytest.approx(error_ / N, rel=0.15)
-
-
-def test_shares_of_one_seed_average_the_noise_like_own_seeds_and_better() -> None:
-    """N equal updates under one seed, one share each: N·K different values of y, so the error is d/(N·K) − 1."""
-    d, K, N, rounds = 4096, 256, 8, 30
-    delta = update("low rank", d)
-    errors = [
-        error(torch.as_tensor(sum(reconstruction("H", delta, K, seed, share) for share in range(N)) / N), delta)
-        for seed in range(rounds)
-    ]
-    assert sum(errors) / rounds == pytest.approx(d / (N * K) - 1, rel=0.05)
-    together = sum(reconstruction("H", delta, K, seed=5, share=share) for share in range(d // K)) / (d // K)
-    assert torch.allclose(torch.as_tensor(together), delta, atol=1e-5 * float(delta.norm()))
-
-
-def test_shares_of_one_seed_average_the_noise_of_different_updates() -> None:
-    """Unrelated updates: shares leave the error of own seeds, Σ (d/K − 1)‖Δ_i‖²/N², and no bias."""
-    d, K, N, rounds = 4096, 256, 4, 40
-    deltas = torch.randn(N, d, generator=torch.Generator().manual_seed(1))
-    mean = deltas.mean(0)
-    estimates = [
-        torch.stack([reconstruction("H", delta, K, seed, share) for share, delta in enumerate(deltas)]).mean(0)
-        for seed in range(rounds)
-    ]
-    squares = sum(float((estimate - mean).square().sum()) for estimate in estimates) / rounds
-    assert squares == pytest.approx((d / K - 1) * float(deltas.square().sum()) / N**2, rel=0.05)
-    assert error(torch.stack(estimates).mean(0), mean) < 2 * (d / K - 1) / rounds
-
-
-@pytest.mark.parametrize(("d", "K"), [(1024, 64), (1000, 7), (13, 4), (9, 9)])
-def test_shares_below_the_size_of_a_stratum_are_disjoint(d: int, K: int) -> None:
-    block, shares = Block(0, "w", d), range(d // K)
-    rows, columns = torch.arange(d), torch.arange(K)
-    taken = torch.cat([basis("H").entries(rows, columns, block, K, 3, share) for share in shares], dim=1).double()
-    gram = taken.T @ taken
-    assert torch.allclose(gram, torch.eye(len(gram), dtype=torch.float64), atol=1e-6)

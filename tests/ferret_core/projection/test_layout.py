@@ -72,10 +72,10 @@ def scalar_chunks(d: int) -> list[tuple[int, int]]:
     return chunks
 
 
-def scalar_place(k: int, d: int, K: int, block: int, seed: int, share: int) -> int:
+def scalar_place(k: int, d: int, K: int, block: int, seed: int) -> int:
     first, end = k * d // K, (k + 1) * d // K
     x = scalar_philox(k // 4, 0, block + 5 * 2**24, 1, seed)[k % 4]
-    return first + (x * (end - first) // 2**32 + share) % (end - first)
+    return first + x * (end - first) // 2**32
 
 
 def scalar_transform(x: list[float]) -> list[float]:
@@ -132,32 +132,32 @@ def test_dense_signs(d: int) -> None:
 
 # One chunk; several with a rest of five; a rest alone, of one element too; K = 1 and K = d; strata of two sizes.
 @pytest.mark.parametrize(
-    ("d", "K", "share"),
-    [(4096, 3, 0), (8192 + 349, 100, 2), (777, 100, 9), (50, 50, 0), (13, 5, 1), (3, 1, 5), (1, 1, 0)],
+    ("d", "K"),
+    [(4096, 3), (8192 + 349, 100), (777, 100), (50, 50), (13, 5), (3, 1), (1, 1)],
 )
 @pytest.mark.heavy
-def test_hadamard(d: int, K: int, share: int) -> None:
+def test_hadamard(d: int, K: int) -> None:
     rows = torch.arange(0, d, max(1, d // 500))
     expected = torch.zeros(len(rows), K)
     for k in range(K):
-        p = scalar_place(k, d, K, 5, SEED, share)
+        p = scalar_place(k, d, K, 5, SEED)
         (begin, m), *_ = [chunk for chunk in scalar_chunks(d) if chunk[0] <= p < sum(chunk)]
         for row, i in enumerate(rows.tolist()):
             if begin <= i < begin + m:
                 walsh = (-1) ** ((i - begin) & (p - begin)).bit_count()
                 expected[row, k] = scalar_sign(i, 5, SEED) * walsh / math.sqrt(m)
-    assert torch.equal(basis("H").entries(rows, torch.arange(K), Block(5, "w", d), K, SEED, share), expected)
+    assert torch.equal(basis("H").entries(rows, torch.arange(K), Block(5, "w", d), K, SEED), expected)
 
 
 @pytest.mark.parametrize("K", [5, 2**20 + 3, 2**32 - 7])
 def test_hadamard_in_a_block_beyond_32_bits(K: int) -> None:
-    d, share = 2**33 + 5, 1
+    d = 2**33 + 5
     block, k = Block(5, "w", d), K - K // 3
-    p = scalar_place(k, d, K, 5, SEED, share)
+    p = scalar_place(k, d, K, 5, SEED)
     begin = p - p % 4096
     rows = torch.tensor([begin, begin + 1234, begin + 4095, begin - 1, begin + 4096])
     walsh = [(-1) ** ((i - begin) & (p - begin)).bit_count() * scalar_sign(i, 5, SEED) for i in rows[:3].tolist()]
-    drawn = basis("H").entries(rows, torch.tensor([k]), block, K, SEED, share)
+    drawn = basis("H").entries(rows, torch.tensor([k]), block, K, SEED)
     assert drawn[:, 0].tolist() == [sign / 64 for sign in walsh] + [0, 0]
 
 

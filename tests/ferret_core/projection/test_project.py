@@ -214,18 +214,6 @@ def test_tensors_are_looked_up_one_after_the_other_and_let_go(rule: Any) -> None
     assert after.peak <= 2
 
 
-def test_shares_of_a_seed_are_different_coordinates_of_h_and_join_to_the_whole_update() -> None:
-    """d = 128 and K = 16: eight shares take each transformed value once."""
-    generator = torch.Generator().manual_seed(3)
-    before, after = ({"w": torch.randn(128, generator=generator)} for _ in range(2))
-    blocks = blocks_of(before)
-    shares = [project(before, after, blocks, basis("H"), [16], seed=2, share=share) for share in range(8)]
-    apply_(before, blocks, basis("H"), [item._replace(coordinates=[item.coordinates[0] / 8]) for item in shares])
-    torch.testing.assert_close(before["w"], after["w"], rtol=0, atol=1e-5)
-    first, second = (project(before, after, blocks, basis("G"), [16], seed=2, share=share) for share in (0, 1))
-    assert as_bytes(first.coordinates) == as_bytes(second.coordinates)
-
-
 def test_norms_are_those_of_the_update() -> None:
     before, after = parameters(1), parameters(2)
     expected = [math.sqrt(math.fsum((before[n] - after[n]).double().square().view(-1).tolist())) for n in SHAPES]
@@ -256,8 +244,8 @@ GAMMAS = [torch.ones(5), torch.ones(9), torch.ones(1)]
 MODEL = parameters(1)
 
 
-def projecting(K: Sequence[int] = (5, 9, 1), seed: int = 1, share: int = 0) -> Callable[[], object]:
-    return lambda: project(MODEL, MODEL, BLOCKS, basis("G"), K, seed, share)
+def projecting(K: Sequence[int] = (5, 9, 1), seed: int = 1) -> Callable[[], object]:
+    return lambda: project(MODEL, MODEL, BLOCKS, basis("G"), K, seed)
 
 
 def applying(
@@ -277,7 +265,6 @@ REFUSED = {
     "K for fewer blocks": (projecting(K=(5, 9)), "K = 2: .* 3 blocks", "projection.invalid"),
     "seed below zero": (projecting(seed=-1), "seed = -1", "projection.invalid"),
     "seed beyond 64 bits": (projecting(seed=2**64), f"seed = {2**64}", "projection.invalid"),
-    "share below zero": (projecting(share=-1), "share = -1", "projection.invalid"),
     "a term's coordinates beyond d": (
         applying(coordinates=[torch.ones(5), torch.ones(78), torch.ones(1)]),
         "K of vector = 78",
@@ -285,7 +272,6 @@ REFUSED = {
     ),
     "a term for fewer blocks": (applying(coordinates=GAMMAS[:2]), "K = 2", "projection.invalid"),
     "a term's seed": (applying(seed=2**64), f"seed = {2**64}", "projection.invalid"),
-    "a term's share": (applying(share=2**32), f"share = {2**32}", "projection.invalid"),
     "the rounding's seed": (applying(rounding=-5), "rounding = -5", "projection.invalid"),
     "coordinates that are no numbers": (
         applying(coordinates=[*GAMMAS[:2], torch.tensor([math.nan])]),

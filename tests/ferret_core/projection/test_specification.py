@@ -63,7 +63,7 @@ def signs(i: Array, seed: int, block: int, tag: int, row: int = 0) -> Array:
 
 
 class T:
-    def __init__(self, d: int, K: int, block: int, seed: int, share: int) -> None:
+    def __init__(self, d: int, K: int, block: int, seed: int) -> None:
         self.d, self.K, self.block, self.seed = d, K, block, seed
 
     def column(self, i: Array, k: int) -> Array:
@@ -99,7 +99,7 @@ class R(T):
 
 
 class G:
-    def __init__(self, d: int, K: int, block: int, seed: int, share: int) -> None:
+    def __init__(self, d: int, K: int, block: int, seed: int) -> None:
         self.d, self.K, self.block, self.seed = d, K, block, seed
         self.z = max([z for z in (1 << b for b in range(11)) if 8 * z * K <= d], default=1)
 
@@ -123,14 +123,14 @@ class G:
 
 
 class H:
-    def __init__(self, d: int, K: int, block: int, seed: int, share: int) -> None:
-        self.d, self.K, self.block, self.seed, self.share = d, K, block, seed, share
+    def __init__(self, d: int, K: int, block: int, seed: int) -> None:
+        self.d, self.K, self.block, self.seed = d, K, block, seed
 
     def place(self, k: int) -> tuple[int, int]:
         """p_k and n_k."""
         first, n = k * self.d // self.K, (k + 1) * self.d // self.K - k * self.d // self.K
         z = int(word(self.seed, k // 4, k % 4, 0, self.block, 5)) * n // 2**32
-        return first + (z + self.share) % n, n
+        return first + z, n
 
     def chunk(self, p: int) -> tuple[int, int]:
         """First element and length of the chunk that element p lies in."""
@@ -179,7 +179,7 @@ class H:
 
 
 class I:  # noqa: E742
-    def __init__(self, d: int, K: int, block: int, seed: int, share: int) -> None:
+    def __init__(self, d: int, K: int, block: int, seed: int) -> None:
         assert d == K
 
     def project(self, delta: Array) -> Array:
@@ -416,7 +416,7 @@ def test_words(case: Case) -> None:
 
 @cases("entries")
 def test_entries(case: Case) -> None:
-    family = FAMILIES[case["basis"]](case["d"], case["K"], case["block"], int(case["seed"], 16), case["share"])
+    family = FAMILIES[case["basis"]](case["d"], case["K"], case["block"], int(case["seed"], 16))
     found = [[family.entry(i, k) for k in case["columns"]] for i in case["rows"]]
     assert found == np.array(case["V"], dtype=f32).tolist()
 
@@ -462,7 +462,7 @@ def test_models(case: Case) -> None:
         for t, term in enumerate(case["terms"]):
             if K == 0:
                 continue
-            family = FAMILIES[letter](d, K, block, int(term["seed"], 16), term["share"])
+            family = FAMILIES[letter](d, K, block, int(term["seed"], 16))
             gammas[t].append(family.project(delta))
             n = 2654435761 * (np.arange(K) + 1 + 1000 * block + 500000 * (t + 1))
             c = ((n // 2**20 % 2**12 - 2**11) / 2**16).astype(f32)

@@ -47,7 +47,7 @@ def words(case: Case) -> Case:
 def entries(case: Case) -> Case:
     family, block = basis(case["basis"]), Block(case["block"], "w", case["d"])
     rows, columns = torch.tensor(case["rows"]), torch.tensor(case["columns"])
-    V = family.entries(rows, columns, block, case["K"], int(case["seed"], 16), case["share"])
+    V = family.entries(rows, columns, block, case["K"], int(case["seed"], 16))
     return {**case, "V": [[decimal(v) for v in row] for row in V.tolist()]}
 
 
@@ -77,10 +77,10 @@ def model(case: Case) -> Case:
     terms: list[Case] = []
     applied: list[Projected] = []
     for position, term in enumerate(case["terms"]):
-        seed, share = int(term["seed"], 16), term["share"]
-        gammas = project(before, after, found, family, case["K"], seed, share).coordinates
+        seed = int(term["seed"], 16)
+        gammas = project(before, after, found, family, case["K"], seed).coordinates
         terms.append({**term, "gamma": [decimal(x) for x in torch.cat(list(gammas)).tolist()]})
-        applied.append(Projected(seed, coefficients(case["K"], position), share))
+        applied.append(Projected(seed, coefficients(case["K"], position)))
     result: Case = {**case, "terms": terms, "weights": {}}
     for name, dtype in DTYPES.items():
         moved = {block: tensor.to(dtype, copy=True) for block, tensor in before.items()}

@@ -4827,10 +4827,10 @@ export interface components {
          * RoundTask
          * @description What one participant does in one round; the same for simulated clients and real participants.
          *
-         *     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, ``round_seed`` is shared
-         *     by all participants of the round, ``rank`` is its place among them in the order of their names, ``population`` the
-         *     number of those they were sampled from, ``rounds`` how many rounds the experiment has, which schedules follow. All
-         *     are derived by the service: clients never choose seeds.
+         *     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, all participants of the
+         *     round share ``round_seed``, ``population`` is the number of participants they were sampled from, and ``rounds`` the
+         *     number of rounds of the experiment, which schedules follow. The service derives all of them: clients never choose
+         *     seeds.
          */
         RoundTask: {
             /**
@@ -4849,8 +4849,6 @@ export interface components {
             participant: string;
             /** Population */
             population: number;
-            /** Rank */
-            rank: number;
             /** Round */
             round: number;
             /** Round Seed */
@@ -4871,7 +4869,7 @@ export interface components {
              * @description Coordinates of each, in the mean over the participants
              */
             K: number[] | null;
-            /** @description Null where updates cannot be compared: fewer than two, disjoint places, one-bit coordinates of fewer than eight weights each, or an algorithm whose uploads do not tell the update */
+            /** @description Null where updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight weights each, or an algorithm whose uploads do not tell the update */
             agreement: components["schemas"]["UpdateAgreement"] | null;
             /**
              * Blocks

@@ -1,4 +1,4 @@
-"""Error of the mean of N updates against N: own seeds, one shared seed, and disjoint shares of one (H)."""
+"""Error of the mean of N updates against N: own seeds, and one shared seed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple, final
+from typing import final
 
 import torch
 from matplotlib.figure import Figure
@@ -19,20 +19,9 @@ from ferret_bench.paper.table import only, spread, values
 from ferret_cli import drawing
 from ferret_cli.files import Row
 
-
-class Way(NamedTuple):
-    """A family, and how its participants come to their columns."""
-
-    letter: str
-    label: str
-
-
-WAYS = {
-    "own": Way("G", "own seeds (G)"),
-    "shared": Way("G", "one shared seed (G)"),
-    "disjoint": Way("H", "disjoint shares of one seed (H)"),
-}
-STYLES = {"own": FAMILY["G"], "shared": Style(drawing.BLUE, "o", "--"), "disjoint": Style(drawing.GREEN, "^", ":")}
+BASIS = "G"
+LABELS = {"own": "own seeds", "shared": "one shared seed"}
+STYLES = {"own": FAMILY[BASIS], "shared": Style(drawing.BLUE, "o", "--")}
 
 
 @final
@@ -45,12 +34,12 @@ class Plot:
     seeds: int = 8
 
     def measure(self) -> list[Row]:
-        return [self._row(way, c, N) for way, c, N in product(WAYS, self.cosines, self.N)]
+        return [self._row(way, c, N) for way, c, N in product(LABELS, self.cosines, self.N)]
 
     def _row(self, way: str, c: float, N: int) -> Row:
         return {
             "seeds_are": way,
-            "family": WAYS[way].letter,
+            "family": BASIS,
             "pairwise_cosine": c,
             "d_elements": self.d,
             "K_coordinates": self.K,
@@ -63,14 +52,11 @@ class Plot:
     def _error(self, way: str, c: float, N: int, seed: int) -> float:
         """‖mean Δ~ − mean Δ‖² for N updates of norm 1."""
         updates, blocks = _updates(self.d, N, c, seed), equal_blocks(self.d, 1)
-        letter = WAYS[way].letter
         terms = [
-            send(
-                delta, blocks, letter, [self.K], seed + (1000 * i if way == "own" else 0), i if way == "disjoint" else 0
-            )
+            send(delta, blocks, BASIS, [self.K], seed + (1000 * i if way == "own" else 0))
             for i, delta in enumerate(updates)
         ]
-        return float((receive(self.d, blocks, letter, terms) - updates.mean(0)).double().square().sum())
+        return float((receive(self.d, blocks, BASIS, terms) - updates.mean(0)).double().square().sum())
 
     def numbers(self, rows: Sequence[Row]) -> dict[str, float]:
         found: dict[str, float] = {}
@@ -85,7 +71,7 @@ class Plot:
         title = f"Error of the mean of N updates, d = {self.d:,}, K = {self.K}; lines are theory"
         figure, panels = look.panels(title, columns=len(self.cosines), sharey=True)
         for axes, c in zip(panels, self.cosines, strict=True):
-            for way, (_, label) in WAYS.items():
+            for way, label in LABELS.items():
                 found = only(rows, seeds_are=way, pairwise_cosine=c)
                 style = STYLES[way]
                 look.points(axes, found, "N_updates", "relative_error", style._replace(dash=""), label)

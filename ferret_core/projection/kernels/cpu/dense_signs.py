@@ -25,9 +25,7 @@ from ferret_core.projection.signs import LANES, TILE
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         draws = keys([seed])[0], stream(block.id, Tag.DENSE_SIGNS)
         return torch.from_numpy(summed(_project, (stored(before), stored(after), start), draws, K) * float32(1 / K))
 

@@ -30,13 +30,11 @@ FACTORS = np.array([1 / math.sqrt(1 << digit) for digit in range(DIGITS)], float
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         """Each coordinate has its place in one tile, and so one writer."""
         gamma = np.zeros(K, float32)
         source = stored(before), stored(after), start, block.size
-        draws = keys([seed])[0], share, stream(block.id, Tag.SIGNS), stream(block.id, Tag.HADAMARD_ROWS)
+        draws = keys([seed])[0], stream(block.id, Tag.SIGNS), stream(block.id, Tag.HADAMARD_ROWS)
         share_out(
             _project, [(*source, *tiles, *draws, gamma) for tiles in stretches_of_tiles(start, len(after), TILES)]
         )
@@ -48,8 +46,7 @@ class Kernel:
         sent = packed(terms)
         if sent is None:
             return
-        shares = np.array([term.share for term in terms if len(term.coefficients)], int64)
-        draws = shares, stream(block.id, Tag.SIGNS), stream(block.id, Tag.HADAMARD_ROWS)
+        draws = stream(block.id, Tag.SIGNS), stream(block.id, Tag.HADAMARD_ROWS)
         target = stored(weights), start, block.size
         tasks = [
             (*target, *tiles, *sent, *draws, *rounding_of(rounding, block.id))
@@ -67,7 +64,6 @@ def _project(
     first: Any,
     last: Any,
     key: Any,
-    share: Any,
     signs: Any,
     rows: Any,
     gamma: Any,
@@ -80,7 +76,7 @@ def _project(
         put_signs(y.view(uint32).reshape(ROWS), words)
         _transform(y, scratch, d - tile * TILE)
         for k in range(*_near(tile, d, len(gamma))):
-            place, n = _place(k, d, len(gamma), share, rows, key)
+            place, n = _place(k, d, len(gamma), rows, key)
             if place // TILE == tile:
                 gamma[k] += float32(n) * y[place % TILE]
 
@@ -96,7 +92,6 @@ def _apply(
     offsets: Any,
     counts: Any,
     keys: Any,
-    shares: Any,
     signs: Any,
     rows: Any,
     rounding_key: Any,
@@ -110,7 +105,7 @@ def _apply(
         for n in range(len(counts)):
             placed[:] = 0
             for k in range(*_near(tile, d, counts[n])):
-                place, _ = _place(k, d, counts[n], shares[n], rows, keys[n])
+                place, _ = _place(k, d, counts[n], rows, keys[n])
                 if place // TILE == tile:
                     placed[place % TILE] = coefficients[offsets[n] + k]
             _transform(placed, scratch, d - tile * TILE)
@@ -128,13 +123,13 @@ def _near(tile: Any, d: Any, K: Any) -> Any:
 
 
 @compiled
-def _place(k: Any, d: Any, K: Any, share: Any, rows: Any, key: Any) -> Any:
+def _place(k: Any, d: Any, K: Any, rows: Any, key: Any) -> Any:
     """The place of coordinate k among the d transformed values, and the size of its stratum."""
     first = k * (d // K) + k * (d % K) // K
     n = (k + 1) * (d // K) + (k + 1) * (d % K) // K - first
     word = uint64(philox(uint32(k // 4), uint32(0), rows, key[0], key[1])[k % 4])
     high, low = uint64(n) >> uint64(32), uint64(n) & uint64(0xFFFFFFFF)
-    return first + (int64(word * high + (word * low >> uint64(32))) + share) % n, n
+    return first + int64(word * high + (word * low >> uint64(32))), n
 
 
 @compiled

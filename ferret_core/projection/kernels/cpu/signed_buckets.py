@@ -38,9 +38,7 @@ ROW = 5
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         """Each bucket is summed stripe after stripe, by one thread; long blocks in segments that are added in order."""
         layout = Layout.of(block.size, K)
         stripe = K * layout.granule

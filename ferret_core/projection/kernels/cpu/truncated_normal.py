@@ -30,9 +30,7 @@ STEP, LAST, ONE = float32(2.0**-23), float32(1 - 2.0**-24), float32(1)
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         draws = keys([seed])[0], stream(block.id, Tag.TRUNCATED_NORMAL), *_constants(block.size)
         products = summed(_project, (stored(before), stored(after), start), draws, K)
         rho, _ = truncated_normal(block.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import triton.language as tl
@@ -26,19 +26,18 @@ def subtract(
     start: int,
     rounding: int,
     *more: Any,
-    fourth: Callable[[Term], int] = lambda term: 0,
     programs: int | None = None,
     **constants: Any,
 ) -> None:
     """``kernel`` over the weights, if any of the terms changes them; one program for each tile unless told."""
-    rows = [row_of(term, fourth(term)) for term in terms if len(term.coefficients)]
+    rows = [row_of(term) for term in terms if len(term.coefficients)]
     if rows and len(weights):
         number, sheet = programs or tiles(start, len(weights)), sent(rows, weights.device)
         arguments = start, len(weights), sheet, len(rows), signed(rounding), block.id, *more
         launch(kernel, number, weights, *arguments, **constants)
 
 
-def row_of(term: Term, fourth: int) -> tuple[int, int, int, int]:
+def row_of(term: Term, fourth: int = 0) -> tuple[int, int, int, int]:
     """(seed, address of the coefficients, K, ``fourth``) of a term."""
     return signed(term.seed), term.coefficients.data_ptr(), term.coefficients.numel(), fourth
 

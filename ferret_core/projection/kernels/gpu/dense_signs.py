@@ -22,9 +22,7 @@ TAG = tl.constexpr(int(Tag.DENSE_SIGNS))
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         return project(_times, before, after, block, K, seed, start, ()) * (1 / K)
 
     def apply_(

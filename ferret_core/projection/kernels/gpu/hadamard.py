@@ -37,13 +37,11 @@ RESIDENT = 1024
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         gamma = torch.zeros(K, device=after.device)
         if len(after):
             vectors = before, after, start, len(after)
-            numbers = K, share, signed(seed), block.id, block.size
+            numbers = K, signed(seed), block.id, block.size
             launch(_project, tiles(start, len(after)), *vectors, gamma, *numbers, num_warps=WARPS)
         return gamma
 
@@ -61,13 +59,12 @@ class Kernel:
             start,
             rounding,
             *more,
-            fourth=lambda term: term.share,
             programs=len(placed),
             num_warps=WARPS,
         )
 
 
-@triton.jit(do_not_specialize=["K", "share", "seed", "block", "d"])
+@triton.jit(do_not_specialize=["K", "seed", "block", "d"])
 def _project(
     before: Value,
     after: Value,
@@ -75,7 +72,6 @@ def _project(
     count: Value,
     gamma: Value,
     K: Value,
-    share: Value,
     seed: Value,
     block: Value,
     d: Value,
@@ -88,7 +84,7 @@ def _project(
     low, high = _near(chunk, K, d)
     for first in range(low, high, COLUMNS):
         k = first + tl.arange(0, COLUMNS)
-        places, strata = _places(k, K, share, seed, block, d)
+        places, strata = _places(k, K, seed, block, d)
         inner = places - chunk * TILE
         sampled = (k < high) & (inner >= 0) & (inner < TILE)
         values = tl.gather(y, tl.where(sampled, inner, 0).to(tl.int32), axis=0)
@@ -114,8 +110,8 @@ def _subtract(
         chunk, at, inside = place(number, start, count)
         values = load(weights, at, inside)
         for n in range(terms):
-            seed, coefficients, K, share = nth(sheet, n)
-            x = _scattered(mine, coefficients, chunk, K, share, seed, block, d)
+            seed, coefficients, K, _ = nth(sheet, n)
+            x = _scattered(mine, coefficients, chunk, K, seed, block, d)
             y = _hadamard(x, tl.minimum(d - chunk * TILE, TILE))
             values -= flip(tl.reshape(y, SHAPE), sign_bits(seed, chunk, 0, block, SIGNS))
         store(weights, at, inside, values, chunk, rounding, block)
@@ -127,7 +123,6 @@ def _scattered(
     coefficients: Value,
     chunk: Value,
     K: Value,
-    share: Value,
     seed: Value,
     block: Value,
     d: Value,
@@ -137,7 +132,7 @@ def _scattered(
     low, high = _near(chunk, K, d)
     for first in range(low, high, COLUMNS):
         k = first + tl.arange(0, COLUMNS)
-        places, _ = _places(k, K, share, seed, block, d)
+        places, _ = _places(k, K, seed, block, d)
         inner = places - chunk * TILE
         c = tl.load(coefficients + k, mask=k < high, other=0.0)
         tl.store(placed + inner, c, mask=(k < high) & (inner >= 0) & (inner < TILE))
@@ -159,11 +154,11 @@ def _near(chunk: Value, K: Value, d: Value) -> Value:
 
 
 @jit
-def _places(k: Value, K: Value, share: Value, seed: Value, block: Value, d: Value) -> Value:
+def _places(k: Value, K: Value, seed: Value, block: Value, d: Value) -> Value:
     """(places, strata): of coordinates ``k``, int64, the places in the block and the sizes of their strata."""
     first = k * (d // K) + k * (d % K) // K
     strata = (k + 1) * (d // K) + (k + 1) * (d % K) // K - first
-    return first + (draw_below(seed, k, strata, block, HADAMARD_ROWS) + share) % strata, strata
+    return first + draw_below(seed, k, strata, block, HADAMARD_ROWS), strata
 
 
 @jit

@@ -19,9 +19,7 @@ from ferret_core.projection.kernels.gpu._value import Value
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         gamma = torch.zeros(K, device=after.device)
         torch.sub(before.float(), after.float(), out=gamma[start : start + len(after)])
         return gamma

@@ -15,9 +15,7 @@ from ferret_core.projection.kernels.gpu._project_buckets import project_all
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         return project_all([Pair(before, after, block, K, start)], seed)[0]
 
     def project_all(self, pairs: Sequence[Pair], seed: int) -> list[Tensor]:

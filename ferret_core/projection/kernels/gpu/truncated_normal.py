@@ -26,9 +26,7 @@ STEP = tl.constexpr(2.0**-24)
 
 @final
 class Kernel:
-    def project(
-        self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0, share: int = 0
-    ) -> Tensor:
+    def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         rho, _ = truncated_normal(block.size)
         return project(_times, before, after, block, K, seed, start, _constants(block.size)) * (1 / (rho * K))
 

@@ -105,7 +105,7 @@ def test_squared_lengths_are_the_references(dtype: torch.dtype, monkeypatch: pyt
 def test_a_stratum_may_be_longer_than_31_bits() -> None:
     """H with one coordinate for a block of 2³³ elements: its place is a product of 65 bits."""
     block = Block(3, "w", 2**33 + 77)
-    place = Sample.of(torch.tensor([0]), block, 1, seed=9, share=0).places.item()
+    place = Sample.of(torch.tensor([0]), block, 1, seed=9).places.item()
     start = int(place) - int(place) % 4096
     weights, unit = torch.zeros(4096), torch.ones(1)
     found = weights.to(DEVICE, copy=True)

@@ -76,7 +76,7 @@ function Inside({ update, file }: { update: RoundUpdate; file: string }) {
         <CosineMatrix agreement={agreement} file={`${file}-cosines`} />
       ) : (
         <p className="muted small">
-          There are no cosines of this round: fewer than two participants, disjoint places, one-bit coordinates of fewer
+          There are no cosines of this round: fewer than two participants, one-bit coordinates of fewer
           than eight weights each, or an algorithm whose uploads do not tell the update.
         </p>
       )}
