@@ -28,7 +28,7 @@ SEALED = Sealed((BLOB,), digest_bytes(BLOB), Contribution(META, {}))
 
 @pytest.fixture
 def upload() -> Upload:
-    seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "rank": 0, "population": 1, "rounds": 9}
+    seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "population": 1, "rounds": 9}
     task = RoundTask(experiment="exp_0000000000000001", round=4, participant="clinic", base_digest="ba" * 32, **seeds)
     return Upload.of(Lease(id="asg_0000000000000001", fence=7, lease_seconds=60, task=task), SEALED, 2.5)
 

@@ -205,7 +205,7 @@ def test_dense_signs_add_up_one_column_after_the_other() -> None:
 def test_hadamard_butterflies_add_in_the_order_of_their_distance(d: int, K: int) -> None:
     coefficients, placed = normal(K), [0.0] * d
     for k, c in enumerate(coefficients.tolist()):
-        placed[scalar_place(k, d, K, 4, SEED, 0)] = c
+        placed[scalar_place(k, d, K, 4, SEED)] = c
     expected: list[float] = []
     for begin, m in scalar_chunks(d):
         expected += scalar_transform(placed[begin : begin + m])

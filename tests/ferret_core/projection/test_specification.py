@@ -174,7 +174,7 @@ class H:
             return 0.0
         x = np.zeros(m, f32)
         x[p - begin] = 1
-        own = H(m, 1, self.block, self.seed, 0)
+        own = H(m, 1, self.block, self.seed)
         return float(signs(np.array([i]), self.seed, self.block, 3)[0] * own.transform(x)[i - begin])
 
 

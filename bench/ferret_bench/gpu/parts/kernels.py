@@ -102,7 +102,7 @@ def _alike(letter: str, setup: Setup) -> Found:
     block = Block(7, "w", size.start + size.elements)
     before, after = _vector(size.elements, 1), _vector(size.elements, 2).bfloat16()
     K = size.elements if letter == "I" else size.K
-    terms = [Term(seed, _vector(K, 3 + n) * 1e-2, n) for n, seed in enumerate(SEEDS)]
+    terms = [Term(seed, _vector(K, 3 + n) * 1e-2) for n, seed in enumerate(SEEDS)]
     gpu, cpu = named("gpu", family), named("cpu", family)
     moved = _applied(gpu, after, block, terms, size.start, device)
     same = torch.equal(moved, _applied(cpu, after, block, terms, size.start, torch.device("cpu")))
@@ -111,10 +111,10 @@ def _alike(letter: str, setup: Setup) -> Found:
     expected = cpu.project(before, after, block, K, SEEDS[0], start=size.start)
     rows = size.start + torch.arange(min(4096, size.elements))
     columns = torch.arange(min(16, K))
-    entries = family.entries(rows.to(device), columns.to(device), block, K, SEEDS[0], 1).cpu()
+    entries = family.entries(rows.to(device), columns.to(device), block, K, SEEDS[0]).cpu()
     return {
         "weights": same,
-        "entries": torch.equal(entries, family.entries(rows, columns, block, K, SEEDS[0], 1)),
+        "entries": torch.equal(entries, family.entries(rows, columns, block, K, SEEDS[0])),
         "coordinates": float((found - expected).abs().max() / expected.abs().max()),
     }
 
