@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ferret_cli.choose import experiment
 from ferret_cli.output import emit, say
-from ferret_core.evaluation.answer import answer, load_exported, question_ids
-from ferret_core.private import keep_private
+from ferret_core.evaluation.streaming_generation import answer, load_exported, question_ids
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.words import shown_lines
+from ferret_core.protocol.sanitize import shown_lines
+from ferret_core.system.permissions import keep_private
 from ferret_sdk.address import ClientSettings
 from ferret_sdk.run import Run
 from ferret_sdk.service import Service

@@ -7,8 +7,8 @@ from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ferret_core.protocol.formatting import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
-from ferret_core.protocol.quantities import quantity, size
 
 if TYPE_CHECKING:
     from ferret_sdk.schemas import (

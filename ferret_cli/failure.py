@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ferret_cli.output import emit, say
-from ferret_core.protocol.errors import Exit, FerretError
-from ferret_core.protocol.next_steps import NEXT_STEPS
+from ferret_core.protocol.errors import NEXT_STEPS, Exit, FerretError
 
 if TYPE_CHECKING:
     from ferret_sdk.run import Run

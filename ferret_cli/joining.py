@@ -14,13 +14,13 @@ from typing import NamedTuple
 import typer
 
 from ferret_cli.output import emit, say, stderr
-from ferret_core.heartbeat import Heartbeat
-from ferret_core.private import keep_private
+from ferret_core.client.hooks import Site
 from ferret_core.protocol.errors import Exit
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
+from ferret_core.protocol.sanitize import shown, shown_lines
 from ferret_core.protocol.states import Awaited, ExperimentState
-from ferret_core.protocol.words import shown, shown_lines
-from ferret_core.site import Site
+from ferret_core.system.heartbeat import Heartbeat
+from ferret_core.system.permissions import keep_private
 from ferret_sdk.address import ClientSettings
 from ferret_sdk.exposure import Exposure
 from ferret_sdk.participant import Participant

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ferret_core.protocol.words import shown, shown_json, shown_lines
+from ferret_core.protocol.sanitize import shown, shown_json, shown_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,11 +8,11 @@ import numpy as np
 
 from ferret_cli.setup import require_training
 from ferret_core import catalog
-from ferret_core.models import outline
-from ferret_core.plan import Plan
-from ferret_core.plan import plan as make
+from ferret_core.experiment.estimate import Plan
+from ferret_core.experiment.estimate import plan as make
+from ferret_core.models import architecture
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 
 TOKENS = 256
@@ -52,7 +52,7 @@ def summary(spec: ExperimentSpec) -> list[str]:
     """A plan in short, with its advice, for a specification whose model lies in a folder here; else nothing."""
     try:
         resolved = catalog.resolve(spec)
-        plan = make(resolved, outline.of_folder(spec.model.source), None, TOKENS, 1.0)
+        plan = make(resolved, architecture.of_folder(spec.model.source), None, TOKENS, 1.0)
     except FerretError:
         return []
     noise = "" if plan.noise is None else f", noise expected {plan.noise.total:.1%} of the weights"

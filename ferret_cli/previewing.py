@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ferret_cli.joining import watching
 from ferret_cli.output import emit, say, table
-from ferret_core.protocol.quantities import size
-from ferret_core.site import Site
+from ferret_core.client.hooks import Site
+from ferret_core.protocol.formatting import size
 from ferret_sdk.participant import Participant
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ferret_cli.output import say
-from ferret_core.protocol.quantities import quantity, size
+from ferret_core.protocol.formatting import quantity, size
 from ferret_sdk.measured import measured, metrics_of
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ferret_cli.progress import RoundLine
-from ferret_core.model_card import Facts, Figures
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.metrics import metric
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica.model_card import Facts, Figures
 
 if TYPE_CHECKING:
     from ferret_core.simulate import RoundResult, SimulationResult

@@ -8,8 +8,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+from ferret_core.client.hooks import Site
 from ferret_core.protocol.errors import FerretError
-from ferret_core.site import Site
 
 NAME = "ferret_site"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from ferret_cli.output import say
-from ferret_core import presets
+from ferret_core.experiment import presets
+from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol import spec_file
 from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.spec_file import Tree
-from ferret_core.revision import revise
 
 
 def load(
@@ -43,10 +43,10 @@ def document(
     """What stands in ``file``, changed by the ``preset``, then by each ``a.b=value`` of ``assignments`` and each
     ``a.b`` of ``unset``.
 
-    :func:`ferret_core.revision.revise` says what else a change does; what it drops is told on stderr. ``${NAME}`` in a
-    text stands for the environment variable, which only the texts that are left after the changes need. With
-    ``absolute_paths``, for a server or worker on this machine, a relative path that exists beside the file or in the
-    working folder is made absolute; one of ``assignments`` is sought in the working folder alone. Raises
+    :func:`ferret_core.experiment.spec_patch.revise` says what else a change does; what it drops is told on stderr.
+    ``${NAME}`` in a text stands for the environment variable, which only the texts that are left after the changes
+    need. With ``absolute_paths``, for a server or worker on this machine, a relative path that exists beside the file
+    or in the working folder is made absolute; one of ``assignments`` is sought in the working folder alone. Raises
     ``spec.invalid`` for what cannot be read.
     """
     tree = spec_file.expand(spec_file.read(file)) if file else {}

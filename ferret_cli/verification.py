@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferret_core.ledger import LedgerRecord, broken
+from ferret_core.ledger.record import LedgerRecord, broken
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.download import require_empty
 from ferret_sdk.follower import entries, load_base
 
 if TYPE_CHECKING:
-    from ferret_core.checkpoint import Manifest
-    from ferret_core.replica import Replica
+    from ferret_core.replica.checkpoint import Manifest
+    from ferret_core.replica.replica import Replica
     from ferret_sdk.run import Run
 
 WEIGHTS = ".safetensors"
@@ -27,7 +27,7 @@ def verified_records(run: Run) -> Iterator[LedgerRecord]:
     Raises ``ledger.broken`` at the first that does not, and at the end if the ledger leads to another model than
     the experiment's.
     """
-    from ferret_core.follow import follow
+    from ferret_core.replica.replay import follow
 
     written = _recorded_weights(run)
     with _base(run) as replica:
@@ -49,9 +49,9 @@ def replay(
     ``on_record`` is told of every round that holds. Raises ``ledger.broken`` at the first that does not, and
     ``round.not_found`` for a round that is not committed, or that is before the mean begins.
     """
-    from ferret_core import checkpoint
-    from ferret_core.average import TailMean
-    from ferret_core.follow import follow
+    from ferret_core.replica import checkpoint
+    from ferret_core.replica.replay import follow
+    from ferret_core.replica.tail_averaging import TailMean
 
     require_empty(folder, "out")
     if number > run.experiment.round:
@@ -91,7 +91,7 @@ def _recorded_weights(run: Run) -> dict[int, dict[str, str]]:
 
 def _check_weights(replica: Replica, record: LedgerRecord, recorded: dict[str, str]) -> None:
     """Raises ``ledger.broken`` unless the replica's own checkpoint has the recorded weights."""
-    from ferret_core import checkpoint
+    from ferret_core.replica import checkpoint
 
     if not recorded:
         return

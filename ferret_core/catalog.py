@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from ferret_core import discovery, federation
+from ferret_core import discovery
 from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
+from ferret_core.rounds import sampling
 
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import FederatedAlgorithm
@@ -88,7 +89,7 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
         wrong += _precision_errors(spec)
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
-    quorum = federation.quorum_share(spec)
+    quorum = sampling.quorum_share(spec)
     return spec.model_copy(update={**choices, "round": spec.round.model_copy(update={"quorum": quorum})})
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferret_core import catalog
 from ferret_core.models.shapes import Shapes
+from ferret_core.protocol.buffers import Pieces, size_of
 from ferret_core.protocol.digest import digest_bytes, digest_pieces
-from ferret_core.protocol.pieces import Pieces, size_of
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import REPORTED, Contribution, ContributionMeta, malformed, require_finite
 

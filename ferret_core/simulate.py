@@ -1,6 +1,6 @@
 """A whole experiment in one process, with no server: the oracle that the service must equal, bit for bit on CPU.
 
-The model lives where ``FERRET_DEVICE`` says (:mod:`ferret_core.device`).
+The model lives where ``FERRET_DEVICE`` says (:mod:`ferret_core.system.device`).
 """
 
 from __future__ import annotations
@@ -11,29 +11,31 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core import averaged, catalog, checkpoint, federation, stopping
+from ferret_core import catalog
+from ferret_core.aggregation.aggregate import fold
+from ferret_core.aggregation.loss_guard import Guard
+from ferret_core.aggregation.projection_noise import check_base, of_base
+from ferret_core.aggregation.statistics.schema import UpdateStatistics
 from ferret_core.algorithms._base import Client
-from ferret_core.average import TailMean
-from ferret_core.cost import numbers_sent, round_cost
-from ferret_core.device import chosen_device, place
+from ferret_core.client.hooks import Site
+from ferret_core.client.local_round import Part, contribute
+from ferret_core.distributed.process_group import current
 from ferret_core.evaluation.evaluate import evaluate
-from ferret_core.federated_data import FederatedData
-from ferret_core.fold import fold
-from ferret_core.inside.statistics import UpdateStatistics
-from ferret_core.ledger import LedgerEntry, LedgerRecord
-from ferret_core.participant import Part, contribute
+from ferret_core.experiment.federated_data import FederatedData
+from ferret_core.ledger.record import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Arrays, decode, encode
-from ferret_core.replica import Replica
-from ferret_core.robust.bounds import out_of_bounds
-from ferret_core.robust.guard import Guard
-from ferret_core.robust.noise import check_base, of_base
-from ferret_core.site import Site
-from ferret_core.stopping import Stop
-from ferret_core.team.group import current
-from ferret_core.training.own import Own
+from ferret_core.replica import checkpoint, tail_averaging
+from ferret_core.replica.replica import Replica
+from ferret_core.replica.tail_averaging import TailMean
+from ferret_core.rounds import early_stopping, sampling
+from ferret_core.rounds.cost import numbers_sent, round_cost
+from ferret_core.rounds.early_stopping import Stop
+from ferret_core.server.norm_clipping import out_of_bounds
+from ferret_core.system.device import chosen_device, place
+from ferret_core.training.custom_training import Own
 
 UNDONE = frozenset({"quorum.missed", "round.exploded"})
 """Ends of an attempt at a round that leave the model where it was: another may follow."""
@@ -44,7 +46,7 @@ class RoundResult(NamedTuple):
 
     ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant, also
     of those whose contribution was left out. ``clipped`` are the factors of those whose update was shortened.
-    ``cost`` is :func:`ferret_core.cost.round_cost`'s, and all that differs when a simulation is repeated.
+    ``cost`` is :func:`ferret_core.rounds.cost.round_cost`'s, and all that differs when a simulation is repeated.
     ``inside`` says what the round's update was like; None of the base model.
     """
 
@@ -135,7 +137,7 @@ def _stopped(spec: ExperimentSpec, rounds: Sequence[RoundResult]) -> Stop | None
     """Why no round follows although there would be one."""
     judged = spec.stopping.metric
     values = {done.number: done.metrics[judged] for done in rounds if judged in done.metrics}
-    return stopping.stop(spec.stopping, values) if len(rounds) <= spec.rounds else None
+    return early_stopping.stop(spec.stopping, values) if len(rounds) <= spec.rounds else None
 
 
 class _Memories:
@@ -194,7 +196,7 @@ class _Simulation:
         noise = of_base(self.replica, self.data)
         expected = noise.metrics(by_block=True) if noise else {}
         metrics = expected | self._measure(self.replica, self.data)
-        stopping.require_measured(self.replica.spec, metrics)
+        early_stopping.require_measured(self.replica.spec, metrics)
         return RoundResult(0, self.replica.digest, metrics, 0, 0, [], {}, {}, {})
 
     def round(self, number: int) -> RoundResult:
@@ -218,10 +220,10 @@ class _Simulation:
         up = sum(part.sealed.size for part in parts.values())
         parts = {name: part for name, part in parts.items() if name not in rejected}
         self.memories.commit(parts)
-        metrics = measured | federation.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
-        if federation.evaluation_due(self.replica.spec, number):
+        metrics = measured | sampling.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
+        if sampling.evaluation_due(self.replica.spec, number):
             metrics |= self._measure(self.replica, self.data)
-            metrics |= averaged.eval_loss(self._average, self.replica, self.data.held_out)
+            metrics |= tail_averaging.eval_loss(self._average, self.replica, self.data.held_out)
         return RoundResult(
             number,
             self.replica.digest,
@@ -240,14 +242,14 @@ class _Simulation:
     ) -> None:
         if len(parts) < self._quorum:
             reason = next((error.detail for error in rejected.values()), None)
-            raise federation.quorum_missed(number, attempt, len(parts), self._quorum, reason)
+            raise sampling.quorum_missed(number, attempt, len(parts), self._quorum, reason)
 
     def _attempt(self, number: int, attempt: int, sitting_out: Collection[str]) -> _Collected:
         """Asks the drawn clients in turn until as many as needed have contributed."""
         spec, needed = self.replica.spec, self._needed
-        population = federation.client_names(spec.participants.simulated)
-        names = federation.sample(spec, number, population, attempt, sitting_out)
-        tasks = federation.round_tasks(spec, SIMULATION, number, names, self.replica.digest, attempt=attempt)
+        population = sampling.client_names(spec.participants.simulated)
+        names = sampling.sample(spec, number, population, attempt, sitting_out)
+        tasks = sampling.round_tasks(spec, SIMULATION, number, names, self.replica.digest, attempt=attempt)
         collected = _Collected(len(tasks), {}, {})
         for task in tasks:
             if len(collected.parts) == needed:
@@ -278,16 +280,16 @@ class _Simulation:
         cost = round_cost([part.cost for part in parts], seconds, up, down)
         if self._average is not None:
             self._average.see(self.replica)
-        guarded |= averaged.development_loss(self._average, self.replica, self._guard)
+        guarded |= tail_averaging.development_loss(self._average, self.replica, self._guard.loss)
         return cost, guarded | (noise.metrics(by_block=self.replica.round == 1) if noise else {})
 
     @property
     def _needed(self) -> int:
-        return federation.sample_size(self.replica.spec, self.replica.spec.participants.simulated)
+        return sampling.sample_size(self.replica.spec, self.replica.spec.participants.simulated)
 
     @property
     def _quorum(self) -> int:
-        return federation.quorum(self.replica.spec, self._needed)
+        return sampling.quorum(self.replica.spec, self._needed)
 
     def _last_record(self) -> LedgerRecord:
         assert self.last is not None

@@ -20,9 +20,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DataError, OperationalError
 from sqlalchemy.orm import Session
 
-from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.failpoints import failpoint
 from ferret_db import clock
 from ferret_db.reach import EVERYTHING, Reach
 from ferret_db.repositories import outbox

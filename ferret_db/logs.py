@@ -17,7 +17,7 @@ from typing import Literal
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from ferret_core.protocol.words import shown, shown_lines
+from ferret_core.protocol.sanitize import shown, shown_lines
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from ferret_core.private import keep_private
 from ferret_core.protocol.errors import Exit, FerretError
+from ferret_core.system.permissions import keep_private
 from ferret_db import descriptors, logs, migrate, tracing
 from ferret_db.settings import ServiceSettings
 

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Engine, Select, event, false, select
 from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 from sqlalchemy.sql.base import ExecutableOption
 
-from ferret_core.exported import ADAPTERS
+from ferret_core.replica.export import ADAPTERS
 from ferret_db.tables import Artifact, Base, Experiment, Membership, Project
 
 _CRITERIA = "ferret_criteria"

@@ -15,10 +15,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from ferret_core import demo
-from ferret_core.files import USERS_DATA, Readable
+from ferret_core import sample
 from ferret_core.protocol.errors import FerretError, FieldError, described
 from ferret_core.storage import ObjectStore, Storage, open_storage
+from ferret_core.system.untrusted_files import USERS_DATA, Readable
 from ferret_db.broker import address
 from ferret_db.logs import LogFormat, LogLevel
 
@@ -110,7 +110,7 @@ class ServiceSettings(BaseSettings):
         default=64 << 30, ge=0, description="Beyond it the copies go that were not used for the longest time"
     )
     roots: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), AfterValidator(_absolute_all)] = Field(
-        default_factory=lambda data: (data["home"] / USERS_DATA, demo.model_path().parent),
+        default_factory=lambda data: (data["home"] / USERS_DATA, sample.model_path().parent),
         description="Folders, separated by colons, under which data and models named in specifications may lie. "
         "Of home that is its folder data alone, whatever is set here",
     )

@@ -17,7 +17,7 @@ from ferret_core.protocol.alerts import AlertKind
 from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, ParticipantState, RoundState
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.clock import UtcDateTime, utcnow
 
 
@@ -147,7 +147,7 @@ class Experiment(Base, kw_only=True):
     """``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is only told: the
     experiment it names may be gone. ``name`` is what people call it now; ``spec`` keeps the one it was submitted
     under, since the ledger holds its digest. Experiments of one ``seed_group`` differ in the seed only. ``stopped`` is
-    a ``ferret_core.stopping.Stop``, of one that ended before its last round; evaluations of rounds up to
+    a ``ferret_core.rounds.early_stopping.Stop``, of one that ended before its last round; evaluations of rounds up to
     ``patience_since`` do not count towards the next. That it stands still was told at
     ``stall_told_at``."""
 
@@ -192,7 +192,7 @@ class Experiment(Base, kw_only=True):
 
 
 class ExperimentTag(Base, kw_only=True):
-    """A tag of an experiment; tags are the same if their keys are (``ferret_core.protocol.remarks``)."""
+    """A tag of an experiment; tags are the same if their keys are (``ferret_core.protocol.tags_and_notes``)."""
 
     __tablename__ = "experiment_tags"
     __table_args__ = (Index(None, "key", "experiment_id"),)
@@ -269,8 +269,8 @@ class Assignment(Base, kw_only=True):
 class Contribution(Base, kw_only=True):
     """An accepted upload; a refused one is a :class:`Rejection`. The blob is stored under ``digest``.
 
-    ``cost`` is a ``ferret_core.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until its next
-    round; real participants keep it themselves. Theirs are signed, by ``public_key``. ``factor`` is what the
+    ``cost`` is a ``ferret_core.rounds.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until
+    its next round; real participants keep it themselves. Theirs are signed, by ``public_key``. ``factor`` is what the
     round multiplied its update by, where that was clipped.
     """
 
@@ -331,8 +331,8 @@ class Metric(Base, kw_only=True):
 
 
 class Update(Base, kw_only=True):
-    """What was inside a committed round's update: ``ferret_core.inside.statistics``, in a table of its own so that
-    rounds are listed without it."""
+    """What was inside a committed round's update: ``ferret_core.aggregation.statistics.schema``, in a table of its
+    own so that rounds are listed without it."""
 
     __tablename__ = "updates"
 

@@ -10,8 +10,8 @@ from ferret_sdk.run import Run
 from ferret_sdk.service import Service
 
 if TYPE_CHECKING:
-    from ferret_core.site import Site
-    from ferret_core.tasks import tasks
+    from ferret_core.client.hooks import Site
+    from ferret_core.client.task_loop import tasks
     from ferret_sdk.participant import Participant
 
 __all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service", "Site", "tasks"]
@@ -24,11 +24,11 @@ def __getattr__(name: str) -> Any:
 
         return Participant
     if name == "Site":
-        from ferret_core.site import Site
+        from ferret_core.client.hooks import Site
 
         return Site
     if name == "tasks":
-        from ferret_core.tasks import tasks
+        from ferret_core.client.task_loop import tasks
 
         return tasks
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

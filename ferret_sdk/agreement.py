@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ferret_core.durable import write_durably
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.spec import Strict
+from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.exposure import Exposure
 
 

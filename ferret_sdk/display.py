@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ferret_core.protocol.quantities import quantity
-from ferret_core.protocol.words import shown
+from ferret_core.protocol.formatting import quantity
+from ferret_core.protocol.sanitize import shown
 
 if TYPE_CHECKING:
     from ferret_sdk.run import Run

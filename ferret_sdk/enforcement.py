@@ -14,14 +14,15 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from ferret_core import catalog, federation
-from ferret_core.cost import resident_memory
-from ferret_core.discretion import Discretion
-from ferret_core.ledger import LedgerRecord
+from ferret_core import catalog
+from ferret_core.contribution import Sealed
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
-from ferret_core.sealed import Sealed
+from ferret_core.rounds import sampling
+from ferret_core.rounds.cost import resident_memory
+from ferret_core.training.privacy import Discretion
 from ferret_sdk import quiet
 from ferret_sdk.exposure import Exposure, largest_share, sequences
 from ferret_sdk.privacy import Budget, require_blind
@@ -188,7 +189,7 @@ class Enforcement:
         wanted = self.terms.allow.participants
         if self._spec is None or self._name not in names:
             return
-        simulated = set(federation.client_names(self._spec.participants.simulated))
+        simulated = set(sampling.client_names(self._spec.participants.simulated))
         real = sum(name not in simulated for name in names)
         if real < wanted:
             message = f"participants are in the round's mean, this site demands {wanted}"
@@ -222,7 +223,7 @@ class Enforcement:
     def _require_company(self, task: RoundTask, spec: ExperimentSpec) -> None:
         """The fewest real participants that the round can be committed with."""
         wanted = self.terms.allow.participants
-        least = federation.quorum(spec, federation.sample_size(spec, task.population)) - spec.participants.simulated
+        least = sampling.quorum(spec, sampling.sample_size(spec, task.population)) - spec.participants.simulated
         if wanted > 1 and least < wanted:
             message = f"is the fewest the round may end with, this site demands {wanted}: raise round.quorum or wait"
             raise FerretError.of_field("terms.round_refused", "participants", max(least, 0), message)

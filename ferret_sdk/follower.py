@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferret_core.ledger import LedgerEntry, LedgerRecord, broken, check_link
+from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken, check_link
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_sdk import weights
@@ -20,7 +20,7 @@ from ferret_sdk.schemas import Experiment
 from ferret_sdk.transport import Transport
 
 if TYPE_CHECKING:
-    from ferret_core.replica import Replica
+    from ferret_core.replica.replica import Replica
 
 BYTES_PER_WEIGHT = 16
 """An update holds at most some numbers of 4 bytes for each trained weight, such as a step and a control variate."""
@@ -89,7 +89,7 @@ class Follower:
     def records_to_the_end(self) -> Iterator[LedgerRecord]:
         """The records behind the replica's round, or all where there is no replica, as far as they have come. They are
         checked as a chain, by hashes and signatures: no update is downloaded, and no model is moved."""
-        from ferret_core.signed import Keys
+        from ferret_core.ledger.signatures import Keys
 
         run = self._known or self._run()
         last, head = (0, "") if self._replica is None else (self._replica.round, self._replica.head)
@@ -126,7 +126,7 @@ class Follower:
     def _load(self, run: Run) -> Replica:
         """The base model on the device that trains; its files are one participant's at a time: several of a site share
         them."""
-        from ferret_core.device import chosen_device, place
+        from ferret_core.system.device import chosen_device, place
 
         def wait() -> None:
             self.watcher(Progress(Stage.TURN))
@@ -138,8 +138,8 @@ class Follower:
         return replica
 
     def _catch_up(self, replica: Replica, run: Run, last: int) -> None:
-        from ferret_core.follow import follow
         from ferret_core.models.shapes import count
+        from ferret_core.replica.replay import follow
 
         largest = UPDATE_MARGIN + BYTES_PER_WEIGHT * count(replica.shapes)
         for record in follow(replica, entries(run, replica.round, last, largest)):
@@ -184,7 +184,7 @@ def load_base(
     are not the base model's. The specification's model and datasets are the server's own and are not looked for here.
     Raises ``server.unexpected`` for a specification that is none, and for files that no base model has.
     """
-    from ferret_core.replica import Replica
+    from ferret_core.replica.replica import Replica
 
     spec = run.experiment.specification()
     files = run.checkpoint(0)

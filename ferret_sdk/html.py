@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from ferret_core.protocol.formatting import quantity, size
 from ferret_core.protocol.metrics import METRICS, metric
-from ferret_core.protocol.quantities import quantity, size
-from ferret_core.protocol.words import shown
+from ferret_core.protocol.sanitize import shown
 from ferret_sdk.schemas import Experiment, ListedExperiment, Summary
 
 COLUMNS = ("", "name", "state", "round", "algorithm", "evaluation loss", "Rouge-L", "sent", "created")

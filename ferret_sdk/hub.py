@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core.exported import ADDED
 from ferret_core.protocol.errors import FerretError
+from ferret_core.replica.export import ADDED
 from ferret_sdk.weights import MANIFEST, WEIGHTS
 
 EXTRA = "pip install 'ferret-participant[hub]'"

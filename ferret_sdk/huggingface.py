@@ -21,7 +21,7 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from ferret_core.training.own import Context
+from ferret_core.training.custom_training import Context
 
 SEEDS = 1 << 32
 """What NumPy takes as a seed, and so the ``Trainer``."""

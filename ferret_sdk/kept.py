@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from ferret_core.durable import write_durably
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.system.atomic_files import write_durably
 from ferret_sdk import membership
 from ferret_sdk.lock import in_turn, sole
 from ferret_sdk.membership import Membership

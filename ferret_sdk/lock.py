@@ -9,8 +9,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ferret_core.durable import room_for
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.atomic_files import room_for
 
 OWN_ALONE = 0o600
 BETWEEN_TRIES = 0.2

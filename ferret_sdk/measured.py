@@ -21,7 +21,7 @@ class MeasuredRound(NamedTuple):
 
 def measured(run: Run, event: Event) -> int | None:
     """The round of which ``event`` says that nothing more will be measured."""
-    from ferret_core.federation import evaluation_due
+    from ferret_core.rounds.sampling import evaluation_due
 
     if event.type == "round.evaluated":
         return event.round

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ferret_core.durable import write_durably
-from ferret_core.private import close_secret
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.display_name import DisplayName
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName, SecretKey
-from ferret_core.protocol.names import DisplayName
 from ferret_core.protocol.spec import Strict
+from ferret_core.system.atomic_files import write_durably
+from ferret_core.system.permissions import close_secret
 from ferret_sdk.places import Places, all_of
 from ferret_sdk.schemas import Enrolled, Token
 
@@ -70,7 +70,7 @@ def save(home: Path, member: Membership) -> Path:
 def find(home: Path, url: str, code: str) -> Membership | None:
     """The membership that ``code`` was turned into before, so that the same command can be run again.
 
-    Its file is closed to others, as :func:`ferret_core.private.close_secret` says.
+    Its file is closed to others, as :func:`ferret_core.system.permissions.close_secret` says.
     """
     wanted = digest_bytes(code.encode())
     member = next((member for member in all_in(home) if member.url == url and member.code == wanted), None)

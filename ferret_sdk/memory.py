@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from ferret_core.durable import write_durably
-from ferret_core.failpoints import failpoint
-from ferret_core.ledger import LedgerRecord
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.wire import Arrays, decode, encode
+from ferret_core.system.atomic_files import write_durably
+from ferret_core.system.failpoints import failpoint
 
 log = logging.getLogger(__name__)
 

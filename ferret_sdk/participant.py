@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferret_core.ledger import LedgerRecord
-from ferret_core.protocol import names
+from ferret_core.client.hooks import Site
+from ferret_core.ledger.record import LedgerRecord
+from ferret_core.protocol import display_name as names
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.site import Site
 from ferret_sdk import membership
 from ferret_sdk.address import ClientSettings, split
 from ferret_sdk.agreement import Agreement
@@ -43,8 +43,8 @@ from ferret_sdk.transport import Transport
 from ferret_sdk.usage import Usage
 
 if TYPE_CHECKING:
-    from ferret_core.checkpoint import Manifest
     from ferret_core.datasets._base import Example
+    from ferret_core.replica.checkpoint import Manifest
 
 log = logging.getLogger(__name__)
 
@@ -286,7 +286,7 @@ class Participant:
         own checkpoint is not needed. Beside it are a model card and a chat template, as with :meth:`Run.export`. Raises
         ``ledger.broken``, and ``request.invalid`` for a folder that is in use.
         """
-        from ferret_core.checkpoint import write_folder
+        from ferret_core.replica.checkpoint import write_folder
 
         folder = Path(folder).expanduser()
         require_empty(folder, "folder")

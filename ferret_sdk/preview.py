@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ferret_core import federation
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import cut
 from ferret_core.protocol.spec import RoundTask
+from ferret_core.rounds import sampling
 from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.follower import Follower
 from ferret_sdk.membership import Membership
@@ -20,10 +20,10 @@ from ferret_sdk.transport import PREFIX, Transport
 
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import Client
+    from ferret_core.client.hooks import Site
+    from ferret_core.contribution import Sealed
     from ferret_core.datasets._base import Example
-    from ferret_core.replica import Replica
-    from ferret_core.sealed import Sealed
-    from ferret_core.site import Site
+    from ferret_core.replica.replica import Replica
 
 LONGEST_VALUE = 60
 """Characters of a value that are shown."""
@@ -81,7 +81,7 @@ class Previewing:
 
     def make(self, examples: list[Example], watcher: Watcher) -> Preview:
         """Trains on ``examples``; neither spool nor memory nor what was spent of bytes and privacy changes."""
-        from ferret_core.participant import contribute
+        from ferret_core.client.local_round import contribute
 
         with self._follower.at_the_end() as (_, replica):
             task = self._task(replica)
@@ -95,12 +95,12 @@ class Previewing:
     def _task(self, replica: Replica) -> RoundTask:
         round_number = min(replica.round + 1, replica.spec.rounds)
         names = [self._member.name]
-        return federation.round_tasks(replica.spec, self._member.experiment, round_number, names, replica.digest)[0]
+        return sampling.round_tasks(replica.spec, self._member.experiment, round_number, names, replica.digest)[0]
 
     def _client(self, replica: Replica, task: RoundTask, examples: list[Example], watcher: Watcher) -> Client:
         from ferret_core.algorithms._base import Client
-        from ferret_core.datasets._encoding import shard_of
-        from ferret_core.training.own import Own
+        from ferret_core.datasets._tokenize import shard_of
+        from ferret_core.training.custom_training import Own
 
         shard = shard_of(examples, replica.tokenizer, replica.context, replica.spec.prompt.template)
 

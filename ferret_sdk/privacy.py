@@ -20,11 +20,11 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from ferret_core.discretion import Discretion, Gaussian
-from ferret_core.durable import write_durably
 from ferret_core.projection.allocation import FIXED
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, Strict
+from ferret_core.system.atomic_files import write_durably
+from ferret_core.training.privacy import Discretion, Gaussian
 from ferret_sdk.lock import in_turn
 from ferret_sdk.places import all_of
 from ferret_sdk.terms import Privacy

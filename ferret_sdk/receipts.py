@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from pydantic import Field, ValidationError
 
-from ferret_core.durable import write_durably
-from ferret_core.ledger import TREE_VERSION, Leaf, LedgerRecord, broken
+from ferret_core.ledger.receipt import Receipt
+from ferret_core.ledger.record import TREE_VERSION, Leaf, LedgerRecord, broken
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.signatures import public_key
 from ferret_core.protocol.spec import Strict
-from ferret_core.receipt import Receipt
+from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.membership import Membership
 from ferret_sdk.places import RECEIPTS, all_of
 from ferret_sdk.spool import Upload

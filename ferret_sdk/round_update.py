@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ferret_core.protocol.ids import ParticipantName
-from ferret_core.protocol.words import Line
+from ferret_core.protocol.sanitize import Line
 from ferret_sdk.schemas import Document
 
 

@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
-from ferret_core.exported import CHAT_TEMPLATE, complete
-from ferret_core.model_card import Facts, Figures
+from ferret_core.ledger.receipt import Receipt
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.remarks import retagged
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.receipt import Receipt
+from ferret_core.protocol.tags_and_notes import retagged
+from ferret_core.replica.export import CHAT_TEMPLATE, complete
+from ferret_core.replica.model_card import Facts, Figures
 from ferret_sdk import display, html, hub, tables
 from ferret_sdk.download import download, require_empty
 from ferret_sdk.events import follow
@@ -233,7 +233,7 @@ class Run:
     ) -> Run:
         """A new experiment with this one's specification, changed by a JSON Merge Patch (RFC 7396; None removes a
         member). Another algorithm, dataset or partition drops the options of the one before;
-        ``ferret_core.difference.differences`` of the two specifications says what became of them. It belongs to
+        ``ferret_core.experiment.diff.differences`` of the two specifications says what became of them. It belongs to
         ``project``, or to this one's."""
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         query = {"project": project}

@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from ferret_core.ledger import LedgerRecord
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.alerts import AlertEvent, AlertKind
+from ferret_core.protocol.display_name import DisplayName
 from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.ids import (
     AlertId,
@@ -30,9 +31,9 @@ from ferret_core.protocol.ids import (
     UserId,
 )
 from ferret_core.protocol.limits import MAX_PART_BYTES, MAX_ROUNDS
-from ferret_core.protocol.names import DisplayName
 from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.roles import Role, Scope
+from ferret_core.protocol.sanitize import Line, Words
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask, Strict
 from ferret_core.protocol.states import (
     AssignmentState,
@@ -42,7 +43,6 @@ from ferret_core.protocol.states import (
     ParticipantState,
     RoundState,
 )
-from ferret_core.protocol.words import Line, Words
 
 FINAL_EVENTS = frozenset(f"experiment.{state}" for state in ExperimentState if state.finished)
 LONGEST_LEASE = 31 * 24 * 3600

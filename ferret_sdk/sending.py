@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ferret_core.failpoints import failpoint
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.failpoints import failpoint
 from ferret_sdk.progress import Progress, RoundReport, Stage, Watcher, log_outages
 from ferret_sdk.retry import PATIENT, Retry, Transient
 from ferret_sdk.schemas import Accepted, Arrived

@@ -20,14 +20,14 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 import httpx
 from pydantic import AwareDatetime, Field, ValidationError
 
-from ferret_core.durable import flush_folder, room_for
-from ferret_core.failpoints import failpoint
 from ferret_core.protocol.audit import EMPTY, Head
 from ferret_core.protocol.digest import canonical_json, digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import Strict
+from ferret_core.system.atomic_files import flush_folder, room_for
+from ferret_core.system.failpoints import failpoint
 from ferret_sdk.lock import in_turn
 from ferret_sdk.places import all_of
 

@@ -12,11 +12,11 @@ import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core.durable import replacing, write_durably
+from ferret_core.contribution import Sealed
+from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.digest import digest_stream
-from ferret_core.protocol.pieces import Pieces
 from ferret_core.protocol.signatures import Signed, sign
-from ferret_core.sealed import Sealed
+from ferret_core.system.atomic_files import replacing, write_durably
 from ferret_sdk.schemas import Lease
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ferret_core.failpoints import failpoint
+from ferret_core.system.failpoints import failpoint
 from ferret_sdk.enforcement import Enforcement
 from ferret_sdk.exposure import Exposure
 from ferret_sdk.follower import Follower
@@ -16,11 +16,11 @@ from ferret_sdk.schemas import Lease
 from ferret_sdk.spool import Spool, Upload
 
 if TYPE_CHECKING:
+    from ferret_core.client.hooks import Site
     from ferret_core.datasets._base import Example
-    from ferret_core.datasets._shard import Shard
-    from ferret_core.replica import Replica
-    from ferret_core.site import Site
-    from ferret_core.training.own import Own
+    from ferret_core.datasets._client_data import Shard
+    from ferret_core.replica.replica import Replica
+    from ferret_core.training.custom_training import Own
 
 
 class Training:
@@ -61,7 +61,7 @@ class Training:
         Everything that the terms, the ledger and the base model decide is checked before the first example is used.
         """
         from ferret_core.algorithms._base import Client
-        from ferret_core.participant import contribute
+        from ferret_core.client.local_round import contribute
 
         with self._follower.at(lease.task) as replica:
             self._enforcement.require_round(lease.task, replica.spec, replica.shapes, len(self._examples))
@@ -85,7 +85,7 @@ class Training:
         return upload
 
     def _own(self, replica: Replica) -> Own | None:
-        from ferret_core.training.own import Own
+        from ferret_core.training.custom_training import Own
 
         return Own(self._site, self._examples, replica.tokenizer) if self._site else None
 
@@ -105,7 +105,7 @@ class Training:
         return stepped
 
     def _tokenised(self, replica: Replica) -> Shard:
-        from ferret_core.datasets._encoding import shard_of
+        from ferret_core.datasets._tokenize import shard_of
 
         template = replica.spec.prompt.template
         self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context, template)

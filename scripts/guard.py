@@ -42,9 +42,9 @@ NAMES = {
     "yaml.unsafe_load": "use yaml.safe_load",
     "pandas.read_pickle": "use another format",
     "torch.distributed.checkpoint": "use ferret_core.models",
-    "torch.distributed.rpc": "use ferret_core.team",
-    "multiprocessing.connection": "use ferret_core.mapped.messages",
-    "multiprocessing.managers": "use ferret_core.mapped.messages",
+    "torch.distributed.rpc": "use ferret_core.distributed",
+    "multiprocessing.connection": "use ferret_core.replica.mapped.ipc",
+    "multiprocessing.managers": "use ferret_core.replica.mapped.ipc",
     "eval": "use ast.literal_eval, or a table of functions",
     "exec": "use a function",
     "builtins.eval": "use ast.literal_eval, or a table of functions",
@@ -147,7 +147,7 @@ def _named(line: int, name: str) -> Iterator[tuple[int, str]]:
     if name in NAMES:
         yield line, f"{name} runs what it reads: {NAMES[name]}"
     elif OBJECTS.fullmatch(name.rpartition(".")[2]):
-        yield line, f"{name} runs what it reads: use ferret_core.team.group"
+        yield line, f"{name} runs what it reads: use ferret_core.distributed.process_group"
 
 
 def _option(line: int, name: str, value: ast.expr) -> Iterator[tuple[int, str]]:

@@ -14,12 +14,16 @@ TESTS = Path(__file__).parent
 @pytest.mark.parametrize(
     ("changed", "can_break", "cannot"),
     [
-        ("ferret_core/ledger.py", "ferret_core/test_ledger.py", "ferret_core/protocol/test_digest.py"),
-        ("ferret_core/protocol/words.py", "ferret_core/test_ledger.py", "scripts/test_lock.py"),  # by way of errors.py
-        ("ferret_core/algorithms/topk.py", "contract/test_algorithm.py", "ferret_core/test_ledger.py"),
-        ("tests/teams.py", "ferret_core/team/test_outcome.py", "ferret_core/test_ledger.py"),
-        ("tests/api/conftest.py", "api/test_users.py", "ferret_core/test_ledger.py"),
-        ("docs/theory.md", "test_docs.py", "ferret_core/test_ledger.py"),
+        ("ferret_core/ledger/record.py", "ferret_core/ledger/test_record.py", "ferret_core/protocol/test_digest.py"),
+        (
+            "ferret_core/protocol/sanitize.py",
+            "ferret_core/ledger/test_record.py",
+            "scripts/test_lock.py",
+        ),  # by way of errors.py
+        ("ferret_core/algorithms/topk.py", "contract/test_algorithm.py", "ferret_core/ledger/test_record.py"),
+        ("tests/teams.py", "ferret_core/distributed/test_barrier.py", "ferret_core/ledger/test_record.py"),
+        ("tests/api/conftest.py", "api/test_users.py", "ferret_core/ledger/test_record.py"),
+        ("docs/theory.md", "test_docs.py", "ferret_core/ledger/test_record.py"),
     ],
 )
 def test_selects_what_a_change_can_break(changed: str, can_break: str, cannot: str) -> None:
@@ -29,7 +33,7 @@ def test_selects_what_a_change_can_break(changed: str, can_break: str, cannot: s
 
 
 def test_selects_everything_after_a_change_of_settings() -> None:
-    assert Changes(["pyproject.toml"]).can_break(TESTS / "ferret_core/test_ledger.py", starts_processes=False)
+    assert Changes(["pyproject.toml"]).can_break(TESTS / "ferret_core/ledger/test_record.py", starts_processes=False)
 
 
 def test_selects_what_starts_processes_after_a_change_of_the_service() -> None:

@@ -21,15 +21,16 @@ from ferret_cli.main import app
 from ferret_cli.simulation import facts
 from ferret_cli.tune import plan
 from ferret_cli.tune.settings import USUAL_TRIALS, Settings
-from ferret_core import catalog, checkpoint
+from ferret_core import catalog
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import encode_prompts
-from ferret_core.demo import model_path
-from ferret_core.exported import complete
+from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.metrics import METRICS, metric
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.export import complete
+from ferret_core.replica.replica import Replica
+from ferret_core.sample import model_path
 from ferret_core.simulate import RoundResult, SimulationResult, simulate
 from ferret_worker.settings import WorkerSettings
 from tests import algorithms

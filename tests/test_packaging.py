@@ -30,7 +30,7 @@ CONTENTS = {
     BENCH: {"ferret_bench"},
 }
 DATA = {
-    PARTICIPANT: {"ferret_core/demo/model/model.safetensors", "ferret_core/demo/demo.toml"},
+    PARTICIPANT: {"ferret_core/sample/model/model.safetensors", "ferret_core/sample/demo.toml"},
     SERVER: {
         "ferret_api/static/index.html",
         "ferret_db/migrations/script.py.mako",

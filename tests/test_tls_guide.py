@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ferret_core.certificate import Certificate
+from ferret_core.system.tls_certificate import Certificate
 from ferret_sdk import certificates
 
 ROOT = Path(__file__).parents[1]

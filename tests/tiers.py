@@ -24,7 +24,7 @@ HEAVY = {"heavy", "postgresql", "redis", "browser"}
 """Marks."""
 FOLDERS = {
     *("api", "bench", "chaos", "contract", "e2e", "scripts", "security", "worker"),
-    *("ferret_cli/tune", "ferret_core/evaluation", "ferret_core/inside", "ferret_core/robust"),
+    *("ferret_cli/tune", "ferret_core/aggregation", "ferret_core/evaluation"),
     *("ferret_db/engine", "ferret_db/repositories"),
 }
 STARTERS = {

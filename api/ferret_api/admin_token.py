@@ -7,9 +7,9 @@ import secrets
 from typing import NamedTuple
 
 from ferret_api.settings import ApiSettings
-from ferret_core.durable import create_durably
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.atomic_files import create_durably
 
 FILE_NAME = "admin.token"
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from celery import Celery
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.broker.lengths import Lengths
 from ferret_db.broker.sender import Sender
 from ferret_db.tables import OutboxMessage

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ferret_api.auth import Reader
-from ferret_core.federation import client_names
 from ferret_core.protocol.errors import FerretError
+from ferret_core.rounds.sampling import client_names
 from ferret_db.repositories import experiments, ledger
 from ferret_db.tables import Experiment
 

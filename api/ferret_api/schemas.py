@@ -7,8 +7,8 @@ from typing import Annotated, Any, Generic, TypeVar
 from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from ferret_core.protocol.display_name import LONGEST, DisplayName
 from ferret_core.protocol.errors import FieldError
-from ferret_core.protocol.names import LONGEST, DisplayName
 
 Item = TypeVar("Item")
 PREFIX = "/api/v1"

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from ferret_core.certificate import Certificate
 from ferret_core.protocol.alerts import MAIL_ADDRESS
 from ferret_core.protocol.limits import MAX_PART_BYTES
 from ferret_core.protocol.playground import MOST_TOKENS
 from ferret_core.protocol.roles import Role
+from ferret_core.system.tls_certificate import Certificate
 from ferret_db.settings import FROM_FILE, ServiceSettings
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import ssl
 
-from ferret_core.certificate import Certificate
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.tls_certificate import Certificate
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ferret_cli import drawing
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
 
 TIMES = 4
 """How many times D the coordinates of a round should be: noise then takes a fifth of what its best step gains."""

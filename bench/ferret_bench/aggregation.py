@@ -41,12 +41,12 @@ from ferret_bench.measure.machine import machine
 from ferret_bench.measure.sampled import sampled
 from ferret_bench.paper.reruns.shapes import model_of
 from ferret_core import catalog
-from ferret_core.demo import tasks
-from ferret_core.mapped.replica import MappedReplica
 from ferret_core.models.load import load
 from ferret_core.models.save import save_base
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.mapped.replica import MappedReplica
+from ferret_core.replica.replica import Replica
+from ferret_core.sample import tasks
 from ferret_core.storage import open_storage
 from ferret_worker.checkpoints import store_base
 

@@ -35,7 +35,7 @@ from ferret_bench.measure.sampled import sampled
 from ferret_cli.stack import broker
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import experiments

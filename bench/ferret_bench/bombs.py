@@ -33,7 +33,7 @@ from ferret_bench.measure.machine import machine
 from ferret_bench.measure.sampled import sampled
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db.database import Database
 from ferret_db.tables import Worker
 from ferret_sdk.run import Run

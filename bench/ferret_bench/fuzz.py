@@ -35,12 +35,12 @@ from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
 from ferret_core.algorithms._base import Client
+from ferret_core.client.local_round import Part, contribute
+from ferret_core.contribution import unseal
 from ferret_core.models.shapes import Shapes
-from ferret_core.participant import Part, contribute
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_core.replica import Replica
-from ferret_core.sealed import unseal
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 
 COUNT, QUICK = 1_000_000, 20_000

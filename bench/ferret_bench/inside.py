@@ -27,19 +27,20 @@ from ferret_bench._projection.llama import SMALL, TOY, Shape, random_llama
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
-from ferret_core import catalog, federation
+from ferret_core import catalog
+from ferret_core.aggregation.aggregate import fold
+from ferret_core.aggregation.statistics.collector import Observer
 from ferret_core.algorithms._base import Client
-from ferret_core.datasets._shard import Encoded, Shard
-from ferret_core.fold import fold
-from ferret_core.inside.observer import Observer
+from ferret_core.contribution import Sealed
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.models.load import LoadedModel
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.digest import digest_pieces
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta
-from ferret_core.replica import Replica
-from ferret_core.sealed import Sealed
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds import sampling
 
 PARTICIPANTS = 10
 ALGORITHMS: dict[str, dict[str, Any]] = {
@@ -115,8 +116,8 @@ def _run(name: str, shape: Shape, say: Say) -> dict[str, Any]:
     )
     torch.manual_seed(0)
     replica = Replica(spec, LoadedModel(random_llama(shape, torch.device("cpu")), None))
-    names = federation.client_names(PARTICIPANTS)
-    tasks = federation.round_tasks(spec, SIMULATION, 1, names, replica.digest)
+    names = sampling.client_names(PARTICIPANTS)
+    tasks = sampling.round_tasks(spec, SIMULATION, 1, names, replica.digest)
     sent = [_sealed(replica, task) for task in tasks]
     base = replica.standing()
     folds, looks = list[float](), list[float]()

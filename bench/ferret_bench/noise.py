@@ -30,14 +30,15 @@ from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench.measure.machine import machine
 from ferret_bench.paper.reruns.interval import interval
 from ferret_cli.demo import prepare
-from ferret_core import catalog, federation
+from ferret_core import catalog
 from ferret_core.algorithms.configs.ferret import Config
-from ferret_core.federated_data import FederatedData
-from ferret_core.models import outline
+from ferret_core.experiment.federated_data import FederatedData
+from ferret_core.models import architecture
 from ferret_core.models.shapes import count as elements
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds import sampling
 from ferret_core.simulate import simulate
 
 PART = 8
@@ -130,9 +131,9 @@ def half_interval(points: Points) -> float | None:
 def _measured(spec: ExperimentSpec, seeds: int, end: float, say: Say) -> Document:
     config = catalog.algorithm_config(spec.algorithm)
     assert isinstance(config, Config)
-    shapes = outline.of_folder(spec.model.source).shapes
+    shapes = architecture.of_folder(spec.model.source).shapes
     K = config.total(config.cut(shapes))
-    points = Points((max(1, K // PART), K), federation.sample_size(spec, spec.participants.simulated), [], [])
+    points = Points((max(1, K // PART), K), sampling.sample_size(spec, spec.participants.simulated), [], [])
     sent: dict[int, float] = {}
     for seed in range(spec.seed, spec.seed + seeds):
         few, many = (_round_one(spec, seed, count, sent) for count in points.K)

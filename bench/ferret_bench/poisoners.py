@@ -26,10 +26,10 @@ from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench._poisoners.attacks import ATTACKS, Participate, a_little, absent, poisoned
 from ferret_bench.measure.bound import Bound, against, table
 from ferret_bench.measure.machine import machine
-from ferret_core import demo
-from ferret_core.demo import tasks
+from ferret_core import sample
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.sample import tasks
 from ferret_core.simulate import simulate
 
 CLIENTS = 10
@@ -107,7 +107,7 @@ def _datasets(folder: Path) -> dict[str, dict[str, Any]]:
     local = {"optimizer": "adam", "steps": 10, "accumulation": 1, "clip_norm": 1.0}
     found: dict[str, dict[str, Any]] = {
         "demo": {
-            "model": {"source": str(demo.model_path())},
+            "model": {"source": str(sample.model_path())},
             "dataset": {"name": "jsonl", "train": str(folder / "train.jsonl"), "test": str(folder / "test.jsonl")},
             "partition": {"name": "dirichlet", "alpha": 0.5},
             "local": {**local, "learning_rate": 2e-3, "batch_size": 16},

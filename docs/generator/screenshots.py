@@ -23,8 +23,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from ferret_cli import specfile
-from ferret_core import demo
-from ferret_core.demo import tasks
+from ferret_core import sample
+from ferret_core.sample import tasks
 from ferret_sdk.run import Run
 from ferret_sdk.service import Service
 
@@ -62,7 +62,7 @@ def _served(home: Path) -> Generator[tuple[str, str]]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "ferret_cli", "serve", "--home", str(home), "--port", str(port)]
-    roots = os.pathsep.join((str(home), str(demo.model_path())))
+    roots = os.pathsep.join((str(home), str(sample.model_path())))
     environment = os.environ | {"FERRET_ROOTS": roots, "FERRET_POLL_SECONDS": "0.2"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
@@ -78,8 +78,8 @@ def _runs(service: Service, data: Path) -> list[Run]:
     """The demo's experiment with other seeds, ended."""
     data.mkdir()
     tasks.write(data)
-    os.environ.update(FERRET_DEMO_MODEL=str(demo.model_path()), FERRET_DEMO_DATA=str(data))
-    spec = specfile.load(Path(demo.__file__).with_name("demo.toml"))
+    os.environ.update(FERRET_DEMO_MODEL=str(sample.model_path()), FERRET_DEMO_DATA=str(data))
+    spec = specfile.load(Path(sample.__file__).with_name("demo.toml"))
     simulated = spec.participants.model_copy(update={"edge": 0})
     runs = [
         service.submit(spec.model_copy(update={"name": f"demo, seed {seed}", "seed": seed, "participants": simulated}))

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ferret_cli.backup.manifest import DATABASE, MANIFEST, STORAGE, Digesting, Entry, Manifest
-from ferret_core.durable import make_folder_durably, replacing
-from ferret_core.failpoints import failpoint
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
+from ferret_core.system.atomic_files import make_folder_durably, replacing
+from ferret_core.system.failpoints import failpoint
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import audit, references

@@ -18,7 +18,7 @@ def backup(
     """Save this machine's service in one file, even while it runs: experiments, models, contributions, token."""
     from ferret_cli.output import emit, say
     from ferret_cli.setup import require_server
-    from ferret_core.protocol.quantities import size
+    from ferret_core.protocol.formatting import size
 
     require_server()
 

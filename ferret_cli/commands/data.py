@@ -51,7 +51,7 @@ def show(
     from ferret_cli.data.tokens import tokenised_by
     from ferret_cli.files import writable
     from ferret_core import catalog
-    from ferret_core.federated_data import deal
+    from ferret_core.experiment.federated_data import deal
     from ferret_core.protocol.errors import FerretError
 
     spec = catalog.resolve(specfile.load(file, assignments or (), unset or ()))

@@ -47,13 +47,13 @@ def plan(
     from ferret_cli.output import emit, say
     from ferret_cli.planning import digest_of, lines
     from ferret_core import catalog
-    from ferret_core.models import outline
-    from ferret_core.plan import document
-    from ferret_core.plan import plan as make
-    from ferret_core.speed import measured_flops
+    from ferret_core.experiment.estimate import document
+    from ferret_core.experiment.estimate import plan as make
+    from ferret_core.experiment.throughput import measured_flops
+    from ferret_core.models import architecture
 
     spec = catalog.resolve(specfile.load(file, assignments or (), unset or (), preset))
-    model = outline.of_llama(shape) if shape else outline.of_folder(spec.model.source)
+    model = architecture.of_llama(shape) if shape else architecture.of_folder(spec.model.source)
     found = make(spec, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
     of_model = digest_of(spec.model) if digest else None
     if json:

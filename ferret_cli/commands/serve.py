@@ -48,7 +48,7 @@ def serve(
     require_server()
 
     from ferret_cli.stack.stack import Plan, running
-    from ferret_core.certificate import Certificate
+    from ferret_core.system.tls_certificate import Certificate
 
     plan = Plan(
         home.expanduser().resolve(),

@@ -47,11 +47,11 @@ def simulate(
 
     from ferret_cli import site_file
     from ferret_cli.simulation import document, facts, line
-    from ferret_core.device import chosen_device
-    from ferret_core.exported import complete
+    from ferret_core.distributed.barrier import together
+    from ferret_core.distributed.process_group import started
+    from ferret_core.replica.export import complete
     from ferret_core.simulate import simulate
-    from ferret_core.team.group import started
-    from ferret_core.team.outcome import together
+    from ferret_core.system.device import chosen_device
 
     if threads is not None:
         torch.set_num_threads(threads)

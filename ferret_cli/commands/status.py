@@ -48,7 +48,7 @@ def _show(system: System) -> None:
 
 
 def _facts(system: System) -> list[tuple[str, str]]:
-    from ferret_core.protocol.quantities import size
+    from ferret_core.protocol.formatting import size
 
     parts, database = system.parts, system.database
     kept = f"{database.kind}, {size(database.size)}, revision {database.revision}"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 
 
 def worker(queue: Annotated[Queue, typer.Argument(help="Which kind of work this process does.")]) -> None:

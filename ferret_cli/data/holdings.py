@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._shard import Shard
-from ferret_core.federated_data import Dealt
+from ferret_core.datasets._client_data import Shard
+from ferret_core.experiment.federated_data import Dealt
 
 
 class Holding(NamedTuple):

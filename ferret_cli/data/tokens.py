@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._shard import Shard
+from ferret_core.datasets._client_data import Shard
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec, PromptSpec
 
@@ -17,7 +17,7 @@ def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Exam
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    from ferret_core.datasets._encoding import longest, shard_of
+    from ferret_core.datasets._tokenize import longest, shard_of
     from ferret_core.models.load import context_of
 
     options: dict[str, Any] = {"revision": spec.revision, "trust_remote_code": False}

@@ -12,10 +12,10 @@ from ferret_cli.options import DEFAULT_PORT
 from ferret_cli.stack import ports
 from ferret_cli.stack.home import LOCK_FILE, locked
 from ferret_cli.stack.stack import Plan
-from ferret_core import demo
-from ferret_core.demo import tasks
-from ferret_core.files import USERS_DATA
+from ferret_core import sample
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.sample import tasks
+from ferret_core.system.untrusted_files import USERS_DATA
 
 DEFAULT_HOME = Path(".ferret/demo")
 # What would lead the demo out of its own folder, into an installation that is in use.
@@ -66,6 +66,6 @@ def data(home: Path) -> Path:
 
 def spec(data: Path) -> ExperimentSpec:
     """The demo's experiment, which ships beside its model."""
-    os.environ["FERRET_DEMO_MODEL"] = str(demo.model_path())
+    os.environ["FERRET_DEMO_MODEL"] = str(sample.model_path())
     os.environ["FERRET_DEMO_DATA"] = str(data)
-    return specfile.load(Path(str(files(demo) / "demo.toml")))
+    return specfile.load(Path(str(files(sample) / "demo.toml")))

@@ -12,9 +12,9 @@ import httpx
 
 from ferret_cli.doctor.check import Check
 from ferret_cli.stack import broker, ports
-from ferret_core.certificate import valid_until
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
+from ferret_core.system.tls_certificate import valid_until
 from ferret_db import migrate
 from ferret_db.broker import address
 from ferret_db.settings import ServiceSettings

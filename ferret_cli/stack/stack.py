@@ -20,11 +20,11 @@ from ferret_cli.stack.child import Child
 from ferret_cli.stack.home import admin_token, announced, locked
 from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
-from ferret_core import demo
-from ferret_core.certificate import CERT, KEY, Certificate
-from ferret_core.files import USERS_DATA
-from ferret_core.private import keep_private
+from ferret_core import sample
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.permissions import keep_private
+from ferret_core.system.tls_certificate import CERT, KEY, Certificate
+from ferret_core.system.untrusted_files import USERS_DATA
 from ferret_sdk.transport import Transport
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _roots(plan: Plan) -> list[Path]:
         return [*plan.roots, *map(Path, filter(None, given.split(os.pathsep)))]
     here = Path.cwd()
     own = [] if here == Path(here.anchor) else [here]  # a service manager starts it in /, which is everything
-    return [*plan.roots, plan.home / USERS_DATA, demo.model_path().parent, *own]
+    return [*plan.roots, plan.home / USERS_DATA, sample.model_path().parent, *own]
 
 
 def _threads(workers: int) -> int:

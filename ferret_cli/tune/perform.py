@@ -16,7 +16,7 @@ from ferret_cli.tune.runner import Runner
 from ferret_cli.tune.space import Values
 from ferret_cli.tune.study import Study
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.quantities import quantity
+from ferret_core.protocol.formatting import quantity
 
 NOT_ITS_VALUES = ("auth.", "broker.", "database.", "dataset.", "host.", "model.", "request.", "server.", "storage.")
 """What the values of a trial have no part in: such an error ends the command, and the trial is run again."""

@@ -15,11 +15,11 @@ from ferret_cli.tune.parse import parsed
 from ferret_cli.tune.settings import MOST_TRIALS, USUAL_TRIALS, Settings
 from ferret_cli.tune.space import Draw, Range, Values, corners, dimensions, drawn, size
 from ferret_core import catalog
+from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.spec_file import Tree
-from ferret_core.revision import revise
 
 TABLE = "tune"
 OF_TRIALS: Tree = {"evaluation": {"split": "validation"}, "checkpoint": {"every": MAX_ROUNDS}}

@@ -16,7 +16,7 @@ from ferret_cli.tune.picture import draw
 from ferret_cli.tune.plan import Plan
 from ferret_cli.tune.space import dimensions, field_of, short_names
 from ferret_cli.tune.trial import Trial, best, ranked, standard_error
-from ferret_core.protocol.quantities import quantity
+from ferret_core.protocol.formatting import quantity
 from ferret_core.protocol.spec_file import Tree
 
 

@@ -1,1 +1,1 @@
-"""What keeps one participant from ruining a round: norms are bounded, numbers ranked, an exploded round undone."""
+"""From a round's contributions to the next model: filters, guards, noise, and statistics of the update."""

@@ -17,12 +17,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ferret_core import catalog
+from ferret_core.aggregation import projection_noise as noise
+from ferret_core.aggregation import step_guard
+from ferret_core.aggregation.cosine_filter import agreement, outsiders
+from ferret_core.aggregation.loss_guard import Guard, most
+from ferret_core.aggregation.projection_noise import Noise
+from ferret_core.aggregation.statistics.collector import Observer
+from ferret_core.aggregation.statistics.schema import UpdateStatistics
 from ferret_core.algorithms.configs._base import FederatedConfig
 from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.failpoints import failpoint
-from ferret_core.inside.observer import Observer
-from ferret_core.inside.statistics import UpdateStatistics
-from ferret_core.ledger import (
+from ferret_core.contribution import Sealed
+from ferret_core.ledger.record import (
     LEDGER_VERSION,
     MOST_HALVINGS,
     TREE_VERSION,
@@ -33,13 +38,9 @@ from ferret_core.ledger import (
 from ferret_core.models.parameters import finite, trainable, weights_norm
 from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.replica import Contributions, Replica
-from ferret_core.robust import noise, step
-from ferret_core.robust.agreement import agreement, outsiders
-from ferret_core.robust.bounds import MEDIAN_OF, judge
-from ferret_core.robust.guard import Guard, most
-from ferret_core.robust.noise import Noise
-from ferret_core.sealed import Sealed
+from ferret_core.replica.replica import Contributions, Replica
+from ferret_core.server.norm_clipping import MEDIAN_OF, judge
+from ferret_core.system.failpoints import failpoint
 
 TRIALS = 16
 """How many models at most are tried in the search for who broke a round."""
@@ -225,12 +226,15 @@ class _Fold:
     def _stepped(self, trial: _Trial) -> _Trial:
         """The trial, or its update at the longest step that raises the loss no further than is let pass; the least step
         if none does."""
-        bound, ratio = step.most(self._before, self._rise), step.noise_ratio(self._before, trial.half, trial.loss)
+        bound, ratio = (
+            step_guard.most(self._before, self._rise),
+            step_guard.noise_ratio(self._before, trial.half, trial.loss),
+        )
         failpoint("aggregate.guarded")
         while trial.update and (trial.broken or trial.loss > bound) and trial.halvings < MOST_HALVINGS:
             self._replica.restore(self._base)
             longer, trial = trial, self._at(trial.update, trial.halvings + 1)
-            ratio = step.noise_ratio(self._before, trial.loss, longer.loss, 0.5**longer.halvings)
+            ratio = step_guard.noise_ratio(self._before, trial.loss, longer.loss, 0.5**longer.halvings)
         self._guarded = {"step": 100 * 0.5**trial.halvings, "noise_ratio": ratio}
         return trial
 

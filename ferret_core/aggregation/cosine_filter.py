@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from ferret_core.protocol.spec import RobustSpec
-from ferret_core.robust.bounds import lower_median
+from ferret_core.server.norm_clipping import lower_median
 
 CLEAR = 4.0
 Tensors = Mapping[str, torch.Tensor]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from torch import nn
 
-from ferret_core.datasets._encoding import shard_of
-from ferret_core.datasets._shard import Shard
+from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._tokenize import shard_of
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
-    from ferret_core.federated_data import FederatedData
-    from ferret_core.replica import Replica
+    from ferret_core.experiment.federated_data import FederatedData
+    from ferret_core.replica.replica import Replica
 
 T = TypeVar("T")
 SEQUENCES = 8

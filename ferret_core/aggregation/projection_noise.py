@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ferret_core import catalog, federation
+from ferret_core import catalog
 from ferret_core.algorithms.configs._base import Projecting
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
-from ferret_core.server_rate import server_rate, step_of_noise
+from ferret_core.rounds import sampling
+from ferret_core.server.schedule import server_rate, step_of_noise
 
 if TYPE_CHECKING:
-    from ferret_core.federated_data import FederatedData
-    from ferret_core.replica import Replica
+    from ferret_core.experiment.federated_data import FederatedData
+    from ferret_core.replica.replica import Replica
 
 MOST = 0.5
 """Of the weights' RMS: beyond it a round is refused. docs/results/size/size.md has runs on either side."""
@@ -154,7 +155,7 @@ def ways_out(noise: Noise, spec: ExperimentSpec, shapes: Shapes, to: float = ADV
 
 def participants_of(spec: ExperimentSpec) -> int:
     """How many a round's update is the mean of."""
-    return federation.sample_size(spec, spec.participants.simulated + spec.participants.edge)
+    return sampling.sample_size(spec, spec.participants.simulated + spec.participants.edge)
 
 
 def _up(value: float) -> int:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
-from ferret_core.ledger import MOST_HALVINGS
-from ferret_core.robust.guard import LEAST_LOSS
+from ferret_core.aggregation.loss_guard import LEAST_LOSS
+from ferret_core.ledger.record import MOST_HALVINGS
 
 MOST_NOISE = 2.0**MOST_HALVINGS - 1
 """ρ̂ of a round whose best step would be below the least, or which leads uphill from the start."""

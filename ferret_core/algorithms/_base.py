@@ -25,16 +25,16 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import nn
 
-from ferret_core.datasets._shard import Shard
-from ferret_core.discretion import Discretion
+from ferret_core.datasets._client_data import Shard
 from ferret_core.models.parameters import working_copy
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
+from ferret_core.training.custom_training import Own, Reported
 from ferret_core.training.local import LocalMetrics, train
-from ferret_core.training.own import Own, Reported
+from ferret_core.training.privacy import Discretion
 from ferret_core.training.zeroth_order import descend
 
 State = Arrays

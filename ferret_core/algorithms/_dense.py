@@ -15,16 +15,16 @@ import torch
 from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.distributed.sharded_tensor import everywhere, is_shard, like, local
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected
+from ferret_core.protocol.buffers import places
 from ferret_core.protocol.digest import derive_seed
-from ferret_core.protocol.pieces import places
 from ferret_core.protocol.wire import Array, Arrays, Contribution
-from ferret_core.team.shards import everywhere, is_shard, like, local
 
 
 class AveragedUpdates(WholeModel):

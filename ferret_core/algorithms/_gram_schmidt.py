@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ferret_core.projection.reduce import lanes, pairwise
+from ferret_core.projection.deterministic_sum import lanes, pairwise
 from ferret_core.protocol.wire import Array
 
 NEGLIGIBLE = 1e-10

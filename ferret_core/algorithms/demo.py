@@ -30,15 +30,15 @@ import numpy as np
 from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
-from ferret_core.algorithms._compressed import (
+from ferret_core.algorithms._dct import transformed, transformed_back
+from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
+from ferret_core.algorithms._sparsify import (
     matrices_of,
     matrices_state,
     mean_over_senders,
     scattered,
     with_error,
 )
-from ferret_core.algorithms._cosines import transformed, transformed_back
-from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
 from ferret_core.algorithms.configs._chunks import (
     Chunks,
     from_chunks,
@@ -47,7 +47,7 @@ from ferret_core.algorithms.configs._chunks import (
     pack_positions,
     unpack_positions,
 )
-from ferret_core.algorithms.configs._indices import pack_indices, unpack_indices
+from ferret_core.algorithms.configs._elias_fano import pack_indices, unpack_indices
 from ferret_core.algorithms.configs._norms import norm
 from ferret_core.algorithms.configs.demo import Config
 from ferret_core.models.parameters import shapes

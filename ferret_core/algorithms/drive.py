@@ -33,13 +33,13 @@ import torch
 from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
-from ferret_core.algorithms._compressed import with_error
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
+from ferret_core.algorithms._sparsify import with_error
 from ferret_core.algorithms.configs.drive import CHUNK, Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.rotation import rotate, rotate_back
+from ferret_core.projection.hadamard_rotation import rotate, rotate_back
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 

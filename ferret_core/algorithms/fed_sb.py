@@ -34,7 +34,7 @@ from torch import Tensor, nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.algorithms._dense import apply_dense, average_of, rounding_of
-from ferret_core.algorithms._orthonormal import orthonormal
+from ferret_core.algorithms._gram_schmidt import orthonormal
 from ferret_core.algorithms.configs.fed_sb import WEIGHT, Config, Matrix
 from ferret_core.models.parameters import shapes, trainable, working_copy
 from ferret_core.models.shapes import Shapes, count

@@ -38,7 +38,7 @@ from ferret_core.projection.allocation import FIXED
 from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.coordinates import Kind
+from ferret_core.projection.coordinate_encoding import Kind
 from ferret_core.projection.project import Projected, norms, project, squared_lengths
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 

@@ -31,8 +31,8 @@ import numpy as np
 from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
-from ferret_core.algorithms._compressed import largest, scattered
 from ferret_core.algorithms._dense import apply_dense, average, dense_update
+from ferret_core.algorithms._sparsify import largest, scattered
 from ferret_core.algorithms.configs.fetchsgd import Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import count

@@ -31,7 +31,7 @@ from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
-from ferret_core.algorithms.configs._levels import pack_levels
+from ferret_core.algorithms.configs._radix_packing import pack_levels
 from ferret_core.algorithms.configs.qsgd import Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count

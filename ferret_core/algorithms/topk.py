@@ -28,9 +28,9 @@ import torch
 from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
-from ferret_core.algorithms._compressed import largest, scattered, with_error
 from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
-from ferret_core.algorithms.configs._indices import pack_indices, unpack_indices
+from ferret_core.algorithms._sparsify import largest, scattered, with_error
+from ferret_core.algorithms.configs._elias_fano import pack_indices, unpack_indices
 from ferret_core.algorithms.configs.topk import Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count

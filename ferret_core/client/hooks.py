@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ferret_core.datasets._base import Example
-    from ferret_core.training.own import Context
+    from ferret_core.training.custom_training import Context
 
     Function = Callable[[nn.Module, Sequence[Example], Context], float | None]
 
@@ -42,7 +42,8 @@ class Site:
     """The functions of one site, which stand in for Ferret's own; what is not given stays Ferret's.
 
     Both are called as ``function(model, examples, context)`` with a causal language model of ``transformers`` in fp32,
-    the site's examples (``instruction``, ``input``, ``output``) and a :class:`ferret_core.training.own.Context`.
+    the site's examples (``instruction``, ``input``, ``output``) and a
+    :class:`ferret_core.training.custom_training.Context`.
     """
 
     def __init__(self) -> None:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from ferret_core import catalog
 from ferret_core.algorithms._base import Client
-from ferret_core.cost import LocalCost, measured
-from ferret_core.memory import memory_checked
+from ferret_core.contribution import Sealed, seal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Arrays
-from ferret_core.replica import Replica
-from ferret_core.sealed import Sealed, seal
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds.cost import LocalCost, measured
+from ferret_core.system.out_of_memory import memory_checked
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import device_of
 from ferret_core.training.room import require_room

@@ -14,13 +14,13 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from ferret_core.site import Site
+from ferret_core.client.hooks import Site
 
 if TYPE_CHECKING:
     from torch import nn
 
     from ferret_core.datasets._base import Example
-    from ferret_core.training.own import Context
+    from ferret_core.training.custom_training import Context
 
 
 class Abandoned(Exception):

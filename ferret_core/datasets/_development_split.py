@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._rank import rank
+from ferret_core.datasets._validation_split import rank
 from ferret_core.protocol.errors import FerretError
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ferret_core.datasets._record import Record, record_of
-from ferret_core.files import MAX_FILE_BYTES, MAX_LINES
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.untrusted_files import MAX_FILE_BYTES, MAX_LINES
 
 OPTION = "dataset.hub"
 

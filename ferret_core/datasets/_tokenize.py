@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat import chat_ids, require_chat
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.datasets._prompt import prompt_of
-from ferret_core.datasets._shard import Encoded, Shard
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import PromptSpec, Template
 

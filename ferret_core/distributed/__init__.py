@@ -1,4 +1,4 @@
-"""Several processes that hold one model together: who they are, what each holds, and how they speak to each other.
+"""Process groups: several processes that hold one model, what each holds of a tensor, and their collectives.
 
-Nothing here knows what a model is for. :mod:`ferret_core.sharded` puts a model into shards.
+Nothing here knows what a model is for: :mod:`ferret_core.replica.sharded` cuts a model into shards.
 """

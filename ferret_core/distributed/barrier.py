@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from torch import distributed
 
+from ferret_core.distributed.errors import team_broken, typed
+from ferret_core.distributed.process_group import Team
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team.broken import team_broken, typed
-from ferret_core.team.group import Team
 
 R = TypeVar("R")
 

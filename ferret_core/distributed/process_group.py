@@ -6,7 +6,7 @@ Every method of :class:`Team` is collective: all its processes call it at the sa
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -15,10 +15,10 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, distributed
 
-from ferret_core.protocol.errors import FerretError
-from ferret_core.team import place
-from ferret_core.team.broken import team_broken, typed
-from ferret_core.team.place import Place
+from ferret_core.distributed import environment
+from ferret_core.distributed.environment import Place
+from ferret_core.distributed.errors import team_broken, typed
+from ferret_core.protocol.errors import PROBLEMS, FerretError
 
 SETTING = "FERRET_TEAM_SECONDS"
 LINGER_SECONDS = 3.0
@@ -32,6 +32,7 @@ MAX_TEXT_BYTES = 1 << 20
 """Of one process' text. The longest is the sizes of a model's shards, some ten bytes a parameter."""
 
 V = TypeVar("V")
+_CODE_AND_DETAIL = TypeAdapter(tuple[str, str] | None)
 
 _current: Team | None = None
 
@@ -162,7 +163,7 @@ def started(device: str) -> Generator[Team | None]:
     ``team.broken`` where the others do not come.
     """
     global _current
-    where = place.from_environment()
+    where = environment.from_environment()
     if where is None:
         yield None
         return
@@ -206,7 +207,7 @@ def _start(where: Place, device: str) -> Team:
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise team_broken(
-            f"{place.SIZE} = {where.size} processes have not come within {seconds:g} s ({reason})"
+            f"{environment.SIZE} = {where.size} processes have not come within {seconds:g} s ({reason})"
         ) from error
 
 
@@ -214,7 +215,7 @@ def _take_gpu(where: Place) -> None:
     count = torch.cuda.device_count()
     if where.local >= count:
         message = f"this machine has {count} GPUs: start one process for each, torchrun --nproc-per-node {count}"
-        raise FerretError.of_field("settings.invalid", place.LOCAL_RANK, where.local, message)
+        raise FerretError.of_field("settings.invalid", environment.LOCAL_RANK, where.local, message)
     torch.cuda.set_device(where.local)
 
 
@@ -234,3 +235,22 @@ def _seconds() -> float:
 def waves(count: int, width: int) -> Sequence[range]:
     """0 … ``count`` − 1 in turns of ``width``: what a team does at once, a piece each."""
     return [range(first, min(first + width, count)) for first in range(0, count, width)]
+
+
+def as_first(team: Team, check: Callable[[], None]) -> None:
+    """Raises in every process the :class:`FerretError` that ``check()`` raises in the first one, which alone calls it.
+    Collective."""
+    error: FerretError | None = None
+    if team.is_first:
+        try:
+            check()
+        except FerretError as found:
+            error = found
+    told = team.values(None if error is None else (error.code, error.detail), _CODE_AND_DETAIL)[0]
+    if error is not None:
+        raise error
+    if told is not None:
+        code, detail = told
+        if code not in PROBLEMS:
+            raise team_broken("process 0 sends an error that does not exist")
+        raise FerretError(code, detail)

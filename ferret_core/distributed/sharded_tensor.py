@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ferret_core.distributed.process_group import current, require
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team.group import current, require
 
 
 class Range(NamedTuple):

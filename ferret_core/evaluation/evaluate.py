@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import encode_prompts, longest, shard_of
+from ferret_core.datasets._tokenize import encode_prompts, longest, shard_of
 from ferret_core.evaluation.exact_match import exact_matches
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.loss import Total, total_loss

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ferret_core.datasets._encoding import end_of_text, pad_id
+from ferret_core.datasets._tokenize import end_of_text, pad_id
 from ferret_core.evaluation._soft_prompt import generation_inputs, transformers_model
-from ferret_core.models.inference import inference
+from ferret_core.models.eval_mode import inference
 from ferret_core.training.loss import device_of
 from ferret_core.training.micro_batches import MicroBatches
 

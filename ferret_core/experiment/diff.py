@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from ferret_core import catalog
+from ferret_core.experiment.spec_patch import KEYS, revise
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.revision import KEYS, revise
 
 Tree = Mapping[str, Any]
 
@@ -35,7 +35,8 @@ def differences(before: Tree, after: Tree) -> list[Difference]:
 
 
 def change_between(original: Tree, wanted: Tree) -> dict[str, Any]:
-    """The shortest change that makes ``wanted`` of ``original`` by :func:`~ferret_core.revision.revise`; both resolved.
+    """The shortest change that makes ``wanted`` of ``original`` by :func:`~ferret_core.experiment.spec_patch.revise`;
+    both resolved.
 
     Another algorithm is one word where the rest follows from it.
     """

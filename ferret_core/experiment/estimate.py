@@ -1,8 +1,8 @@
 """What an experiment will send, need and risk, told before anything is trained: from its specification and an outline.
 
-Sizes are exact. Noise is that of :mod:`ferret_core.robust.noise`. Memory and time are estimates: the multiples of the
-weights that docs/training.md lists, and six operations per weight and token (Kaplan et al., "Scaling Laws for Neural
-Language Models", 2020, https://arxiv.org/abs/2001.08361, section 2.1) at the speed that is given.
+Sizes are exact. Noise is that of :mod:`ferret_core.aggregation.projection_noise`. Memory and time are estimates: the
+multiples of the weights that docs/training.md lists, and six operations per weight and token (Kaplan et al., "Scaling
+Laws for Neural Language Models", 2020, https://arxiv.org/abs/2001.08361, section 2.1) at the speed that is given.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ferret_core import catalog
+from ferret_core.aggregation import projection_noise as noise
+from ferret_core.aggregation.projection_noise import Noise
 from ferret_core.algorithms.configs._base import FederatedConfig, Projecting, SendsUpdate
-from ferret_core.models.outline import Outline
+from ferret_core.models.architecture import Outline
 from ferret_core.models.shapes import count, sizes
 from ferret_core.projection.blocks import Block
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.robust import noise
-from ferret_core.robust.noise import Noise
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.footprint import BF16, FP32, local_bytes
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from ferret_core import catalog
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._development import chosen, require_apart, without
-from ferret_core.datasets._encoding import shard_of
-from ferret_core.datasets._shard import Shard
-from ferret_core.datasets._validation import without_validation
-from ferret_core.federation import client_names
+from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._development_split import chosen, require_apart, without
+from ferret_core.datasets._tokenize import shard_of
+from ferret_core.datasets._validation_split import without_validation
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.rounds.sampling import client_names
 
 KEPT_SHARDS = 16
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
+from ferret_core.experiment.spec_patch import Revision, revise
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError
-from ferret_core.revision import Revision, revise
 
 
 class Preset(NamedTuple):

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
 from ferret_core import catalog
+from ferret_core.experiment.spec_patch import nested
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError, FieldErrors, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec
-from ferret_core.revision import nested
 
 
 class Draft(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, ValidationError
 
-from ferret_core.ledger import TREE_VERSION, Header, Leaf, LedgerRecord
+from ferret_core.ledger.record import TREE_VERSION, Header, Leaf, LedgerRecord
 from ferret_core.protocol import merkle
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest

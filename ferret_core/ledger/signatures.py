@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferret_core.ledger import LedgerRecord, broken
+from ferret_core.ledger.record import LedgerRecord, broken
 from ferret_core.protocol.signatures import Signed, is_valid
 
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferret_core import files
-from ferret_core.models.folder import CONFIG, FLOATING, WEIGHTS, UnfitModel, look_through
 from ferret_core.models.shapes import Shapes
+from ferret_core.models.untrusted_folder import CONFIG, FLOATING, WEIGHTS, UnfitModel, look_through
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array
+from ferret_core.system import untrusted_files
 
 RUNS, RUN = 16, 4096
 """A parameter's RMS is taken of ``RUNS`` runs of ``RUN`` numbers, at even distances: a large file is not read whole."""
@@ -72,12 +72,12 @@ def of_llama(name: str) -> Outline:
 def of_folder(source: str) -> Outline:
     """The outline of the model in a folder; ``model.invalid`` for what is none, hub names among it."""
     try:
-        path = files.allowed(Path(source).expanduser())
+        path = untrusted_files.allowed(Path(source).expanduser())
         if not path.is_dir():
             raise UnfitModel("is not a folder here: give one, or use --shape with the name of a model like it")
         look_through(path)
         return _read(path)
-    except (UnfitModel, files.UnfitFile) as error:
+    except (UnfitModel, untrusted_files.UnfitFile) as error:
         raise FerretError.of_field("model.invalid", "model.source", source, str(error)) from error
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from ferret_core import files as allowed_files
-from ferret_core.models.folder import CONFIG, MAX_TOKENIZER_BYTES, UnfitModel
+from ferret_core.models.untrusted_folder import CONFIG, MAX_TOKENIZER_BYTES, UnfitModel
 from ferret_core.protocol.digest import digest_bytes, digest_json
+from ferret_core.system import untrusted_files as allowed_files
 
 TOKENIZER_CONFIG, GENERATION_CONFIG = "tokenizer_config.json", "generation_config.json"
 NAMES = frozenset(

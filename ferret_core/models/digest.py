@@ -9,10 +9,10 @@ import torch
 from blake3 import blake3
 from torch import nn
 
-from ferret_core.models.host import host_bytes
+from ferret_core.distributed.process_group import current
+from ferret_core.distributed.sharded_tensor import gathered, is_shard
+from ferret_core.models.device_to_host import host_bytes
 from ferret_core.protocol.digest import canonical_json
-from ferret_core.team.group import current
-from ferret_core.team.shards import gathered, is_shard
 
 MANIFEST_VERSION = 1
 _CHUNK_ELEMENTS = 1 << 22

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from ferret_core.team.shards import is_sharded
+from ferret_core.distributed.sharded_tensor import is_sharded
 
 
 @contextmanager

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import nn
 
-from ferret_core import files
-from ferret_core.memory import memory_checked
 from ferret_core.models import definition
 from ferret_core.models.definition import GENERATION_CONFIG, Files
 from ferret_core.models.digest import model_digest
-from ferret_core.models.folder import CONFIG, UnfitModel, Weights, look_through
+from ferret_core.models.untrusted_folder import CONFIG, UnfitModel, Weights, look_through
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
+from ferret_core.system import untrusted_files as files
+from ferret_core.system.out_of_memory import memory_checked
 
 logger = logging.getLogger(__name__)
 
@@ -59,9 +59,9 @@ def virtual_tokens(model: nn.Module) -> int:
 def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) -> LoadedModel:
     """The model of ``spec`` in its ``dtype``, on the CPU; ``model.invalid`` names the source and what is wrong.
 
-    ``anywhere``: the folder is the caller's own and need not lie under a root (:mod:`ferret_core.files`).
-    ``as_stored``: in the type that its files have, so that it takes no more memory than they do on disk.
-    Raises ``memory.exhausted`` where the machine has too little for it.
+    ``anywhere``: the folder is the caller's own and need not lie under a root
+    (:mod:`ferret_core.system.untrusted_files`). ``as_stored``: in the type that its files have, so that it takes no
+    more memory than they do on disk. Raises ``memory.exhausted`` where the machine has too little for it.
     """
     own = files.within(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:

@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 from torch import nn
 
-from ferret_core.memory import free_device_bytes
-from ferret_core.models.stretches import stretches
+from ferret_core.distributed.process_group import require
+from ferret_core.distributed.sharded_tensor import copied, is_sharded, local
+from ferret_core.models.chunks import stretches
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team.group import require
-from ferret_core.team.shards import copied, is_sharded, local
+from ferret_core.system.out_of_memory import free_device_bytes
 
 HALF = (torch.bfloat16, torch.float16)
 ROOMY = 5

@@ -39,8 +39,8 @@ class Array(NamedTuple):
 def arrays(folder: Path) -> dict[str, Array]:
     """Every array in the folder's safetensors files, by name (format: https://huggingface.co/docs/safetensors).
 
-    The folder has been looked through (:mod:`ferret_core.models.folder`). Raises ``model.invalid`` for an array that is
-    in two files, and for a type that weights cannot have.
+    The folder has been looked through (:mod:`ferret_core.models.untrusted_folder`). Raises ``model.invalid`` for an
+    array that is in two files, and for a type that weights cannot have.
     """
     found: dict[str, Array] = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ferret_core import files
 from ferret_core.protocol import bounded_json
+from ferret_core.system import untrusted_files
 
 MAX_ENTRIES = 10_000
 MAX_JSON_BYTES = 16 * 2**20
@@ -71,16 +71,16 @@ def _entries(folder: Path) -> Iterator[Path]:
             continue
         most = MAX_WEIGHTS_BYTES if path.suffix == WEIGHTS else MAX_TOKENIZER_BYTES
         try:
-            with files.open_regular(files.allowed(path), most) as file:
+            with untrusted_files.open_regular(untrusted_files.allowed(path), most) as file:
                 if path.suffix == ".json" and path.name in LARGE and bounded_json.marks(file.read()) > MAX_MARKS:
                     raise UnfitModel(f"{path.name} has too many values")
-        except files.UnfitFile as error:
+        except untrusted_files.UnfitFile as error:
             raise UnfitModel(f"{path.name} {error}") from error
         yield path
 
 
 def _document(path: Path) -> dict[str, Any]:
-    with files.open_regular(path, MAX_TOKENIZER_BYTES) as file:
+    with untrusted_files.open_regular(path, MAX_TOKENIZER_BYTES) as file:
         raw = file.read(MAX_JSON_BYTES + 1)
     if len(raw) > MAX_JSON_BYTES:
         raise UnfitModel(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MiB")
@@ -137,7 +137,7 @@ def _check_index(index: dict[str, Any], there: set[str]) -> None:
 
 def _header(path: Path) -> Weights:
     """What the file's header says, which must be what the file holds."""
-    with files.open_regular(path, MAX_WEIGHTS_BYTES) as file:
+    with untrusted_files.open_regular(path, MAX_WEIGHTS_BYTES) as file:
         size = path.stat().st_size
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(MAX_JSON_BYTES, size - 8):

@@ -11,10 +11,7 @@ import torch
 from torch import Tensor
 
 from ferret_core.projection.bases._base import Basis
-from ferret_core.projection.blocks import Block, Held, within
-from ferret_core.projection.gather import apply_all_
-from ferret_core.projection.kernels._base import Move, Term
-from ferret_core.projection.pieces import (
+from ferret_core.projection.block_views import (
     STRETCH,
     Parameters,
     Vector,
@@ -25,9 +22,12 @@ from ferret_core.projection.pieces import (
     kernel_of,
     pieces,
 )
+from ferret_core.projection.blocks import Block, Held, within
+from ferret_core.projection.kernels._base import Move, Term
+from ferret_core.projection.launch_batching import apply_all_
 from ferret_core.projection.project import Projected
-from ferret_core.projection.rounding import stochastic
-from ferret_core.projection.shared_out import any_shard, own_parts
+from ferret_core.projection.sharded import any_shard, own_parts
+from ferret_core.projection.stochastic_rounding import stochastic
 
 PART = 1 << 21
 """Elements that are moved on their way to a target: they stay in a processor's cache from reading to writing."""

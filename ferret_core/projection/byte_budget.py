@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ferret_core.projection.allocation import least
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.coordinates import Kind, Precision, layouts
+from ferret_core.projection.coordinate_encoding import Kind, Precision, layouts
 from ferret_core.protocol.errors import FerretError
 
 METADATA = 1024

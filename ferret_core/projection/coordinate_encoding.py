@@ -9,9 +9,9 @@ sign     one bit per coordinate, 1 for γ < 0, all blocks in one row, packed fro
          zeros; scale = ‖γ‖² / ‖γ‖₁, so that γ^ = ±scale satisfies ⟨γ^, γ⟩ = ‖γ‖². For symmetric coordinates, such as
          those of random bases, E γ^ is then γ (DRIVE, Vargaftik et al. 2021); for Gaussian ones ‖γ^‖² ≈ (π/2)‖γ‖².
          Blocks sent whole are no such coordinates: theirs travel as int8.
-sparse_sign  the places and signs of the largest coordinates, all others being 0 (:mod:`ferret_core.projection.sparse`),
-         by the code of :mod:`ferret_core.projection.gaps` over all blocks in one row; scale = ‖γ‖² / ‖γ_sent‖₁.
-         Blocks sent whole travel as under sign.
+sparse_sign  the places and signs of the largest coordinates, all others being 0
+         (:mod:`ferret_core.projection.sparse_sign`), by the code of :mod:`ferret_core.projection.rice_code` over all
+         blocks in one row; scale = ‖γ‖² / ‖γ_sent‖₁. Blocks sent whole travel as under sign.
 
 Scales are fixed first and coordinates encoded by what is sent. A scale is h·2ᵉ: h in half precision, e one exponent
 for the whole contribution, which brings the largest scale into [2¹⁴, 2¹⁵). So none overflows, and blocks may differ
@@ -30,8 +30,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ferret_core.projection import gaps
-from ferret_core.projection.sparse import Sent, Sparse
+from ferret_core.projection import rice_code
+from ferret_core.projection.sparse_sign import Sent, Sparse
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Arrays, malformed
 
@@ -128,7 +128,7 @@ def _check(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int])
 def _sparse(arrays: Arrays, K: Sequence[int], whole: Collection[int]) -> Sparse:
     apart = iter(_parts(arrays, "int8", "sparse_sign", K, kinds_of("sparse_sign", len(K), whole)) if whole else ())
     counts = [0 if position in whole else count for position, count in enumerate(K)]
-    places, minus = gaps.unpack(arrays["coordinates"], int(arrays["sent"][0]), sum(counts))
+    places, minus = rice_code.unpack(arrays["coordinates"], int(arrays["sent"][0]), sum(counts))
     starts = np.cumsum([0, *counts])
     cuts = np.searchsorted(places, starts)
     blocks = list[Sent]()

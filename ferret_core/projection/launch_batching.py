@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.block_views import Parameters, kernel_of
 from ferret_core.projection.kernels._base import Batched, Kernel, Move, Pair
-from ferret_core.projection.pieces import Parameters, kernel_of
 
 MOST = 1 << 29
 """Elements in a call: enough for a launch not to matter, while a GPU works on some and the next are gathered."""

@@ -11,13 +11,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ferret_core.models.stretches import stretches
+from ferret_core.models.chunks import stretches
 from ferret_core.projection.bases._base import Basis
-from ferret_core.projection.blocks import Block
-from ferret_core.projection.gather import most_of, project_all
-from ferret_core.projection.kernels import squared_norm
-from ferret_core.projection.kernels._base import Pair
-from ferret_core.projection.pieces import (
+from ferret_core.projection.block_views import (
     Parameters,
     check_below,
     check_complete,
@@ -27,7 +23,11 @@ from ferret_core.projection.pieces import (
     non_finite,
     pairs,
 )
-from ferret_core.projection.shared_out import Work, any_shard, of_pieces
+from ferret_core.projection.blocks import Block
+from ferret_core.projection.kernels import squared_norm
+from ferret_core.projection.kernels._base import Pair
+from ferret_core.projection.launch_batching import most_of, project_all
+from ferret_core.projection.sharded import Work, any_shard, of_pieces
 
 Sent = tuple[Block, int]
 """A block and its K_l ≥ 1."""

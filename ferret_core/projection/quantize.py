@@ -1,4 +1,4 @@
-"""Encodes the coordinates of projected updates as :mod:`ferret_core.projection.coordinates` lays them out."""
+"""Encodes the coordinates of projected updates as :mod:`ferret_core.projection.coordinate_encoding` lays them out."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ferret_core.projection import gaps, sparse
-from ferret_core.projection.coordinates import DTYPES, SIGNS, Kind, decode, kinds_of
+from ferret_core.projection import rice_code, sparse_sign
+from ferret_core.projection.coordinate_encoding import DTYPES, SIGNS, Kind, decode, kinds_of
+from ferret_core.projection.deterministic_sum import lanes, pairwise
 from ferret_core.projection.philox import Tag, draw
-from ferret_core.projection.reduce import lanes, pairwise
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Arrays
 
@@ -27,7 +27,7 @@ def quantize(
 
     ``seed`` is the dither's, ``whole`` the positions of blocks sent whole, ``room`` how many bytes of sparse ones there
     may be. Raises ``contribution.non_finite`` for a coordinate that is not finite or as large as 2¹²⁷, and as
-    :func:`ferret_core.projection.sparse.chosen`.
+    :func:`ferret_core.projection.sparse_sign.chosen`.
     """
     blocks = [_finite(position, gamma.cpu()) for position, gamma in enumerate(gammas)]
     kinds = kinds_of(kind, len(blocks), whole)
@@ -44,7 +44,7 @@ def quantize(
         arrays["coordinates"] = np.packbits(arrays["coordinates"])
     if places is not None:
         count = sum(len(gamma) for gamma, precision in zip(blocks, kinds, strict=True) if precision == kind)
-        arrays["coordinates"] = gaps.pack(places, arrays["coordinates"], count)
+        arrays["coordinates"] = rice_code.pack(places, arrays["coordinates"], count)
         arrays["sent"] = np.array([len(places)], dtype=np.int32)
     if whole and kind in SIGNS:
         arrays["whole"] = _joined(encoded, kinds, "int8")
@@ -55,9 +55,9 @@ def dequantize(
     arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] = (), factor: float = 1.0
 ) -> Sequence[Tensor]:
     """γ_l of every block times ``factor``, in fp32; raises, and takes memory, as
-    :func:`ferret_core.projection.coordinates.decode`."""
+    :func:`ferret_core.projection.coordinate_encoding.decode`."""
     gammas = decode(arrays, kind, K, whole)
-    return Times(factor, gammas) if isinstance(gammas, sparse.Sparse) else [*Times(factor, gammas)]
+    return Times(factor, gammas) if isinstance(gammas, sparse_sign.Sparse) else [*Times(factor, gammas)]
 
 
 class Times(Sequence[Tensor]):
@@ -82,7 +82,7 @@ class Times(Sequence[Tensor]):
 def _chosen(blocks: Sequence[Tensor], whole: Collection[int], room: int) -> tuple[Array, list[Tensor]]:
     """The places of the largest coordinates in the row of all blocks that are not whole; and what is sent of each."""
     free = [np.zeros(0, np.float32) if position in whole else gamma.numpy() for position, gamma in enumerate(blocks)]
-    places, starts = sparse.chosen(free, room), np.cumsum([*map(len, free)])
+    places, starts = sparse_sign.chosen(free, room), np.cumsum([*map(len, free)])
     found = np.split(np.concatenate(free)[places], np.searchsorted(places, starts[:-1]))
     return places, [
         gamma if position in whole else torch.from_numpy(found[position]) for position, gamma in enumerate(blocks)

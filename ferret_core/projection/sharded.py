@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from torch import Tensor
 
+from ferret_core.distributed.process_group import Team, require, waves
+from ferret_core.distributed.sharded_tensor import gathered, held, is_shard, local
 from ferret_core.projection.blocks import Block, Held, Piece
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team.group import Team, require, waves
-from ferret_core.team.shards import gathered, held, is_shard, local
 
 Work = Callable[[int, Tensor, Tensor, int], Tensor]
 """Of a block's position, a piece before and after, flat, and its first element's place in the block."""

@@ -9,8 +9,8 @@ coordinates sent do as much as n·m² exact ones: of a bit that is
     m²    0.64    4.5     7.0     8.2     10.8    12.2
     m²/bits 0.64  0.75    0.87    0.91    0.98    1.01
 
-The scale is the one that DRIVE has for one bit (:mod:`ferret_core.projection.coordinates`); what it asks for, that
-coordinates be sums of many terms, it asks for here too, and more of it the fewer are sent.
+The scale is the one that DRIVE has for one bit (:mod:`ferret_core.projection.coordinate_encoding`); what it asks for,
+that coordinates be sums of many terms, it asks for here too, and more of it the fewer are sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from ferret_core.projection import gaps
+from ferret_core.projection import rice_code
 from ferret_core.projection.blocks import Block
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array
@@ -121,7 +121,7 @@ def chosen(gammas: Sequence[Array], room: int) -> Array:
     turns = np.concatenate([turn for _, turn in found])
 
     def fits(turn: int) -> bool:
-        return gaps.length(places[turns <= turn], K) <= 8 * room
+        return rice_code.length(places[turns <= turn], K) <= 8 * room
 
     if not fits(0):
         reason = f"one coordinate of each block takes more than the {room} bytes that are left for them"

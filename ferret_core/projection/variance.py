@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferret_core.projection.coordinates import SIGNS, Kind
+from ferret_core.projection.coordinate_encoding import SIGNS, Kind
 from ferret_core.projection.moments import truncated_normal
-from ferret_core.projection.sparse import energy
+from ferret_core.projection.sparse_sign import energy
 
 
 def relative_noise(basis: str, kind: Kind, d: int, K: int, sent: int | None = None) -> float:

@@ -16,8 +16,8 @@ from pydantic import AwareDatetime, Field, ValidationError
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError, cut
 from ferret_core.protocol.ids import Digest
+from ferret_core.protocol.sanitize import Line, shown
 from ferret_core.protocol.spec import Strict
-from ferret_core.protocol.words import Line, shown
 
 LONGEST_VALUE = 500
 """Characters of a member of ``detail``."""

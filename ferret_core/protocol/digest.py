@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from blake3 import blake3
 
-from ferret_core.protocol.pieces import Pieces, size_of
+from ferret_core.protocol.buffers import Pieces, size_of
 
 CHUNK_BYTES = 16 << 20
 

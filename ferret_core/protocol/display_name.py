@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import ParticipantName
-from ferret_core.protocol.words import shown
+from ferret_core.protocol.sanitize import shown
 
 LONGEST = 200
 """Characters of a display name."""

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from ferret_core.protocol.next_steps import NEXT_STEPS
-from ferret_core.protocol.words import Line, shown_lines
+from ferret_core.protocol.sanitize import Line, shown_lines
 
 MOST_ERRORS = 20
 """Field errors that one problem tells of; of all others it gives the number."""
@@ -179,6 +178,31 @@ PROBLEMS: dict[str, Problem] = {
     "experiment.timeout": Problem("The experiment did not finish in the time given", 504, Exit.FAILURE),
     "internal": Problem("Something went wrong inside Ferret", 500, Exit.FAILURE),
 }
+
+NEXT_STEPS: dict[str, str] = {
+    "auth.missing": "set FERRET_HOME to the server's folder, or FERRET_TOKEN to the token in its admin.token",
+    "auth.invalid": "set FERRET_TOKEN to the token in the server's FERRET_HOME/admin.token",
+    "enrolment.invalid": "ask the person who runs the experiment for a new code",
+    "experiment.not_found": "list the experiments: ferret experiment list",
+    "enrolment.not_found": "list them: ferret experiment codes ID",
+    "participant.not_found": "list them: ferret experiment participants ID",
+    "participant.conflict": "see its state: ferret experiment participants ID",
+    "user.not_found": "list them: ferret user list",
+    "token.not_found": "list them: ferret token list",
+    "experiment.conflict": "see its state: ferret experiment show ID",
+    "extension.refused": "run a copy with more rounds: ferret experiment clone ID --set rounds=N",
+    "artifact.not_found": "see what was written: ferret experiment show ID",
+    "round.too_small": "export another round: ferret experiment export ID FOLDER --round N; see docs/people.md",
+    "home.in_use": "use that server, stop it, or choose another folder with --home",
+    "server.unreachable": "check the address (FERRET_URL or --url); to run a server on this machine: ferret serve",
+    "server.not_ready": "see what is missing: ferret doctor",
+    "setup.missing": "see what else is missing: ferret doctor",
+    "tune.changed": "begin a study of its own in another folder with --out, or set the values back",
+    "tune.in_use": "wait for it, stop it, or choose another folder with --out",
+    "tune.no_result": "choose other ranges, and another folder with --out",
+    "internal": "run the command again as ferret --debug … to see the traceback",
+}
+"""What a person who runs experiments does next, by error code."""
 
 
 class FieldError(BaseModel):

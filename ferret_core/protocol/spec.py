@@ -23,7 +23,7 @@ from ferret_core.protocol.limits import (
     Source,
 )
 from ferret_core.protocol.metrics import JUDGING
-from ferret_core.protocol.words import Line
+from ferret_core.protocol.sanitize import Line
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]

@@ -11,9 +11,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from ferret_core.protocol.display_name import readable
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.names import readable
-from ferret_core.protocol.words import shown_lines
+from ferret_core.protocol.sanitize import shown_lines
 
 LONGEST_TAG = 40
 """Characters."""

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
+from ferret_core.protocol.buffers import Pieces, places
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.metrics import names_of
-from ferret_core.protocol.pieces import Pieces, places
 from ferret_core.protocol.spec import Strict
 
 FORMAT_VERSION = 1

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ferret_core.distributed.process_group import Team, current
 from ferret_core.models.save import MANIFEST as MANIFEST
 from ferret_core.models.save import SHARD
 from ferret_core.protocol.digest import canonical_json, digest_file
 from ferret_core.protocol.spec import Strict
-from ferret_core.replica import Replica
-from ferret_core.sharded.whole import whole_state
-from ferret_core.team.group import Team, current
+from ferret_core.replica.replica import Replica
+from ferret_core.replica.sharded.full_state import whole_state
 
 
 class Manifest(Strict):

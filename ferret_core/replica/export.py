@@ -10,8 +10,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from ferret_core.model_card import Facts, Prompting, card
 from ferret_core.protocol.spec import Template, Worded
+from ferret_core.replica.model_card import Facts, Prompting, card
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 
 from ferret_core.catalog import is_folder
 from ferret_core.protocol.metrics import metric
+from ferret_core.protocol.sanitize import shown
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
-from ferret_core.protocol.words import shown
 
 Prompting = Literal["training's", "model's own", "none"]
 """Whose words the folder's chat template has: those of training, those of the base model, on which it was trained too,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ferret_core.ledger import LedgerEntry, LedgerRecord, check_link
-from ferret_core.replica import Replica
-from ferret_core.signed import Keys
+from ferret_core.ledger.record import LedgerEntry, LedgerRecord, check_link
+from ferret_core.ledger.signatures import Keys
+from ferret_core.replica.replica import Replica
 
 
 def follow(replica: Replica, entries: Iterable[LedgerEntry]) -> Iterator[LedgerRecord]:

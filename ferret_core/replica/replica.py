@@ -16,9 +16,11 @@ from torch import nn
 from ferret_core import catalog
 from ferret_core.algorithms._base import NOTHING, Comparable, FederatedAlgorithm, State, Weighted
 from ferret_core.algorithms.configs._base import Projecting
-from ferret_core.cost import numbers_in
-from ferret_core.datasets._encoding import longest
-from ferret_core.ledger import LedgerRecord, broken
+from ferret_core.contribution import Sealed
+from ferret_core.datasets._tokenize import longest
+from ferret_core.distributed.process_group import current
+from ferret_core.distributed.sharded_tensor import copied, is_shard, local
+from ferret_core.ledger.record import LedgerRecord, broken
 from ferret_core.models import definition
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import LoadedModel, context_of, digest_of, load
@@ -29,13 +31,11 @@ from ferret_core.protocol.digest import derive_seed, digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
-from ferret_core.robust.centre import centre
-from ferret_core.sealed import Sealed
-from ferret_core.server_optimizer import Moments, ServerOptimizer, Tensors, displacement
-from ferret_core.sharded.fit import require_fit
-from ferret_core.sharded.load import load_sharded
-from ferret_core.team.group import current
-from ferret_core.team.shards import copied, is_shard, local
+from ferret_core.replica.sharded.load import load_sharded
+from ferret_core.replica.sharded.requirements import require_fit
+from ferret_core.rounds.cost import numbers_in
+from ferret_core.server.optimizer import Moments, ServerOptimizer, Tensors, displacement
+from ferret_core.server.robust_mean import centre
 
 Contributions = Iterable[Sealed]
 """A round's, in participant order. They are gone through more than once: a list, or what reads them anew each time."""
@@ -82,7 +82,7 @@ class Replica:
     def context(self) -> int:
         """The most tokens of a sequence. A chat template is rendered for it, so not before the digest was compared.
 
-        Raises ``spec.invalid`` as :func:`ferret_core.datasets._encoding.longest` does.
+        Raises ``spec.invalid`` as :func:`ferret_core.datasets._tokenize.longest` does.
         """
         return longest(self.spec.prompt, self.tokenizer, context_of(self.model))
 

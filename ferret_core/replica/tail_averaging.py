@@ -11,16 +11,19 @@ is fp32 and lies in the host's memory, whatever the model's type and device.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
 import torch
+from torch import nn
 
+from ferret_core.datasets._base import Example
+from ferret_core.distributed.sharded_tensor import local
+from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
-from ferret_core.team.shards import local
+from ferret_core.replica.replica import Replica
 
 
 class TailMean:
@@ -67,3 +70,30 @@ class TailMean:
 def begin(spec: ExperimentSpec) -> int:
     """t₀: the first round of the mean; that after the first half of the rounds, unless the specification says so."""
     return spec.server.average_from or spec.rounds // 2 + 1
+
+
+def development_loss(
+    average: TailMean | None, replica: Replica, loss: Callable[[nn.Module], float]
+) -> dict[str, float]:
+    """The mean's ``loss`` on the development sequences; nothing without a mean, and before it begins."""
+    if average is None or not average.count:
+        return {}
+    with average.in_place(replica):
+        return {"average_development_loss": loss(replica.model)}
+
+
+def eval_loss(
+    average: TailMean | None,
+    replica: Replica,
+    held_out: Sequence[Example],
+    on_batch: Callable[[], None] = lambda: None,
+) -> dict[str, float]:
+    """The mean's loss on the held-out examples that :func:`evaluate` takes; nothing without a mean, and before it
+    begins."""
+    if average is None or not average.count:
+        return {}
+    spec = replica.spec
+    alone = spec.evaluation.model_copy(update={"generate": 0, "by_label": False})
+    with average.in_place(replica):
+        metrics = evaluate(replica.model, replica.tokenizer, held_out, alone, on_batch, prompt=spec.prompt)
+    return {"average_eval_loss": metrics["eval_loss"]}

@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from random import Random
 
-from ferret_core.demo.tasks import KNOWN, TASKS, Row, row
-from ferret_core.demo.world import ADJECTIVES, ANIMALS, KINDS, NAMES, NUMBERS, PAST, PLACES, article, scene, words
+from ferret_core.sample.tasks import KNOWN, TASKS, Row, row
+from ferret_core.sample.vocabulary import (
+    ADJECTIVES,
+    ANIMALS,
+    KINDS,
+    NAMES,
+    NUMBERS,
+    PAST,
+    PLACES,
+    article,
+    scene,
+    words,
+)
 
 KNOWN_SHARE = 0.35
 OPEN_SHARE = 0.05

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from ferret_core.demo.world import (
+from ferret_core.sample.vocabulary import (
     ADJECTIVES,
     ANIMALS,
     COLOURS,

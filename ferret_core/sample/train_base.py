@@ -1,6 +1,6 @@
-"""Trains the demo's base model and its tokenizer, from nothing but the text of :mod:`ferret_core.demo.text`::
+"""Trains the demo's base model and its tokenizer, from nothing but the text of :mod:`ferret_core.sample.corpus`::
 
-    python -m ferret_core.demo.train_base --out ferret_core/demo/model
+    python -m ferret_core.sample.train_base --out ferret_core/sample/model
 
 It takes about ten minutes on one core. The same seed on the same machine with the same versions gives the same bytes.
 """
@@ -20,11 +20,11 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import shard_of
+from ferret_core.datasets._client_data import IGNORED
 from ferret_core.datasets._prompt import WORDINGS
-from ferret_core.datasets._shard import IGNORED
-from ferret_core.demo.tasks import Row
-from ferret_core.demo.text import document, vocabulary
+from ferret_core.datasets._tokenize import shard_of
+from ferret_core.sample.corpus import document, vocabulary
+from ferret_core.sample.tasks import Row
 
 CONTEXT = 512
 HIDDEN, MLP, LAYERS, HEADS = 144, 400, 4, 4

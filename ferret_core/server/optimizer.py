@@ -32,8 +32,8 @@ from ferret_core.projection.project import Projected
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ServerSpec
 from ferret_core.protocol.wire import Arrays
-from ferret_core.robust.bounds import MEDIAN_OF, lower_median
-from ferret_core.server_rate import server_rate
+from ferret_core.server.norm_clipping import MEDIAN_OF, lower_median
+from ferret_core.server.schedule import server_rate
 
 Tensors = dict[str, torch.Tensor]
 Moments = tuple[Tensors, Tensors]

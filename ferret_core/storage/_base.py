@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
+from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.pieces import Pieces
 from ferret_core.storage._options import ObjectStore
 
 

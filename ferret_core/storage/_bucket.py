@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage._base import ListedFile
+from ferret_core.storage._errors import code_of, told
 from ferret_core.storage._options import ObjectStore
-from ferret_core.storage._refusals import code_of, told
 
 INSTALL = "pip install 'ferret-service[s3]'"
 DIGEST = "ferret-digest"

@@ -19,10 +19,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from ferret_core.durable import room_for
 from ferret_core.protocol.digest import CHUNK_BYTES, digest_stream
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage._base import corrupt
+from ferret_core.system.atomic_files import room_for
 
 logger = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core.failpoints import failpoint
+from ferret_core.protocol.buffers import Pieces, size_of
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.pieces import Pieces, size_of
 from ferret_core.storage._bucket import DIGEST, Bucket, content_md5
-from ferret_core.storage._refusals import code_of, told
+from ferret_core.storage._errors import code_of, told
+from ferret_core.system.failpoints import failpoint
 
 SENDERS = 4
 """Parts on their way at a time, each of which is held in memory."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage._bucket import Bucket
-from ferret_core.storage._refusals import told
+from ferret_core.storage._errors import told
 
 BUFFER_BYTES = 1 << 18
 

@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from ferret_core.durable import (
+from ferret_core.protocol.buffers import Pieces, mapped, size_of
+from ferret_core.protocol.digest import digest_bytes, digest_file, digest_stream
+from ferret_core.protocol.errors import FerretError
+from ferret_core.storage._base import FileKind, ListedFile, StoredFile, blob_location, corrupt, taken
+from ferret_core.storage._options import ObjectStore
+from ferret_core.system.atomic_files import (
     create_durably,
     flush_folder,
     make_folder_durably,
@@ -27,12 +32,7 @@ from ferret_core.durable import (
     room_for,
     write_durably,
 )
-from ferret_core.failpoints import failpoint
-from ferret_core.protocol.digest import digest_bytes, digest_file, digest_stream
-from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.pieces import Pieces, mapped, size_of
-from ferret_core.storage._base import FileKind, ListedFile, StoredFile, blob_location, corrupt, taken
-from ferret_core.storage._options import ObjectStore
+from ferret_core.system.failpoints import failpoint
 
 RESERVE_BYTES = 32 << 20
 READ_BYTES = 1 << 20

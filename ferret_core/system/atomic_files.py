@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import BinaryIO
 
-from ferret_core.failpoints import failpoint
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.failpoints import failpoint
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

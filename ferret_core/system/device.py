@@ -7,10 +7,10 @@ import os
 import torch
 from torch import nn
 
-from ferret_core.memory import free_device_bytes
+from ferret_core.distributed.sharded_tensor import is_sharded
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.quantities import size
-from ferret_core.team.shards import is_sharded
+from ferret_core.protocol.formatting import size
+from ferret_core.system.out_of_memory import free_device_bytes
 
 SETTING = "FERRET_DEVICE"
 DEVICES = ("auto", "cpu", "cuda")

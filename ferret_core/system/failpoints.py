@@ -20,9 +20,9 @@ NAMES = (
     "database.committed",
     "database.claimed",
     "database.sent",
-    # a file written durably (ferret_core/durable.py): an empty draft; all bytes in it; on disk; under its name; in its
-    # folder on disk. In the storage (ferret_core/storage/): found there before, and so not written; all files of a
-    # folder but the last; removed
+    # a file written durably (ferret_core/system/atomic_files.py): an empty draft; all bytes in it; on disk; under its
+    # name; in its folder on disk. In the storage (ferret_core/storage/): found there before, and so not written; all
+    # files of a folder but the last; removed
     "storage.opened",
     "storage.written",
     "storage.synced",
@@ -31,7 +31,7 @@ NAMES = (
     "storage.renewed",
     "storage.unsealed",
     "storage.deleted",
-    # in a bucket (ferret_core/storage/_upload.py): all parts of a large object at the store, which is not complete
+    # in a bucket (ferret_core/storage/_multipart.py): all parts of a large object at the store, which is not complete
     "bucket.uploaded",
     # a checkpoint (worker/checkpoints.py): saved without its manifest; with it; in the storage
     "checkpoints.saved",

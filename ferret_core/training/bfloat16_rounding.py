@@ -5,7 +5,7 @@
 bf16 has 8 significant bits: rounded to the nearest, a step below 1/512 of a weight would be lost. Rounded at random it
 counts on average: Zamirai et al., "Revisiting BFloat16 Training", 2020, https://arxiv.org/abs/2010.06192. The bits are
 those of torch's own generator: what a participant draws needs not be the same anywhere else, and it costs a sixth of
-what replicas round by (:mod:`ferret_core.projection.rounding`).
+what replicas round by (:mod:`ferret_core.projection.stochastic_rounding`).
 """
 
 from __future__ import annotations

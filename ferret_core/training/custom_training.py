@@ -14,8 +14,8 @@ import torch
 from torch import nn, optim
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._shard import Batch, Shard
-from ferret_core.models.inference import inference
+from ferret_core.datasets._client_data import Batch, Shard
+from ferret_core.models.eval_mode import inference
 from ferret_core.models.parameters import finite
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
@@ -26,7 +26,7 @@ from ferret_core.training.loss import device_of
 from ferret_core.training.muon import embeddings
 
 if TYPE_CHECKING:
-    from ferret_core.site import Function, Site
+    from ferret_core.client.hooks import Function, Site
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
 from ferret_core.training.config import LocalConfig
 
 STATE = {

@@ -15,20 +15,20 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import nn
 
-from ferret_core.datasets._shard import Batch
-from ferret_core.memory import memory_checked
+from ferret_core.datasets._client_data import Batch
+from ferret_core.distributed.sharded_tensor import is_sharded
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team.shards import is_sharded
+from ferret_core.system.out_of_memory import memory_checked
 from ferret_core.training import optimizers
-from ferret_core.training.checkpointing import checkpointing
+from ferret_core.training.activation_checkpointing import checkpointing
+from ferret_core.training.bfloat16_rounding import Rounding
 from ferret_core.training.config import LocalConfig
-from ferret_core.training.in_backward import stepping
 from ferret_core.training.loss import count_targets, device_of, loss_by_sequence, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
 from ferret_core.training.muon import embeddings
-from ferret_core.training.pure_bfloat16 import Rounding
-from ferret_core.training.together import Together
+from ferret_core.training.optimizer_in_backward import stepping
+from ferret_core.training.sharded_training import Together
 
 
 class LocalMetrics(NamedTuple):

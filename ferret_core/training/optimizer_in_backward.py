@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from ferret_core.training.pure_bfloat16 import Rounding
+from ferret_core.training.bfloat16_rounding import Rounding
 
 
 @contextmanager

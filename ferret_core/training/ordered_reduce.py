@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ferret_core.team.group import require
+from ferret_core.distributed.process_group import require
 
 
 class Turn:

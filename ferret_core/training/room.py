@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import nn
 
-from ferret_core.memory import free_device_bytes
+from ferret_core.distributed.sharded_tensor import is_sharded
 from ferret_core.models.parameters import trainable
-from ferret_core.team.shards import is_sharded
+from ferret_core.system.out_of_memory import free_device_bytes
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.footprint import check_room
 from ferret_core.training.loss import device_of

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from ferret_core.team.group import require
-from ferret_core.team.shards import gathered, spread
+from ferret_core.distributed.process_group import require
+from ferret_core.distributed.sharded_tensor import gathered, spread
 from ferret_core.training import optimizers
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.muon import embeddings

@@ -16,15 +16,15 @@ from typing import Any, cast
 
 from torch import nn
 
-from ferret_core.datasets._shard import Batch
-from ferret_core.memory import memory_checked
+from ferret_core.datasets._client_data import Batch
+from ferret_core.distributed.errors import typed
+from ferret_core.distributed.process_group import require, waves
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team.broken import typed
-from ferret_core.team.group import require, waves
+from ferret_core.system.out_of_memory import memory_checked
 from ferret_core.training.config import LocalConfig
-from ferret_core.training.in_order import add_in_order
 from ferret_core.training.micro_batches import micro_batches
-from ferret_core.training.whole_steps import WholeSteps
+from ferret_core.training.ordered_reduce import add_in_order
+from ferret_core.training.sharded_optimizer import WholeSteps
 
 REMEDY = "lower batch_size or set activation_checkpointing: a team does not make its parts smaller by itself"
 Loss = Callable[[Batch], Any]

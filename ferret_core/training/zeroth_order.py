@@ -27,8 +27,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.datasets._shard import Batch
-from ferret_core.models.inference import inference
+from ferret_core.datasets._client_data import Batch
+from ferret_core.models.eval_mode import inference
 from ferret_core.models.parameters import trainable
 from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis

@@ -6,7 +6,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 from kombu.messaging import Producer
 
-from ferret_core.protocol.tasks import QUEUE_OF, TaskName
+from ferret_core.protocol.task_names import QUEUE_OF, TaskName
 from ferret_db import tracing
 
 

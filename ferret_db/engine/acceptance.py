@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_core.cost import LocalCost
-from ferret_core.ledger import Signature
+from ferret_core.contribution import Sealed
+from ferret_core.ledger.record import Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, may_move
-from ferret_core.sealed import Sealed
+from ferret_core.rounds.cost import LocalCost
 from ferret_db.engine.held import check_held, check_open
 from ferret_db.engine.rounds import close_if_due
 from ferret_db.repositories import assignments, contributions, events, experiments, rounds, service

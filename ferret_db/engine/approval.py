@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ParticipantState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db.repositories import audit, events, experiments, outbox, participants
 from ferret_db.tables import Participant
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
 from ferret_db.engine.held import check_held, check_open, lost
 from ferret_db.engine.rounds import close_if_due

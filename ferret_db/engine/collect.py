@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from ferret_core.failpoints import failpoint
 from ferret_core.storage import Storage
+from ferret_core.system.failpoints import failpoint
 from ferret_db.database import Database
 from ferret_db.engine import installation
 from ferret_db.repositories import references

@@ -15,8 +15,8 @@ from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState, may_move
-from ferret_core.protocol.tasks import TaskName
-from ferret_core.stopping import Stop
+from ferret_core.protocol.task_names import TaskName
+from ferret_core.rounds.early_stopping import Stop
 from ferret_db.clock import utcnow
 from ferret_db.engine import alerts, checkpoints, round_span
 from ferret_db.engine.checkpoints import ArtifactFile

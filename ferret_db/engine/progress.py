@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.states import ExperimentState, RoundState
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db import clock
 from ferret_db.engine.tasks import TRANSIENT
 from ferret_db.engine.waiting import required

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from ferret_core import federation
-from ferret_core.ledger import LedgerRecord
+from ferret_core.ledger.receipt import Receipt
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
-from ferret_core.receipt import Receipt
+from ferret_core.rounds import sampling
 from ferret_db.repositories import contributions, experiments, ledger, participants, rounds
 
 
@@ -19,7 +19,7 @@ def receipt(s: Session, experiment_id: str, number: int, participant: str) -> Re
     ``receipt.not_found``, which says what became of what was sent, where the record does not hold it.
     """
     spec = experiments.spec_of(experiments.get(s, experiment_id))
-    if participant not in federation.client_names(spec.participants.simulated):
+    if participant not in sampling.client_names(spec.participants.simulated):
         participants.named(s, experiment_id, participant)
     state = rounds.summary(s, experiment_id, number).round.state
     if state != RoundState.COMMITTED:

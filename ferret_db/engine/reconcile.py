@@ -14,7 +14,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db.database import Database
 from ferret_db.engine import tasks
 from ferret_db.engine.rounds import freeze_if_due

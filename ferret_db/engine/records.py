@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ferret_core.ledger import LedgerRecord, contributions_digest
+from ferret_core.ledger.record import LedgerRecord, contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
 from ferret_core.protocol.wire import Contribution as Sent

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from ferret_core import federation
-from ferret_core.ledger import contributions_digest
+from ferret_core.ledger.record import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
+from ferret_core.rounds import sampling
 from ferret_db import clock
 from ferret_db.engine import checkpoints, lifecycle, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
@@ -138,12 +138,12 @@ def close_if_due(
     needed = round_.needed or sum(counts.values())
     if accepted < needed and waiting and time < round_.deadline_at:
         return False
-    quorum = federation.quorum(spec_of(experiment), needed)
+    quorum = sampling.quorum(spec_of(experiment), needed)
     if accepted >= quorum:
         return _freeze(s, round_)
     rejected = assignments.first_error(s, round_.id)
     reason = None if rejected is None else rejected["detail"]
-    _miss(s, experiment, round_, federation.quorum_missed(round_.number, round_.attempt, accepted, quorum, reason))
+    _miss(s, experiment, round_, sampling.quorum_missed(round_.number, round_.attempt, accepted, quorum, reason))
     return False
 
 
@@ -200,7 +200,7 @@ def commit_round(
     events.add(s, experiment.id, "round.committed", round=number, data=data)
     if artifacts:
         checkpoints.add(s, experiment.id, number, artifacts)
-    if federation.evaluation_due(spec_of(experiment), number):
+    if sampling.evaluation_due(spec_of(experiment), number):
         outbox.add(s, TaskName.EVALUATE, round_id, experiment.id)
     return True
 

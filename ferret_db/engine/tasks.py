@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
-from ferret_core.durable import is_full
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
+from ferret_core.system.atomic_files import is_full
 from ferret_db import clock
 from ferret_db.engine import assignments, lifecycle
 from ferret_db.repositories import assignments as assignment_rows

@@ -9,7 +9,7 @@ from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import clock
 from ferret_db.repositories import assignments, experiments, rounds, workers
 from ferret_db.tables import Assignment, Experiment, OutboxMessage, Rejection, Round, TaskRun

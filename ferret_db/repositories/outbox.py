@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
-from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
+from ferret_core.protocol.task_names import QUEUE_OF, Queue, TaskName
 from ferret_db import clock
 from ferret_db.repositories._upsert import insert
 from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, Worker

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
 from ferret_db.repositories import outbox, service, task_runs
 from ferret_db.tables import Assignment, Experiment, Metric, Round

@@ -10,12 +10,12 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ferret_core import federation
-from ferret_core.protocol import names
+from ferret_core.protocol import display_name as names
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
+from ferret_core.rounds import sampling
 from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import enrolments, events, experiments, outbox
@@ -199,7 +199,7 @@ def _free_name(s: Session, experiment: Experiment, display_name: str) -> str:
     """The best of the names that ``display_name`` leads to, which neither a participant nor a simulated client has."""
     wanted = names.ids(display_name)
     query = select(Participant.name).where(Participant.experiment_id == experiment.id, Participant.name.in_(wanted))
-    taken = {*s.scalars(query), *federation.client_names(experiments.spec_of(experiment).participants.simulated)}
+    taken = {*s.scalars(query), *sampling.client_names(experiments.spec_of(experiment).participants.simulated)}
     free = next((name for name in wanted if name not in taken), None)
     if free is None:
         raise _taken(display_name)

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import ExperimentState, RoundState
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db.repositories import outbox
 from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, TaskRun
 

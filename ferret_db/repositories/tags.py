@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, delete, insert, select
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.remarks import tag_key
+from ferret_core.protocol.tags_and_notes import tag_key
 from ferret_db.tables import Experiment, ExperimentTag
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, exists, select, update
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
 from ferret_db.repositories._upsert import insert
 from ferret_db.repositories.workers import GONE_SECONDS

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ferret_core.durable import write_durably
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.exporters._base import finite, flat, required
 from ferret_sdk.measured import MeasuredRound
 from ferret_sdk.run import Run

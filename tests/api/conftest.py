@@ -22,14 +22,14 @@ from ferret_api.app import create_app
 from ferret_api.context import Context
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
-from ferret_core import federation
-from ferret_core.cost import LocalCost
-from ferret_core.ledger import TREE_VERSION, LedgerRecord
+from ferret_core.contribution import stored
+from ferret_core.ledger.record import TREE_VERSION, LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Contribution, ContributionMeta
-from ferret_core.sealed import stored
+from ferret_core.rounds import sampling
+from ferret_core.rounds.cost import LocalCost
 from ferret_core.storage import FileKind
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import Offer, accept
@@ -245,7 +245,7 @@ class Site:
             kinds = dict.fromkeys(simulated, ParticipantKind.SIMULATED) | dict.fromkeys(edge, ParticipantKind.EDGE)
             tasks = [
                 (task, kinds[task.participant], ids.get(task.participant))
-                for task in federation.round_tasks(resolved, experiment_id, number, list(kinds), base)
+                for task in sampling.round_tasks(resolved, experiment_id, number, list(kinds), base)
             ]
             round_ = rounds.open_round(s, experiment_id, number, tasks, 600, bytes_down_each=100)
             return [row.id for row in assignment_rows.of_round(s, round_.id)]

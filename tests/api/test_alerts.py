@@ -25,7 +25,7 @@ from ferret_api.alerts.dispatcher import BACK_OFF_SECONDS, STALL_LOOK_SECONDS, D
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
-from ferret_core.stopping import Best, Stop
+from ferret_core.rounds.early_stopping import Best, Stop
 from ferret_db.engine import lifecycle, standstill
 from ferret_db.repositories import alerts
 from ferret_db.tables import AlertDelivery, Experiment

@@ -16,7 +16,7 @@ import redis
 
 from ferret_api.broker import Broker
 from ferret_cli.stack import broker as embedded
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.repositories import gauges
 from tests.refusals import refused
 

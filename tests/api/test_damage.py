@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from ferret_api.settings import ApiSettings
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.repositories import ledger
 from ferret_db.tables import OutboxMessage

@@ -12,7 +12,7 @@ from ferret_core.protocol.roles import Role
 from tests.api.people import a_user
 
 BASE = "/api/v1/experiments"
-DEMO = Path(__file__).parents[2] / "ferret_core/demo/model"
+DEMO = Path(__file__).parents[2] / "ferret_core/sample/model"
 TOML = 'name = "read"\nrounds = 5\n\n[algorithm]\nname = "ferret"\nK = 64\n'
 
 

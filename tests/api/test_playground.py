@@ -22,15 +22,15 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 from ferret_api.settings import ApiSettings
 from ferret_cli.stack import broker
 from ferret_cli.stack.child import Child
-from ferret_core import checkpoint
 from ferret_core.datasets._chat_template import fitting
-from ferret_core.demo import model_path
-from ferret_core.evaluation.answer import answer, question_ids
+from ferret_core.evaluation.streaming_generation import answer, question_ids
 from ferret_core.models.load import load
 from ferret_core.protocol.roles import Role, Scope
 from ferret_core.protocol.spec import ModelSpec
-from ferret_core.protocol.tasks import Queue
-from ferret_core.replica import Replica
+from ferret_core.protocol.task_names import Queue
+from ferret_core.replica import checkpoint
+from ferret_core.replica.replica import Replica
+from ferret_core.sample import model_path
 from ferret_core.storage import FileKind
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import artifacts, workers

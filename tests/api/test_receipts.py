@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from ferret_core.ledger.receipt import Receipt
 from ferret_core.protocol.errors import FerretError
-from ferret_core.receipt import Receipt
 from ferret_db.engine import rounds
 
 

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import migrate
 from ferret_db.engine import assignments, tasks
 from ferret_db.repositories import workers

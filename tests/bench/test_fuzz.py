@@ -10,7 +10,7 @@ import pytest
 
 from ferret_bench import fuzz
 from ferret_bench.fuzz import Benchmark, mutated
-from ferret_core.sealed import unseal
+from ferret_core.contribution import unseal
 
 COMMITTED = Path(__file__).parents[2] / "docs/results/hardening/fuzz.json"
 

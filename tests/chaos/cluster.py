@@ -18,7 +18,7 @@ from ferret_cli.stack.home import admin_token
 from ferret_cli.stack.ports import free_port
 from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db import migrate
 from ferret_sdk.service import Service
 

@@ -27,10 +27,10 @@ from sqlalchemy.engine import make_url
 from ferret_bench._control import databases
 from ferret_bench._control.workload import Workload
 from ferret_cli.verification import verified_records
-from ferret_core.federation import client_names
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.rounds.sampling import client_names
 from ferret_core.simulate import simulate
 from ferret_db.database import Database
 from ferret_sdk.run import Run

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import NamedTuple
 
-from ferret_core.protocol.tasks import QUEUE_OF, TaskName
+from ferret_core.protocol.task_names import QUEUE_OF, TaskName
 from tests.chaos.cluster import Cluster
 from tests.chaos.plan import Kill
 from tests.chaos.watch import Watch

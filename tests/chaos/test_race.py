@@ -16,7 +16,7 @@ from ferret_bench._control.workload import Workload
 from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
 from ferret_core.storage import open_storage
 from ferret_db import migrate

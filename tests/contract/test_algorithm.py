@@ -13,23 +13,24 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core import catalog, discovery, federation
+from ferret_core import catalog, discovery
+from ferret_core.aggregation.aggregate import fold
 from ferret_core.algorithms._base import Client, Comparable
-from ferret_core.demo import model_path
-from ferret_core.discretion import Discretion
-from ferret_core.federated_data import FederatedData
-from ferret_core.fold import fold
-from ferret_core.follow import follow
-from ferret_core.ledger import LedgerEntry, LedgerRecord
+from ferret_core.client.local_round import contribute
+from ferret_core.contribution import Sealed, unseal
+from ferret_core.experiment.federated_data import FederatedData
+from ferret_core.ledger.record import LedgerEntry, LedgerRecord
 from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
-from ferret_core.participant import contribute
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RobustSpec, RoundTask
 from ferret_core.protocol.wire import Contribution
-from ferret_core.replica import Replica
-from ferret_core.sealed import Sealed, unseal
+from ferret_core.replica.replay import follow
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds import sampling
+from ferret_core.sample import model_path
 from ferret_core.simulate import simulate
+from ferret_core.training.privacy import Discretion
 from tests.algorithms import NAMES
 from tests.refusals import refused
 
@@ -79,8 +80,8 @@ class Run(NamedTuple):
 
 
 def _tasks(replica: Replica) -> list[RoundTask]:
-    names = federation.client_names(replica.spec.participants.simulated)
-    return federation.round_tasks(replica.spec, "exp_0000000000007e57", replica.round + 1, names, replica.digest)
+    names = sampling.client_names(replica.spec.participants.simulated)
+    return sampling.round_tasks(replica.spec, "exp_0000000000007e57", replica.round + 1, names, replica.digest)
 
 
 def _contributions(replica: Replica, data: FederatedData) -> list[Sealed]:
@@ -171,7 +172,7 @@ def test_all_that_it_sends_follows_from_the_one_vector_that_is_protected(name: s
     spec = catalog.resolve(toy_spec(name, options=TOY.get(name, {}) | DATA_BLIND.get(name, {})))
     replica = Replica.load(spec)
     data = FederatedData(spec, replica.tokenizer, replica.context)
-    shards = [data.shard(name) for name in federation.client_names(2)]
+    shards = [data.shard(name) for name in sampling.client_names(2)]
     vectors: list[np.ndarray] = []
 
     def blind(vector: np.ndarray) -> np.ndarray:

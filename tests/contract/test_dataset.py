@@ -15,8 +15,8 @@ from transformers import PreTrainedTokenizerFast
 
 from ferret_core import catalog, discovery
 from ferret_core.datasets._base import Example, FederatedDataset
-from ferret_core.datasets._encoding import shard_of
-from ferret_core.datasets._validation import without_validation
+from ferret_core.datasets._tokenize import shard_of
+from ferret_core.datasets._validation_split import without_validation
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
 

@@ -20,10 +20,10 @@ from ferret_cli.backup.manifest import MANIFEST
 from ferret_cli.backup.restore import _unpack, restore
 from ferret_cli.backup.write import write
 from ferret_cli.stack.home import locked
-from ferret_core.failpoints import VARIABLE
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.storage import FileKind, open_storage
+from ferret_core.system.failpoints import VARIABLE
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, verify

@@ -15,13 +15,13 @@ from transformers import AutoTokenizer
 from ferret_cli import chatting
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat_template import fitting
-from ferret_core.datasets._encoding import encode_prompts
-from ferret_core.demo import model_path
-from ferret_core.evaluation.answer import Answer
+from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.evaluation.generate import generate
+from ferret_core.evaluation.streaming_generation import Answer
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
+from ferret_core.sample import model_path
 from ferret_sdk.schemas import Artifact
 
 QUESTION, INPUT = "Repeat the sentence.", "Anna has a red kite."

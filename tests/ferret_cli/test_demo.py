@@ -5,7 +5,7 @@ import os
 from ferret_cli.demo import prepare
 from ferret_cli.demo.result import document, summary
 from ferret_cli.stack.home import locked
-from ferret_core import demo
+from ferret_core import sample
 from ferret_sdk.run import Run
 from ferret_sdk.schemas import Experiment
 from ferret_sdk.transport import Transport
@@ -18,7 +18,7 @@ def test_the_experiment_uses_the_generated_data_and_one_real_participant(tmp_pat
     folder = prepare.data(tmp_path)
     spec = prepare.spec(folder)
     assert spec.participants.edge == 1
-    assert spec.model.source == str(demo.model_path())
+    assert spec.model.source == str(sample.model_path())
     assert spec.dataset.options["train"] == str(folder / "train.jsonl")
     assert (folder / "edge.jsonl").is_file()
 

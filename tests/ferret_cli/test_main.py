@@ -10,8 +10,7 @@ import pytest
 
 from ferret_cli.main import main
 from ferret_core import __version__
-from ferret_core.protocol.errors import PROBLEMS
-from ferret_core.protocol.next_steps import NEXT_STEPS
+from ferret_core.protocol.errors import NEXT_STEPS, PROBLEMS
 
 
 def test_help_is_quick_and_loads_nothing_heavy(ferret):

@@ -15,7 +15,7 @@ from ferret_cli.main import app
 from ferret_cli.planning import summary
 from ferret_cli.specfile import load
 from ferret_core import catalog
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 
 QUICKSTART = Path(__file__).parents[2] / "examples/quickstart.toml"
 
@@ -84,7 +84,7 @@ def test_the_examples_are_let_pass_for_a_3b_model(name: str, monkeypatch: pytest
 
 
 def test_without_a_file_set_gives_everything() -> None:
-    model = QUICKSTART.parents[1] / "ferret_core/demo/model"
+    model = QUICKSTART.parents[1] / "ferret_core/sample/model"
     values = ["name=bare", f"model.source={model}", "dataset.name=jsonl", "dataset.train=/x.jsonl"]
     options = [option for value in [*values, "participants.simulated=4"] for option in ("--set", value)]
     ended = CliRunner().invoke(app, ["plan", "--json", "--teraflops", "1", *options])

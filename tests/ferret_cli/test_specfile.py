@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from ferret_cli import options, specfile
-from ferret_core.presets import PRESETS
+from ferret_core.experiment.presets import PRESETS
 from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.engine import tasks
 from ferret_db.repositories import workers
 from tests.api.conftest import ADMIN

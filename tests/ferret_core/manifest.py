@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ferret_core.checkpoint import MANIFEST, Manifest
 from ferret_core.protocol.digest import digest_file
+from ferret_core.replica.checkpoint import MANIFEST, Manifest
 
 
 def checked(folder: Path) -> Manifest:

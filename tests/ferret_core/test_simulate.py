@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
-from ferret_core import federation
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.rounds import sampling
 from ferret_core.simulate import RoundResult, simulate
 from tests.ferret_core import manifest
 from tests.refusals import refused
@@ -109,7 +109,7 @@ def test_a_missed_quorum_is_tried_again_with_others(one_bad_client: ExperimentSp
     one_of_four = one_bad_client.participants.model_copy(update={"fraction": 0.25})
     patient = one_bad_client.round.model_copy(update={"attempts": 9})
     spec = one_bad_client.model_copy(update={"participants": one_of_four, "round": patient, "rounds": 4})
-    drawn = [federation.sample(spec, number, federation.client_names(4)) for number in range(1, 5)]
+    drawn = [sampling.sample(spec, number, sampling.client_names(4)) for number in range(1, 5)]
     accepted = [round_.accepted for round_ in simulate(spec).rounds[1:]]
     assert [len(names) for names in accepted] == [1] * 4
     assert accepted != drawn, "the seed draws the one that fails"

@@ -16,13 +16,13 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from ferret_core.cost import LocalCost
+from ferret_core.contribution import Sealed
 from ferret_core.protocol import wire
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import ContributionMeta
-from ferret_core.sealed import Sealed
+from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import Offer, accept

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, StatementError
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db.database import Database
 from ferret_db.repositories import events, experiments, listing, outbox
 from ferret_db.repositories.listing import ExperimentFilter

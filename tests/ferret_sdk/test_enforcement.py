@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from ferret_core.ledger import LedgerRecord
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_sdk import Participant, enforcement, quiet

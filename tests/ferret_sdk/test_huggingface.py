@@ -12,7 +12,7 @@ import torch
 
 from ferret_cli import site_file
 from ferret_core.simulate import simulate
-from ferret_core.training.own import Context
+from ferret_core.training.custom_training import Context
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(90)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core import participant as core
+from ferret_core.client import local_round as core
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_sdk import Participant, retry, sending

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_core import federation
+from ferret_core.contribution import stored
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import ContributionMeta, pieces_of
-from ferret_core.sealed import stored
+from ferret_core.rounds import sampling
 from ferret_core.storage import FileKind, open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
@@ -132,7 +132,7 @@ class World:
             _, code = participants.create_enrolment(s, experiment.id, 60)
             site, token = participants.enrol(s, code, "site-a")
             names = ["client-001", "site-a"]
-            tasks = federation.round_tasks(
+            tasks = sampling.round_tasks(
                 ExperimentSpec.model_validate(SPEC), experiment.id, 1, names, BASE_DIGEST, population=2
             )
             kinds = [(ParticipantKind.SIMULATED, None), (ParticipantKind.EDGE, site.id)]

@@ -17,7 +17,12 @@ SDK = {module.name for module in pkgutil.walk_packages(ferret_sdk.__path__, "fer
 """Without the Trainer's adapter: what transformers imports for it on Windows is not what it imports here."""
 POSIX_ONLY_IN_OS = ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_DIRECTORY", "O_NOFOLLOW", "getuid", "geteuid")
 """Of what a participant might use; some of it Windows has from Python 3.13 on."""
-PARTICIPANT = ["ferret_core.participant", "ferret_core.replica", "ferret_core.simulate", "ferret_cli.joining"]
+PARTICIPANT = [
+    "ferret_core.client.local_round",
+    "ferret_core.replica.replica",
+    "ferret_core.simulate",
+    "ferret_cli.joining",
+]
 
 
 @pytest.mark.heavy

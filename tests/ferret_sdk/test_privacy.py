@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 
-from ferret_core.discretion import Discretion, Gaussian
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Contribution
+from ferret_core.training.privacy import Discretion, Gaussian
 from ferret_sdk import Participant, training
 from ferret_sdk.privacy import Budget, Released, Spending, epsilon_of, require_blind
 from ferret_sdk.progress import RoundReport

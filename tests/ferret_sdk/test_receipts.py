@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.ledger import LedgerRecord, Signature
+from ferret_core.ledger.record import LedgerRecord, Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
 from ferret_sdk import receipts

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from ferret_core.federated_data import deal
+from ferret_core.experiment.federated_data import deal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
 from ferret_sdk import Participant, Site, tasks

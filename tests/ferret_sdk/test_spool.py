@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta
-from ferret_core.sealed import Sealed
 from ferret_sdk.schemas import Lease
 from ferret_sdk.spool import Spool, Upload
 

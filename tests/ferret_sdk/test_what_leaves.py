@@ -204,7 +204,7 @@ def test_so_are_those_of_a_refusal(api, worker, service, toy_spec, tap, data, tm
 def test_an_unforeseen_error_tells_the_server_its_type_and_nothing_of_the_data(
     api, worker, service, toy_spec, tap, data, tmp_path, monkeypatch
 ) -> None:
-    from ferret_core import participant as core
+    from ferret_core.client import local_round as core
 
     def broken(*arguments: object) -> None:
         raise ValueError(f"cannot read {CANARY}")

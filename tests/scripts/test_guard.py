@@ -72,7 +72,7 @@ def test_what_runs_what_it_reads_is_found(tmp_path: Path, source: str) -> None:
     "source",
     [
         "model.eval()",
-        "from ferret_core.files import load\nload('x')",
+        "from ferret_core.system.untrusted_files import load\nload('x')",
         "import numpy as np\nnp.load('x')\nnp.load('x', allow_pickle=False)",
         "options = {'trust_remote_code': False}",
         "import yaml\nyaml.safe_load(text)",

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from ferret_core.ledger import LedgerRecord
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
 
 EXPERIMENT = "exp_0123456789abcdef"

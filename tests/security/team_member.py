@@ -14,10 +14,9 @@ import torch
 from pydantic import TypeAdapter
 from torch import distributed
 
+from ferret_core.distributed import process_group
+from ferret_core.distributed.process_group import Team, as_first
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team import group
-from ferret_core.team.agreed import as_first
-from ferret_core.team.group import Team
 
 
 class Hostile:
@@ -68,6 +67,6 @@ def hostile() -> None:
 
 
 if __name__ == "__main__":
-    with group.started("cpu") as found:
+    with process_group.started("cpu") as found:
         assert found is not None
         honest(found) if found.is_first else hostile()

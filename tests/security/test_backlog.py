@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, event, select, update
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
-from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
+from ferret_core.protocol.task_names import QUEUE_OF, Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, tasks
 from ferret_db.engine.reconcile import reconcile

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from ferret_core import catalog, files
+from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
+from ferret_core.system import untrusted_files
 
 SECRET = "root:$6$hunter2:19000:0:99999:7:::"
 """As a line of ``/etc/shadow``."""
@@ -126,13 +127,13 @@ def test_a_packed_file_that_unpacks_to_hundreds_of_times_its_size_is_left_half_w
 @pytest.mark.parametrize(("name", "reason"), [("a.jsonl", "line 1 is longer"), ("a.json", "holds more than 128 MiB")])
 def test_a_giant_on_one_line_is_not_read_to_its_end(name: str, reason: str, tmp_path: Path) -> None:
     with (tmp_path / name).open("wb") as file:
-        file.truncate(10 * files.GIB)  # sparse: takes no disk
+        file.truncate(10 * untrusted_files.GIB)  # sparse: takes no disk
     assert reason in refusal("codealpaca", {"path": str(tmp_path / name)}).detail
 
 
 def test_a_file_larger_than_any_that_is_read_is_not_opened(tmp_path: Path) -> None:
     with (tmp_path / "a.jsonl").open("wb") as file:
-        file.truncate(17 * files.GIB)
+        file.truncate(17 * untrusted_files.GIB)
     assert "is larger than the 16 GiB that are read" in refusal("jsonl", {"train": str(tmp_path / "a.jsonl")}).detail
 
 
@@ -140,7 +141,7 @@ def test_outside_the_roots_all_paths_give_the_same_answer(tmp_path: Path) -> Non
     (tmp_path / "root").mkdir()
     (tmp_path / "there.jsonl").write_text('{"instruction": "a", "output": "b"}\n' * 20)
     (tmp_path / "root" / "link.jsonl").symlink_to(tmp_path / "there.jsonl")
-    with files.within(files.Readable((tmp_path / "root",))):
+    with untrusted_files.within(untrusted_files.Readable((tmp_path / "root",))):
         answers = {
             refusal(name, DATASETS[name](str(path)), split).detail.replace(str(path), "PATH")
             for path in (tmp_path / "there.jsonl", tmp_path / "none.jsonl", tmp_path / "root" / ".." / "there.jsonl")
@@ -148,8 +149,8 @@ def test_outside_the_roots_all_paths_give_the_same_answer(tmp_path: Path) -> Non
             for split in ("train",)
         }
         assert len({answer.partition(": ")[2] for answer in answers}) == 1
-        assert all(files.SETTING in answer for answer in answers)
-        assert files.SETTING in refusal("jsonl", {"train": str(tmp_path / "root" / "link.jsonl")}).detail
+        assert all(untrusted_files.SETTING in answer for answer in answers)
+        assert untrusted_files.SETTING in refusal("jsonl", {"train": str(tmp_path / "root" / "link.jsonl")}).detail
 
 
 def test_under_a_root_a_file_is_read_links_followed(tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ def test_under_a_root_a_file_is_read_links_followed(tmp_path: Path) -> None:
     (tmp_path / "root" / "a.jsonl").write_text('{"instruction": "a", "output": "b"}\n' * 20)
     (tmp_path / "link").symlink_to(tmp_path / "root")
     options = {"name": "jsonl", "train": str(tmp_path / "link" / "a.jsonl")}
-    with files.within(files.Readable((tmp_path / "link",))):
+    with untrusted_files.within(untrusted_files.Readable((tmp_path / "link",))):
         assert len(catalog.dataset(Choice.model_validate(options)).train()) == 18
 
 
@@ -165,5 +166,5 @@ def test_paths_that_are_none_are_refused_as_any_other(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     for path in (str(tmp_path / "circle"), "a\0b", str(tmp_path / ("x" * 300))):
         refusal("jsonl", {"train": path})
-        with files.within(files.Readable((tmp_path,))):
+        with untrusted_files.within(untrusted_files.Readable((tmp_path,))):
             refusal("jsonl", {"train": path})

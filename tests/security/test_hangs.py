@@ -17,7 +17,7 @@ from ferret_cli.stack import broker as embedded
 from ferret_cli.stack import parts
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.supervisor import Supervisor
-from ferret_core.federation import client_names
+from ferret_core.rounds.sampling import client_names
 from ferret_core.simulate import simulate
 from ferret_sdk.service import Service
 
@@ -30,7 +30,7 @@ PATIENCE_SECONDS = 240.0
 BEATING = """
 import sys, threading, time
 from pathlib import Path
-from ferret_core.heartbeat import Heartbeat
+from ferret_core.system.heartbeat import Heartbeat
 Heartbeat(Path(sys.argv[1]), blocked_seconds=2).start()
 """
 BLOCKED = "lock = threading.Lock(); lock.acquire(); lock.acquire()"

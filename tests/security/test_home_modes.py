@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.private import keep_private
+from ferret_core.system.permissions import keep_private
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes")
 
@@ -46,7 +46,10 @@ def _open(folder: str, name: str) -> bool:
 
 
 def test_what_an_earlier_version_left_open_is_closed(home: Path) -> None:
-    command = ["-c", "import sys; from pathlib import Path; from ferret_core.private import keep_private as k; "]
+    command = [
+        "-c",
+        "import sys; from pathlib import Path; from ferret_core.system.permissions import keep_private as k; ",
+    ]
     command[-1] += "home = Path(sys.argv[1]); k(home); (home / 'new').touch(); (home / 'folder').mkdir()"
     subprocess.run([sys.executable, *command, str(home)], check=True)
     assert open_to_others(home) == {"mine.txt"}, "what is not Ferret's keeps its mode"

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ferret_core.ledger import LedgerRecord
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import LONGEST_DETAIL, FerretError
 from ferret_core.protocol.wire import encode
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant, Service, polling, receipts, retry, rounds, transport
 from ferret_sdk.places import DISK_MARGIN, Places, checkpoint_file
 from ferret_sdk.run import Run

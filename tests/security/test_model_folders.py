@@ -16,10 +16,10 @@ import pytest
 import safetensors.torch
 import torch
 
-from ferret_core import files
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
+from ferret_core.system import untrusted_files
 from tests.refusals import refused
 
 Spoil = Callable[[Path], object]
@@ -187,7 +187,7 @@ HOSTILE: dict[str, Spoil] = {
     "tokenizer-is-text": text("tokenizer.json", SECRET),
     "tokenizer-is-deep": text("tokenizer.json", "[" * 100_000),
     "tokenizer-is-another": text("tokenizer.json", json.dumps({"model": {"type": SECRET, "vocab": SECRET}})),
-    "tokenizer-is-giant": giant("tokenizer.json", 10 * files.GIB),
+    "tokenizer-is-giant": giant("tokenizer.json", 10 * untrusted_files.GIB),
     "token-2**31": vocabulary,
     "adapter": text("adapter_config.json", '{"base_model_name_or_path": "/", "peft_type": "LORA"}'),
     "files-10**4": many,
@@ -222,16 +222,16 @@ def test_links_lead_nowhere_outside_the_roots(folder: Path, tmp_path: Path) -> N
     (folder / "config.json").rename(tmp_path / "config.json")
     (folder / "config.json").symlink_to(tmp_path / "config.json")
     load(ModelSpec(source=str(folder)))
-    with files.within(files.Readable((folder,))), refused("model.invalid", files.SETTING):
+    with untrusted_files.within(untrusted_files.Readable((folder,))), refused("model.invalid", untrusted_files.SETTING):
         load(ModelSpec(source=str(folder)))
 
 
 def test_a_folder_outside_the_roots_is_refused_whether_it_exists_or_not(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     answers = set[str]()
-    with files.within(files.Readable((tmp_path / "root",))):
+    with untrusted_files.within(untrusted_files.Readable((tmp_path / "root",))):
         for path in (folder, tmp_path / "none", tmp_path / "root" / ".." / "model"):
-            with refused("model.invalid", files.SETTING) as caught:
+            with refused("model.invalid", untrusted_files.SETTING) as caught:
                 load(ModelSpec(source=str(path)))
             answers.add(caught.value.detail.replace(str(path), "PATH"))
         load(ModelSpec(source=str(folder)), anywhere=True)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_worker.settings import WorkerSettings
 from tests.api.conftest import open_site
 from tests.worker.conftest import Service
 
-DEMO = Path(__file__).parents[2] / "ferret_core/demo/model"
+DEMO = Path(__file__).parents[2] / "ferret_core/sample/model"
 EXAMPLE = '{"instruction": "i", "output": "o"}\n'
 ROOTS: dict[str, Callable[[Path], str]] = {
     "default": lambda home: "",

@@ -13,7 +13,7 @@ import pytest
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PromptSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant, retry
 from ferret_sdk.terms import Terms
 from tests.refusals import refused

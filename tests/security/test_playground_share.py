@@ -11,7 +11,7 @@ import pytest
 
 from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.roles import Role
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db.repositories import workers
 from tests.api.people import a_user
 from tests.api.receiver import eventually

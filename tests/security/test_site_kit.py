@@ -15,7 +15,7 @@ import pytest
 
 from ferret_cli.commands.site.init import TERMS
 from ferret_core.protocol.errors import FerretError
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant, membership, participant, retry, terms
 from ferret_sdk.privacy import Budget, Released
 from tests.security.hostile import HostileServer, Reply, json_reply

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ferret_api.settings import ApiSettings
-from ferret_core.cost import LocalCost
+from ferret_core.contribution import stored
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.sealed import stored
+from ferret_core.rounds.cost import LocalCost
 from ferret_core.storage import FileKind
 from ferret_db.engine import assignments
 from ferret_db.engine.acceptance import Offer, accept

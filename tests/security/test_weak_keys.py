@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from ferret_core.ledger import LedgerRecord, Signature
+from ferret_core.ledger.record import LedgerRecord, Signature
+from ferret_core.ledger.signatures import Keys
 from ferret_core.protocol.signatures import Signed, is_valid
-from ferret_core.signed import Keys
 from tests.refusals import refused
 
 PRIME = 2**255 - 19

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.tasks import QUEUE_OF, Queue, TaskName
+from ferret_core.protocol.task_names import QUEUE_OF, Queue, TaskName
 from ferret_core.storage import open_storage
 from ferret_db import migrate
 from ferret_db.clock import UtcDateTime

@@ -28,11 +28,12 @@ from ferret_api.pace import Pace
 from ferret_api.rate_limits import RateLimits
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
-from ferret_core import catalog, failpoints
-from ferret_core.federated_data import FederatedData
+from ferret_core import catalog
+from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.load import context_of, load
 from ferret_core.models.save import save
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.system import failpoints
 from ferret_db.engine import verify
 from ferret_db.engine.collect import collect
 from ferret_db.repositories import artifacts, assignments, contributions, curves, events, ledger, participants

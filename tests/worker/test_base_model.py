@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from ferret_core.evaluation.answer import load_checkpoint
+from ferret_core.evaluation.streaming_generation import load_checkpoint
 from ferret_core.models import definition
 from ferret_core.models.load import digest_of, load
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_db.repositories import artifacts
 from tests.worker.conftest import usually_on

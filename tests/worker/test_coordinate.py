@@ -9,7 +9,7 @@ import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
 from ferret_db.engine import assignments as leases
 from ferret_db.engine import lifecycle

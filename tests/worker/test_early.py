@@ -7,7 +7,7 @@ from typing import Any
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import artifacts, events, ledger

@@ -10,7 +10,7 @@ import pytest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import metrics
 from ferret_worker import evaluate as evaluating

@@ -17,8 +17,8 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from ferret_core.failpoints import NAMES
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.system.failpoints import NAMES
 
 pytestmark = pytest.mark.xdist_group("failpoints")  # one process to fork them all from
 # Other moments than those of simulated clients in an undisturbed run.

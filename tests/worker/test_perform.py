@@ -12,7 +12,7 @@ from structlog.contextvars import get_contextvars
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import AssignmentState, ExperimentState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import assignments, events, metrics, rounds, task_runs

@@ -14,7 +14,7 @@ from sqlalchemy import update
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind
 from ferret_db.engine import verify

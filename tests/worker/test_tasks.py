@@ -10,8 +10,8 @@ import pytest
 from ferret_core import discovery
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import AssignmentState, ExperimentState
-from ferret_core.protocol.tasks import TaskName
-from ferret_core.replica import Replica
+from ferret_core.protocol.task_names import TaskName
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle

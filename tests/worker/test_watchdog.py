@@ -11,7 +11,7 @@ import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import AssignmentState, ExperimentState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db.engine import assignments as assignment_engine
 from ferret_db.engine import lifecycle, tasks
 from ferret_db.repositories import assignments, rounds, task_runs

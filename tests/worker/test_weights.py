@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from ferret_core.mapped.replica import MappedReplica
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import TaskName
-from ferret_core.replica import Replica
+from ferret_core.protocol.task_names import TaskName
+from ferret_core.replica.mapped.replica import MappedReplica
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from tests.worker.conftest import usually_on
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ferret_core.heartbeat import Heartbeat
+from ferret_core.distributed.environment import SIZE, from_environment
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tasks import Queue
-from ferret_core.team.place import SIZE, from_environment
+from ferret_core.protocol.task_names import Queue
+from ferret_core.system.heartbeat import Heartbeat
 from ferret_db import process, tracing
 from ferret_worker.settings import WorkerSettings
 

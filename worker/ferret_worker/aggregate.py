@@ -9,16 +9,17 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from ferret_core import averaged, federation
-from ferret_core.cost import LocalCost, round_cost
-from ferret_core.failpoints import failpoint
-from ferret_core.fold import fold
-from ferret_core.inside.statistics import UpdateStatistics
-from ferret_core.ledger import LedgerEntry, Signature
-from ferret_core.memory import memory_checked
+from ferret_core.aggregation.aggregate import fold
+from ferret_core.aggregation.statistics.schema import UpdateStatistics
+from ferret_core.ledger.record import LedgerEntry, Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
+from ferret_core.replica import tail_averaging
+from ferret_core.rounds import sampling
+from ferret_core.rounds.cost import LocalCost, round_cost
 from ferret_core.storage import FileKind, Storage, blob_location
+from ferret_core.system.failpoints import failpoint
+from ferret_core.system.out_of_memory import memory_checked
 from ferret_db import tables, tracing
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
@@ -95,7 +96,7 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
     failpoint("aggregate.folded")
     context.storage.put_bytes(entry.update, FileKind.UPDATE, record.update)
     failpoint("aggregate.stored")
-    due = federation.checkpoint_due(replica.spec, round_.number)
+    due = sampling.checkpoint_due(replica.spec, round_.number)
     files = checkpoints.store(context.storage, replica, experiment_id) if due else []
     failpoint("aggregate.written")
 
@@ -109,8 +110,8 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
             update_digest=record.update,
             update_size=len(entry.update),
             artifacts=files,
-            metrics=federation.mean_metrics(reported) | cost,
-            absurd=federation.absurd_metrics(reported),
+            metrics=sampling.mean_metrics(reported) | cost,
+            absurd=sampling.absurd_metrics(reported),
             inside=inside.model_dump(mode="json"),
         )
         if committed:
@@ -135,7 +136,7 @@ def _fold(
     seconds = time.perf_counter() - begin
     if kept.average is not None:
         kept.average.see(replica)
-    guarded |= averaged.development_loss(kept.average, replica, kept.guard)
+    guarded |= tail_averaging.development_loss(kept.average, replica, kept.guard.loss)
     added = noise.metrics(by_block=replica.round == 1) if noise else {}
     local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]
     return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added | guarded, inside

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pydantic import ValidationError
 from torch import distributed
 
+from ferret_core.distributed.errors import team_broken
+from ferret_core.distributed.process_group import Team
 from ferret_core.protocol.spec import RoundTask, Strict
-from ferret_core.team.broken import team_broken
-from ferret_core.team.group import Team
 
 LOOK_SECONDS = 0.05
 END = "end"

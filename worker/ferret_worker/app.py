@@ -9,9 +9,9 @@ import torch
 from celery import Celery
 from celery.exceptions import Reject, WorkerShutdown
 
+from ferret_core.distributed.process_group import Team
 from ferret_core.protocol.errors import Exit
-from ferret_core.protocol.tasks import Queue, TaskName
-from ferret_core.team.group import Team
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import tracing
 from ferret_db.broker.sender import Sender
 from ferret_db.database import Database, Dispatch

@@ -11,7 +11,7 @@ from typing import Any
 from celery import Celery, current_task
 from celery.worker import request
 
-from ferret_core.protocol.tasks import QUEUE_OF
+from ferret_core.protocol.task_names import QUEUE_OF
 from ferret_worker.settings import WorkerSettings
 
 SOCKET_SECONDS = 30

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from torch import nn
 
-from ferret_core import checkpoint
-from ferret_core.failpoints import failpoint
 from ferret_core.models.load import load
 from ferret_core.models.save import save_base
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.replica import Replica
 from ferret_core.storage import FileKind, Storage
+from ferret_core.system.failpoints import failpoint
 from ferret_db import tracing
 from ferret_db.engine.checkpoints import ArtifactFile
 

@@ -7,17 +7,17 @@ from functools import cached_property
 
 import torch
 
-from ferret_core.average import TailMean
-from ferret_core.device import chosen_device, place
-from ferret_core.federated_data import FederatedData
-from ferret_core.follow import follow
-from ferret_core.ledger import LedgerEntry
+from ferret_core.aggregation.loss_guard import Guard
+from ferret_core.distributed.process_group import Team
+from ferret_core.experiment.federated_data import FederatedData
+from ferret_core.ledger.record import LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
-from ferret_core.robust.guard import Guard
+from ferret_core.replica.replay import follow
+from ferret_core.replica.replica import Replica
+from ferret_core.replica.tail_averaging import TailMean
 from ferret_core.storage import FileKind, Storage, blob_location
-from ferret_core.team.group import Team
+from ferret_core.system.device import chosen_device, place
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments, ledger

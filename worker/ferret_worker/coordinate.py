@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy.orm import Session
 
-from ferret_core import deadline, federation
-from ferret_core.failpoints import failpoint
-from ferret_core.federated_data import FederatedData
-from ferret_core.memory import memory_checked
+from ferret_core.aggregation.projection_noise import check_base
+from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
-from ferret_core.robust.noise import check_base
+from ferret_core.rounds import deadline, sampling
+from ferret_core.system.failpoints import failpoint
+from ferret_core.system.out_of_memory import memory_checked
 from ferret_db import tracing
 from ferret_db.database import Database
 from ferret_db.engine import early, lifecycle
@@ -137,7 +137,7 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     if len(joined) < required(s, experiment):
         return
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
-    needed, asked = federation.sample_size(spec, population), federation.asked_size(spec, population)
+    needed, asked = sampling.sample_size(spec, population), sampling.asked_size(spec, population)
     attempt = rounds.next_attempt(s, experiment.id, number)
     with tracing.span("open", RoundTrace(experiment.id, number, attempt), asked=asked):
         seconds = _deadline(s, spec, attempt, needed, asked, experiment.id)
@@ -154,7 +154,7 @@ def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked
     if spec.round.deadline_seconds is not None:
         return spec.round.deadline_seconds
     arrivals = rounds.arrivals(s, experiment_id, deadline.RECENT_ROUNDS) if spec.participants.edge else []
-    return deadline.adaptive(arrivals, federation.quorum(spec, needed) / asked, attempt)
+    return deadline.adaptive(arrivals, sampling.quorum(spec, needed) / asked, attempt)
 
 
 def _tasks(
@@ -166,8 +166,8 @@ def _tasks(
     sitting_out: Collection[str],
 ) -> list[round_engine.Task]:
     """What those drawn from simulated clients and the real participants that ``joined`` (ids by name) are to do."""
-    population = [*federation.client_names(spec.participants.simulated), *joined]
-    names = federation.sample(spec, number, population, attempt, sitting_out)
+    population = [*sampling.client_names(spec.participants.simulated), *joined]
+    names = sampling.sample(spec, number, population, attempt, sitting_out)
     base = experiment.digest or ""
     return [
         (
@@ -175,7 +175,7 @@ def _tasks(
             ParticipantKind.EDGE if task.participant in joined else ParticipantKind.SIMULATED,
             joined.get(task.participant),
         )
-        for task in federation.round_tasks(spec, experiment.id, number, names, base, len(population), attempt)
+        for task in sampling.round_tasks(spec, experiment.id, number, names, base, len(population), attempt)
     ]
 
 

@@ -6,12 +6,13 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from ferret_core import averaged, stopping
+from ferret_core.aggregation.projection_noise import of_base
 from ferret_core.evaluation.evaluate import evaluate as measure
-from ferret_core.failpoints import failpoint
-from ferret_core.memory import memory_checked
 from ferret_core.protocol.errors import FerretError
-from ferret_core.robust.noise import of_base
+from ferret_core.replica import tail_averaging
+from ferret_core.rounds import early_stopping
+from ferret_core.system.failpoints import failpoint
+from ferret_core.system.out_of_memory import memory_checked
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.tasks import REFUSED, TRANSIENT
@@ -43,9 +44,9 @@ def evaluate(context: Context, subject: str) -> None:
             measured = measure(
                 replica.model, replica.tokenizer, held_out, spec.evaluation, watch.check, prompt=spec.prompt
             )
-            measured |= averaged.eval_loss(kept.average, replica, held_out, watch.check)
+            measured |= tail_averaging.eval_loss(kept.average, replica, held_out, watch.check)
             if number == 0:
-                stopping.require_measured(spec, measured)
+                early_stopping.require_measured(spec, measured)
                 measured |= noise.metrics(by_block=True) if (noise := of_base(replica, kept.data)) else {}
     except FerretError as error:
         if error.code in REFUSED | TRANSIENT:

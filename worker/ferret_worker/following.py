@@ -7,9 +7,9 @@ import signal
 
 import torch
 
-from ferret_core import files
+from ferret_core.distributed.process_group import Team
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team.group import Team
+from ferret_core.system import untrusted_files
 from ferret_db.database import Database
 from ferret_worker import memory
 from ferret_worker.announced import Work, heard
@@ -47,7 +47,7 @@ def _stop_soon(context: Context) -> None:
 
 def _take_part(context: Context, team: Team, work: Work) -> None:
     try:
-        with files.within(context.settings.readable):
+        with untrusted_files.within(context.settings.readable):
             part_together(context, team, work.name, work.task, lambda step: None)
     except FerretError as error:
         if error.code == "team.broken":

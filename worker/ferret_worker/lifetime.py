@@ -12,7 +12,7 @@ from celery import Celery
 from celery.signals import setup_logging, worker_ready, worker_shutdown, worker_shutting_down
 
 from ferret_core.protocol.errors import Exit
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 
 logger = logging.getLogger(__name__)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ferret_core.algorithms._base import Client
-from ferret_core.memory import memory_checked
-from ferret_core.participant import Part, contribute
+from ferret_core.client.local_round import Part, contribute
+from ferret_core.distributed.barrier import together
+from ferret_core.distributed.process_group import Team, as_first
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Arrays
-from ferret_core.team.agreed import as_first
-from ferret_core.team.group import Team
-from ferret_core.team.outcome import together
+from ferret_core.system.out_of_memory import memory_checked
 from ferret_db import tracing
 from ferret_db.engine.verify import DAMAGE, call_for_repair
 from ferret_worker.context import Context, KeptModel
@@ -23,7 +22,8 @@ Check = Callable[[int], None]
 
 
 def part_alone(context: Context, task: RoundTask, check: Check) -> Part:
-    """Trains in this process; raises as :func:`ferret_core.participant.contribute`, and what ``check`` raises."""
+    """Trains in this process; raises as :func:`ferret_core.client.local_round.contribute`, and what ``check``
+    raises."""
     with memory_checked():
         kept, memory = repaired(context, task.experiment, lambda: _loaded(context, task))
     return _trained(kept, task, memory, check)

@@ -9,9 +9,9 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from ferret_core import files
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
+from ferret_core.system import untrusted_files
 from ferret_db import logs
 from ferret_db.engine import tasks
 from ferret_db.repositories.workers import Identity
@@ -62,7 +62,10 @@ def _run(
 ) -> Callable[[Session, TaskName, str, Identity], None]:
     """Does the work; returns how its end is to be noted."""
     try:
-        with files.within(context.settings.readable), task_span.over(context.database, task, argument, subject):
+        with (
+            untrusted_files.within(context.settings.readable),
+            task_span.over(context.database, task, argument, subject),
+        ):
             TASKS[task](context, argument)
     except FerretError as error:
         if error.code in tasks.REFUSED:

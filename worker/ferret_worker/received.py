@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ferret_core.cost import numbers_sent
-from ferret_core.sealed import Sealed, stored
+from ferret_core.contribution import Sealed, stored
+from ferret_core.rounds.cost import numbers_sent
 from ferret_core.storage import FileKind, Storage, blob_location
 
 

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Collection
 
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db.broker.lengths import Lengths
 from ferret_db.engine import reconcile as engine
 from ferret_db.engine.collect import EVERY_SECONDS, collect

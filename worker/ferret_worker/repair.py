@@ -18,18 +18,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from ferret_core.algorithms._base import Client
-from ferret_core.failpoints import failpoint
-from ferret_core.follow import follow
-from ferret_core.ledger import LedgerEntry, LedgerRecord, broken
-from ferret_core.participant import contribute
+from ferret_core.client.local_round import contribute
+from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken
+from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.pieces import Pieces
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Arrays, decode, encode
-from ferret_core.replica import Replica
+from ferret_core.replica.replay import follow
+from ferret_core.replica.replica import Replica
 from ferret_core.storage import FileKind, blob_location
+from ferret_core.system.failpoints import failpoint
 from ferret_db import tables
 from ferret_db.engine import checkpoints as checkpoint_engine
 from ferret_db.engine.verify import DAMAGE, damaged, is_intact

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferret_core.device import chosen_device
-from ferret_core.protocol.tasks import Queue
-from ferret_core.team.group import started
+from ferret_core.distributed.process_group import started
+from ferret_core.protocol.task_names import Queue
+from ferret_core.system.device import chosen_device
 from ferret_worker.app import work
 from ferret_worker.following import follow
 from ferret_worker.settings import WorkerSettings

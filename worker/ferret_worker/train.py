@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ferret_core.failpoints import failpoint
-from ferret_core.participant import Part
+from ferret_core.client.local_round import Part
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import encode
 from ferret_core.storage import FileKind
+from ferret_core.system.failpoints import failpoint
 from ferret_db.engine import acceptance, assignments
 from ferret_db.engine.acceptance import Offer
 from ferret_db.engine.tasks import REFUSED, TRANSIENT

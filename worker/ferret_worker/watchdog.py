@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import Exit, FerretError
 from ferret_core.protocol.states import AssignmentState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db.engine import tasks
 from ferret_db.repositories import assignments, experiments
 from ferret_worker import memory

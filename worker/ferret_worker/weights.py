@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from ferret_core.mapped.replica import MappedReplica, obstacle
-from ferret_core.models.arrays import SUFFIX
+from ferret_core.models.safetensors_map import SUFFIX
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.mapped.replica import MappedReplica, obstacle
+from ferret_core.replica.replica import Replica
 from ferret_worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from pydantic import Field
 from ferret_api.schemas import Command, Resource
 from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.ids import ExperimentId
-from ferret_core.protocol.words import Line
+from ferret_core.protocol.sanitize import Line
 from ferret_db import tables
 
 Events = Annotated[list[AlertEvent], Field(min_length=1, max_length=len(AlertEvent), description="Of what is told")]

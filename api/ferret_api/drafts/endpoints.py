@@ -11,7 +11,7 @@ from ferret_api.drafts.schemas import Change, Draft, Planned, Preset, PresetList
 from ferret_api.experiments.endpoints import InProject
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
-from ferret_core.presets import PRESETS
+from ferret_core.experiment.presets import PRESETS
 
 router = APIRouter(prefix=PREFIX, tags=["experiments"])
 

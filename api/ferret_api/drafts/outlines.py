@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from ferret_core.models import outline
-from ferret_core.models.outline import Outline
+from ferret_core.models import architecture
+from ferret_core.models.architecture import Outline
 
 MOST = 8
 
@@ -19,12 +19,12 @@ def of(source: str, shape: str | None) -> Outline:
 
     Raises ``model.invalid`` for what is no model's folder here, and ``request.invalid`` for an unknown shape.
     """
-    return outline.of_llama(shape) if shape else _of_folder(source, _stamp(Path(source).expanduser()))
+    return architecture.of_llama(shape) if shape else _of_folder(source, _stamp(Path(source).expanduser()))
 
 
 @lru_cache(MOST)
 def _of_folder(source: str, _stamp: Stamp) -> Outline:
-    return outline.of_folder(source)
+    return architecture.of_folder(source)
 
 
 def _stamp(folder: Path) -> Stamp:

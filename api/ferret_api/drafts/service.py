@@ -11,15 +11,15 @@ from ferret_api.drafts.schemas import Change, Draft, Plan, Planned, Revised
 from ferret_api.experiments import service as experiments
 from ferret_api.experiments.roots import require_roots
 from ferret_api.schemas import Failure, Json
-from ferret_core import plan as planning
-from ferret_core import presets
-from ferret_core.difference import change_between
-from ferret_core.draft import essential, examine
-from ferret_core.files import Readable, within
+from ferret_core.experiment import estimate as planning
+from ferret_core.experiment import presets
+from ferret_core.experiment.diff import change_between
+from ferret_core.experiment.spec_patch import revise
+from ferret_core.experiment.throughput import measured_flops
+from ferret_core.experiment.validation import essential, examine
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.revision import revise
-from ferret_core.speed import measured_flops
+from ferret_core.system.untrusted_files import Readable, within
 from ferret_db.database import Database
 from ferret_db.repositories import experiments as rows
 

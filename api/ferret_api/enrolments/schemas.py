@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from ferret_api.schemas import Command, GroupName, Page, Resource
+from ferret_core.protocol.display_name import DisplayName
 from ferret_core.protocol.ids import PublicKey
-from ferret_core.protocol.names import DisplayName
 from ferret_core.protocol.signatures import require_public_key
 
 DAY = 24 * 3600

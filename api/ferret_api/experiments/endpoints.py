@@ -23,9 +23,9 @@ from ferret_api.pagination import PAGE, Cursor, Limit
 from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
 from ferret_core.protocol.priority import LEAST_PRIORITY, Priority
-from ferret_core.protocol.remarks import MOST_TAGS, Tag
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.tags_and_notes import MOST_TAGS, Tag
 from ferret_db.repositories.columns import sorts
 from ferret_db.repositories.listing import NEWEST_FIRST, ExperimentFilter
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ferret_core import catalog, files
+from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.system import untrusted_files
 
 
-def require_roots(spec: ExperimentSpec, readable: files.Readable) -> None:
+def require_roots(spec: ExperimentSpec, readable: untrusted_files.Readable) -> None:
     """``dataset.invalid`` or ``model.invalid`` for a path of a resolved ``spec`` that is not ``readable``.
 
     The answer is the same whether there is something at the path or not.
     """
     for field, path in catalog.paths(spec):
         try:
-            files.allowed(Path(path).expanduser(), readable)
-        except files.UnfitFile as error:
+            untrusted_files.allowed(Path(path).expanduser(), readable)
+        except untrusted_files.UnfitFile as error:
             raise FerretError.of_field(f"{field.partition('.')[0]}.invalid", field, path, str(error)) from error

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from ferret_api.schemas import PREFIX, Command, Failure, Page, Resource
 from ferret_core.protocol.priority import Priority
-from ferret_core.protocol.remarks import Notes, Tags
 from ferret_core.protocol.spec import ExperimentName, ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.stopping import Better
+from ferret_core.protocol.tags_and_notes import Notes, Tags
+from ferret_core.rounds.early_stopping import Better
 
 
 class MetricSummary(Resource):

@@ -6,12 +6,14 @@ from sqlalchemy.orm import Session
 
 from ferret_api.experiments.roots import require_roots
 from ferret_api.experiments.schemas import Experiment, ExperimentLinks, JoinedExperiment
-from ferret_core import catalog, model_card, stopping
-from ferret_core.files import Readable
+from ferret_core import catalog
+from ferret_core.experiment.allowlist import AllowedModel, require_allowed
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.registry import AllowedModel, require_allowed
+from ferret_core.replica import model_card
+from ferret_core.rounds import early_stopping
+from ferret_core.system.untrusted_files import Readable
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import early, lifecycle, progress
@@ -108,7 +110,7 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
             "tags": tags.of(s, [row.id])[row.id],
             "stalled": progress.stall(s, row),
             "best": best[0]._asdict() if (best := early.ranked(s, row)) else None,
-            "better": stopping.better(*(curves[name].last if name in curves else None for name in _COMPARED)),
+            "better": early_stopping.better(*(curves[name].last if name in curves else None for name in _COMPARED)),
             "metrics": curves,
             "bytes_up": sent.up,
             "bytes_down": sent.down,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ferret_api.schemas import Json, Resource
-from ferret_core.ledger import Header
+from ferret_core.ledger.record import Header
 
 
 class LedgerEntry(Resource):

@@ -13,12 +13,12 @@ from ferret_api.experiments.schemas import Experiment
 from ferret_api.lifecycle.schemas import Extension
 from ferret_api.participants import parts
 from ferret_api.schemas import Json
-from ferret_core.files import Readable
+from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.audit import AuditAction
 from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.revision import revise
 from ferret_core.storage import Storage
+from ferret_core.system.untrusted_files import Readable
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle

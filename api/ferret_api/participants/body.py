@@ -11,9 +11,9 @@ from fastapi import Request
 from fastapi.concurrency import contextmanager_in_threadpool
 from starlette.exceptions import HTTPException
 
-from ferret_core.durable import room_for
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
+from ferret_core.system.atomic_files import room_for
 
 IN_MEMORY_BYTES = 1 << 20
 

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, Field
 
 from ferret_api.schemas import MAX_INTEGER, Command, GroupName, Page, Resource
 from ferret_core.protocol.errors import PROBLEMS
+from ferret_core.protocol.sanitize import Words
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import Awaited, ExperimentState, ParticipantState
-from ferret_core.protocol.words import Words
 
 Fence = Annotated[int, Field(ge=0, le=MAX_INTEGER, description="The `fence` that came with the lease")]
 

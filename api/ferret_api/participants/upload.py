@@ -16,16 +16,16 @@ from ferret_api.gathered import attempt
 from ferret_api.participants import terms
 from ferret_api.participants.schemas import Accepted
 from ferret_api.participants.terms import Terms
-from ferret_core.cost import LocalCost
-from ferret_core.failpoints import failpoint
-from ferret_core.ledger import Signature
+from ferret_core.contribution import Sealed, unseal
+from ferret_core.ledger.record import Signature
+from ferret_core.protocol.buffers import mapped
 from ferret_core.protocol.digest import digest_bytes, digest_stream
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.pieces import mapped
 from ferret_core.protocol.signatures import Signed, require_valid
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.sealed import Sealed, unseal
+from ferret_core.rounds.cost import LocalCost
 from ferret_core.storage import FileKind
+from ferret_core.system.failpoints import failpoint
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
 from ferret_db.engine.acceptance import Offer, Target, accept_all, targets

@@ -22,7 +22,7 @@ from ferret_api.context import Context
 from ferret_api.damage import repairing
 from ferret_core.protocol.errors import FerretError, FieldError
 from ferret_core.protocol.playground import Question, Word, of_user, to_asker, to_worker
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db.broker import address
 from ferret_db.repositories import workers
 

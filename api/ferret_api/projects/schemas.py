@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from ferret_api.schemas import Command, Page, Resource
+from ferret_core.experiment.allowlist import AllowedModel
 from ferret_core.protocol.roles import Role
-from ferret_core.protocol.words import Line
-from ferret_core.registry import AllowedModel
+from ferret_core.protocol.sanitize import Line
 
 MOST_ALLOWED = 1000
 NAME = r"^[a-z0-9][a-z0-9._-]*$"

@@ -21,7 +21,7 @@ from ferret_api.system.schemas import (
 )
 from ferret_core import __version__
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db import clock, migrate
 from ferret_db.database import Database
 from ferret_db.repositories import experiments, queues, service, workers

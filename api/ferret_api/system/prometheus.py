@@ -15,7 +15,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ferret_core.protocol.tasks import QUEUE_OF, TaskName
+from ferret_core.protocol.task_names import QUEUE_OF, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import progress
 from ferret_db.repositories import experiments, gauges

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ferret_api.schemas import Command, Resource
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 
 
 class Formats(Resource):

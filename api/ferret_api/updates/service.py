@@ -6,12 +6,12 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from ferret_api.updates.schemas import ReconstructionError, RoundUpdate, UpdateAgreement, UpdateNoise
-from ferret_core.inside.statistics import Agreement, Part, UpdateStatistics, blocks_of, parts_of
+from ferret_core.aggregation import projection_noise
+from ferret_core.aggregation.statistics.schema import Agreement, Part, UpdateStatistics, blocks_of, parts_of
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
-from ferret_core.robust import noise
 from ferret_db.repositories import experiments, participants, rounds, updates
 
 
@@ -48,12 +48,14 @@ def _noise(spec: ExperimentSpec, shapes: Shapes, parts: list[Part], found: Updat
     if found.noise is None:
         return None
     names, sizes = tuple(part.name for part in parts), np.array([part.size for part in parts], np.float64)
-    told = noise.Noise(names, sizes, np.array(found.noise), np.array(found.weights))
+    told = projection_noise.Noise(names, sizes, np.array(found.noise), np.array(found.weights))
     return UpdateNoise(
         percent=float(f"{100 * told.total:.4g}"),
-        advised_percent=100 * noise.ADVISED,
-        most_percent=100 * noise.MOST,
-        advice=list(noise.ways_out(told, spec, shapes).values()) if told.total > noise.ADVISED else [],
+        advised_percent=100 * projection_noise.ADVISED,
+        most_percent=100 * projection_noise.MOST,
+        advice=list(projection_noise.ways_out(told, spec, shapes).values())
+        if told.total > projection_noise.ADVISED
+        else [],
     )
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from ferret_api.schemas import Command, Page, Resource
 from ferret_core.protocol.roles import Role, Scope
-from ferret_core.protocol.words import Line
+from ferret_core.protocol.sanitize import Line
 
 YEAR = 366 * 24 * 3600
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from ferret_bench._api.population import Cohort, base_digest
 from ferret_bench.measure.repeated import repeated
-from ferret_core import federation
 from ferret_core.protocol.states import ParticipantKind, RoundState
+from ferret_core.rounds import sampling
 from ferret_db.database import Database
 from ferret_db.engine import rounds
 from ferret_db.repositories import experiments
@@ -57,6 +57,6 @@ def _open(database: Database, cohort: Cohort, number: int) -> None:
     with database.begin() as s:
         spec = experiments.spec_of(experiments.get(s, cohort.experiment))
         ids = {worker.name: worker.id for worker in cohort.workers}
-        tasks = federation.round_tasks(spec, cohort.experiment, number, list(ids), base_digest(number))
+        tasks = sampling.round_tasks(spec, cohort.experiment, number, list(ids), base_digest(number))
         everybody = [(task, ParticipantKind.EDGE, ids[task.participant]) for task in tasks]
         rounds.open_round(s, cohort.experiment, number, everybody, DEADLINE_SECONDS, bytes_down_each=0)

@@ -8,13 +8,13 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from ferret_bench._control import databases
-from ferret_core.cost import LocalCost
-from ferret_core.federation import client_names, round_tasks
+from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ParticipantKind, RoundState
 from ferret_core.protocol.wire import Contribution, ContributionMeta
-from ferret_core.sealed import Sealed
+from ferret_core.rounds.cost import LocalCost
+from ferret_core.rounds.sampling import client_names, round_tasks
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ferret_core import demo
+from ferret_core import sample
 from ferret_core.protocol.spec import ExperimentSpec
 
 WORDS = ("red", "green", "blue", "fish", "bird", "tree", "sun", "moon", "rain", "snow")
@@ -82,8 +82,8 @@ def _write_model(folder: Path) -> None:
     disable_progress_bar()
     folder.mkdir(exist_ok=True)
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copyfile(demo.model_path() / name, folder / name)
-    vocabulary = json.loads((demo.model_path() / "config.json").read_text())["vocab_size"]
+        shutil.copyfile(sample.model_path() / name, folder / name)
+    vocabulary = json.loads((sample.model_path() / "config.json").read_text())["vocab_size"]
     config = LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=16,

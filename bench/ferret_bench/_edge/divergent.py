@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from ferret_cli.main import main
-from ferret_core import participant
+from ferret_core.client import local_round
 
 ROUND = 3
 
 
 def diverge() -> None:
     """From now on, and once."""
-    contribute = participant.contribute
+    contribute = local_round.contribute
     healthy = True
 
     def contribute_divergent(replica: Any, client: Any) -> Any:
@@ -28,7 +28,7 @@ def diverge() -> None:
             client = client._replace(task=client.task.model_copy(update={"base_digest": replica.digest}))
         return contribute(replica, client)
 
-    participant.contribute = contribute_divergent
+    local_round.contribute = contribute_divergent
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ferret_bench._edge.relay import Bytes, Relay
-from ferret_core.checkpoint import MANIFEST, Manifest
 from ferret_core.protocol.errors import FerretError
+from ferret_core.replica.checkpoint import MANIFEST, Manifest
 
 JOIN = ("-m", "ferret_cli", "join", "--yes")
 WAIT_SECONDS = 0.05

@@ -14,9 +14,9 @@ from ferret_bench._control.stack import serving
 from ferret_bench._edge import certificate
 from ferret_bench._edge.relay import Relay
 from ferret_bench._edge.site import JOIN, Place, Site
-from ferret_core import demo
-from ferret_core.demo import tasks
+from ferret_core import sample
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.sample import tasks
 from ferret_sdk.run import Run
 from ferret_sdk.service import Service
 
@@ -40,7 +40,7 @@ class World(NamedTuple):
             "name": name,
             "seed": 7,
             "rounds": rounds,
-            "model": {"source": str(demo.model_path())},
+            "model": {"source": str(sample.model_path())},
             "dataset": {"name": "jsonl", "train": self._data("train"), "test": self._data("test")},
             "algorithm": {"name": "ferret", "local": LOCAL},
             "evaluation": {"every": rounds, "examples": 32, "generate": 0},

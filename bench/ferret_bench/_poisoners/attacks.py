@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection
 import numpy as np
 
 from ferret_core.algorithms._base import Client
-from ferret_core.participant import Part, contribute
+from ferret_core.client.local_round import Part, contribute
+from ferret_core.contribution import unseal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Contribution
-from ferret_core.replica import Replica
-from ferret_core.sealed import unseal
+from ferret_core.replica.replica import Replica
 
 Attack = Callable[[Contribution], Contribution]
 Participate = Callable[[Replica, Client], Part]

@@ -25,8 +25,8 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from ferret_core import catalog
 from ferret_core.datasets._prompt import prompt_of
-from ferret_core.device import chosen_device, place
 from ferret_core.protocol.spec import Choice
+from ferret_core.system.device import chosen_device, place
 
 TEXTS = {
     "natural_instructions": ("tasks", "natural_instructions/tasks.jsonl.gz", {}),

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core import federation
+from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_pieces
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Contribution, ContributionMeta
-from ferret_core.sealed import Sealed
+from ferret_core.rounds import sampling
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.repositories import contributions, participants
@@ -53,7 +53,7 @@ def opened(database: Database, weights: int) -> Opened:
         code = participants.create_enrolment(s, experiment, ROUND_SECONDS)[1]
         site, token = participants.enrol(s, code, "site-a")
         names = ["client-001", site.name]
-        tasks = federation.round_tasks(SPEC, experiment, 1, names, BASE_DIGEST, population=2)
+        tasks = sampling.round_tasks(SPEC, experiment, 1, names, BASE_DIGEST, population=2)
         asked = [(tasks[0], ParticipantKind.SIMULATED, None), (tasks[1], ParticipantKind.EDGE, site.id)]
         return Opened(token, rounds.open_round(s, experiment, 1, asked, ROUND_SECONDS, bytes_down_each=0).id)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ferret_bench._base import shown
 from ferret_bench.gpu.runner import PARTS, file_of, part
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
 
 TITLE = "# On a GPU\n"
 NOTHING = """Nothing of Ferret has run on a GPU yet. On a machine that has one, [`make gpu`](../gpu.md) measures what is

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 
 from ferret_bench.measure.machine import machine
-from ferret_core.demo import tasks
-from ferret_core.device import chosen_device
+from ferret_core.sample import tasks
+from ferret_core.system.device import chosen_device
 
 TRAIN, TEST, EDGE = 400, 64, 8
 GSM8K = ("gsm8k_train.jsonl", "gsm8k_test.jsonl")

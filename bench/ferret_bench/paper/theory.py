@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ferret_core.projection.bases import basis
-from ferret_core.projection.coordinates import Precision
+from ferret_core.projection.coordinate_encoding import Precision
 
 ORTHOGONAL = frozenset("GH")
 NOISE: dict[Precision, float] = {"float32": 0.0, "float16": 0.0, "int8": 0.0, "sign": math.pi / 2 - 1}

@@ -25,7 +25,7 @@ def clone(
     from ferret_cli import specfile
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_core.difference import differences
+    from ferret_core.experiment.diff import differences
     from ferret_sdk.service import Service
     from ferret_sdk.transport import is_loopback
 

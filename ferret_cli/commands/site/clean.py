@@ -31,7 +31,7 @@ def clean(
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit, say, table
     from ferret_core.protocol.errors import FerretError
-    from ferret_core.protocol.quantities import size
+    from ferret_core.protocol.formatting import size
     from ferret_sdk import kept
     from ferret_sdk.address import ClientSettings
 

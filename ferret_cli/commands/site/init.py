@@ -32,9 +32,9 @@ def init() -> None:
     from ferret_cli.failure import advising
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import say
-    from ferret_core.durable import write_durably
-    from ferret_core.private import keep_private
     from ferret_core.protocol.errors import FerretError
+    from ferret_core.system.atomic_files import write_durably
+    from ferret_core.system.permissions import keep_private
     from ferret_sdk.address import ClientSettings
     from ferret_sdk.terms import FILE
 

@@ -32,7 +32,7 @@ def log(
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit, say, table
     from ferret_core.protocol.audit import Head
-    from ferret_core.protocol.quantities import size
+    from ferret_core.protocol.formatting import size
     from ferret_sdk.address import ClientSettings
     from ferret_sdk.receipts import outcomes
     from ferret_sdk.sent_log import SentLog, verify

@@ -70,7 +70,7 @@ def _document(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget 
 def _show(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | None) -> None:
     from ferret_cli.joining import budget_in_words
     from ferret_cli.output import say, table
-    from ferret_core.protocol.quantities import size
+    from ferret_core.protocol.formatting import size
 
     table(
         ("experiment", "name", "server", "state", "rounds sent", "last round", "trained", "sent"),
@@ -97,6 +97,6 @@ def _show(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | No
 
 
 def _row(piece: Piece) -> tuple[object, ...]:
-    from ferret_core.protocol.quantities import size
+    from ferret_core.protocol.formatting import size
 
     return piece.what, piece.experiment, piece.participant or None, size(piece.size)

@@ -25,7 +25,7 @@ def gc(
     from ferret_cli.output import emit, say
     from ferret_cli.setup import require_server
     from ferret_core.protocol.errors import FerretError
-    from ferret_core.protocol.quantities import size
+    from ferret_core.protocol.formatting import size
 
     require_server()
 

@@ -1,1 +1,1 @@
-"""What is inside a round's update: its step, its noise and the weights block by block, and how participants agree."""
+"""Statistics of a round's update: its step, its noise and the weights by block, and cosines between participants."""

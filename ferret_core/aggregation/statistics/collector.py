@@ -9,13 +9,12 @@ import numpy as np
 import torch
 
 from ferret_core import catalog
-from ferret_core.algorithms._base import Decodable
-from ferret_core.algorithms.configs._base import Projecting
-from ferret_core.inside import error
-from ferret_core.inside.cosines import Cosines
-from ferret_core.inside.dense import DenseUpdates
-from ferret_core.inside.projected import ProjectedUpdates
-from ferret_core.inside.statistics import (
+from ferret_core.aggregation.projection_noise import Noise
+from ferret_core.aggregation.statistics import reconstruction_error
+from ferret_core.aggregation.statistics.cosines import Cosines
+from ferret_core.aggregation.statistics.dense_updates import DenseUpdates
+from ferret_core.aggregation.statistics.projected_updates import ProjectedUpdates
+from ferret_core.aggregation.statistics.schema import (
     Error,
     Part,
     UpdateStatistics,
@@ -24,13 +23,14 @@ from ferret_core.inside.statistics import (
     root_mean_squares,
     sums,
 )
+from ferret_core.algorithms._base import Decodable
+from ferret_core.algorithms.configs._base import Projecting
 from ferret_core.models.parameters import trainable
 from ferret_core.projection import project
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Contribution, decode
-from ferret_core.replica import Replica
-from ferret_core.robust.noise import Noise
-from ferret_core.server_rate import step_of_noise
+from ferret_core.replica.replica import Replica
+from ferret_core.server.schedule import step_of_noise
 
 
 class Inside(NamedTuple):
@@ -91,7 +91,7 @@ class Observer:
         if self._projected.shared:
             off, noise = self._off_together(self._projected, shares, update, noise, part)
         else:
-            off = error.of_own(self._projected.lengths, shares, cosines, compared)
+            off = reconstruction_error.of_own(self._projected.lengths, shares, cosines, compared)
         told = {
             "noise": self._per_weight(noise.noise, parts),
             "update": root_mean_squares(np.mean([each.squares for each in lengths], axis=0), parts),
@@ -114,7 +114,7 @@ class Observer:
         added, squares = projected.of_mean(decode(update)[0]["coordinates"], shares)
         K = projected.lengths[next(iter(shares))].K
         moved = step_of_noise(self._server, np.sqrt(added / noise.sizes), part * self._rate)
-        return error.of_shared(added, squares, K), noise._replace(noise=moved)
+        return reconstruction_error.of_shared(added, squares, K), noise._replace(noise=moved)
 
     def _per_weight(self, values: Array, parts: Sequence[Part]) -> list[float]:
         """By part, of root mean squares by block."""

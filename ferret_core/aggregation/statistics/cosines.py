@@ -9,11 +9,12 @@ The error of s is left out: √(2/K) of it. Under a shared seed it goes along wi
 cosine's, which is then told too large; else it is far below the product's. Three ways lead to G_l:
 
 shared   all coordinates stand for the same directions: G is f ⟨γ_i, γ_j⟩ with the factor f of
-         :func:`ferret_core.projection.noise.square_of`, V = ‖Δ_i‖²‖Δ_j‖² times E‖Δ~ − Δ‖²/(‖Δ‖² d). One-bit coordinates
-         of normal numbers with correlation r agree by (2/π) asin r (Sheppard, 1899), so r is the sine of what is seen.
-own      reconstructions of independent noise: ⟨Δ~_i, Δ~_j⟩ has the mean ⟨Δ_i, Δ_j⟩ and, over m of a block's d
-         weights, V = ‖Δ~_i‖²‖Δ~_j‖²/m: a standard error of √d/K where all weights are looked at and K ≪ d. One-bit
-         coordinates of few elements each, of which one dominates, are no normal numbers: docs/projection.md.
+         :func:`ferret_core.projection.variance.square_of`, V = ‖Δ_i‖²‖Δ_j‖² times E‖Δ~ − Δ‖²/(‖Δ‖² d). One-bit
+         coordinates of normal numbers with correlation r agree by (2/π) asin r (Sheppard, 1899), so r is the sine of
+         what is seen.
+own      reconstructions of independent noise: ⟨Δ~_i, Δ~_j⟩ has the mean ⟨Δ_i, Δ_j⟩ and, over m of a
+         block's d weights, V = ‖Δ~_i‖²‖Δ~_j‖²/m: a standard error of √d/K where all weights are looked at and K ≪ d.
+         One-bit coordinates of few elements each, of which one dominates, are no normal numbers: docs/projection.md.
 dense    the updates themselves, at m of a block's d weights, one drawn from each of m equal stretches:
          V = d² (1/m − 1/d) Var(x y) over the drawn weights; none where m = d.
 """
@@ -26,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core.inside.statistics import Agreement, shortened
+from ferret_core.aggregation.statistics.schema import Agreement, shortened
 from ferret_core.protocol.wire import Array
 
 COMPARED = 60

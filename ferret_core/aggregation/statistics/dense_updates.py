@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ferret_core.aggregation.statistics.cosines import COMPARED, Cosines, cosines, of_weights
 from ferret_core.algorithms._base import Decodable, State
-from ferret_core.inside.cosines import COMPARED, Cosines, cosines, of_weights
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.protocol.wire import Array, Contribution
 

@@ -14,15 +14,22 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from ferret_core.aggregation.statistics.cosines import (
+    COMPARED,
+    Cosines,
+    Products,
+    cosines,
+    of_reconstructions,
+    of_shared,
+)
 from ferret_core.algorithms.configs._base import Projecting
 from ferret_core.algorithms.configs.ferret import whole
-from ferret_core.inside.cosines import COMPARED, Cosines, Products, cosines, of_reconstructions, of_shared
 from ferret_core.projection.apply import reconstruct_into
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.coordinates import Kind, decode
+from ferret_core.projection.coordinate_encoding import Kind, decode
 from ferret_core.projection.kernels._base import Term
-from ferret_core.projection.noise import relative_noise, square_of
+from ferret_core.projection.variance import relative_noise, square_of
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Contribution
 

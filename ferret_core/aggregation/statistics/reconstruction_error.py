@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ferret_core.inside.cosines import Cosines
-from ferret_core.inside.projected import Lengths
-from ferret_core.inside.statistics import Error, shortened
+from ferret_core.aggregation.statistics.cosines import Cosines
+from ferret_core.aggregation.statistics.projected_updates import Lengths
+from ferret_core.aggregation.statistics.schema import Error, shortened
 from ferret_core.protocol.wire import Array
 
 CERTAIN = 2.0

@@ -17,7 +17,7 @@ from ferret_core.algorithms.configs._norms import Norms, dense_norms, norm
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.coordinates import Kind, Layout
+from ferret_core.projection.coordinate_encoding import Kind, Layout
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed

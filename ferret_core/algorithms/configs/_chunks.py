@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import BITS, Size, size_of
 from ferret_core.models.shapes import Shapes
-from ferret_core.projection.coordinates import Layout
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES
 from ferret_core.protocol.spec import Strict

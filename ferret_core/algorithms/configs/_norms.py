@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ferret_core.models.shapes import Shapes, sizes
-from ferret_core.protocol.pieces import places
+from ferret_core.protocol.buffers import places
 from ferret_core.protocol.wire import Array
 
 

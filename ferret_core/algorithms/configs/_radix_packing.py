@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ferret_core.projection.coordinates import Layout
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.wire import Array, malformed
 
 WORD = np.dtype(np.uint64)

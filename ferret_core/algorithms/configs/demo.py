@@ -11,7 +11,7 @@ from ferret_core.algorithms.configs._base import BITS, check_bits, check_layouts
 from ferret_core.algorithms.configs._chunks import SIDE, SparseChunks, position_layout, unpack_positions
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes, sizes
-from ferret_core.projection.coordinates import Layout
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LOCAL, LocalConfig

@@ -10,7 +10,7 @@ from pydantic import Field
 from ferret_core.algorithms.configs._base import AdamW, Size, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.models.shapes import Shapes, count, sizes
-from ferret_core.projection.coordinates import Layout, decode, layouts
+from ferret_core.projection.coordinate_encoding import Layout, decode, layouts
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LOCAL

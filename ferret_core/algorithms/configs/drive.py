@@ -12,7 +12,7 @@ from ferret_core.algorithms.configs._base import BITS, Size, check_layouts, chec
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.coordinates import Layout
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LOCAL, LocalConfig

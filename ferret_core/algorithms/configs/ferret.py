@@ -15,15 +15,15 @@ from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import FIXED, AllocationRule, split
 from ferret_core.projection.blocks import Block, BlockRule, cut
-from ferret_core.projection.budget import coordinates_within, taken
-from ferret_core.projection.coordinates import Kind, decode, layouts
-from ferret_core.projection.noise import noise_share, relative_noise
-from ferret_core.projection.sparse import TERMS, Sketch, bounds, sent_of, sketch
+from ferret_core.projection.byte_budget import coordinates_within, taken
+from ferret_core.projection.coordinate_encoding import Kind, decode, layouts
+from ferret_core.projection.sparse_sign import TERMS, Sketch, bounds, sent_of, sketch
+from ferret_core.projection.variance import noise_share, relative_noise
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LocalConfig
-from ferret_core.training.length import expected_length
+from ferret_core.training.expected_update_norm import expected_length
 
 DEFAULT_BYTES = 8192
 OPTIMIZER = "normalized"

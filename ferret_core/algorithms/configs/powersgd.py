@@ -13,7 +13,7 @@ from pydantic import Field
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.models.shapes import Shapes
-from ferret_core.projection.coordinates import Layout
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_WIDTH
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution

@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, check_metadata, size_of
-from ferret_core.algorithms.configs._levels import level_layout, unpack_levels
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
+from ferret_core.algorithms.configs._radix_packing import level_layout, unpack_levels
 from ferret_core.models.shapes import Shapes, count
-from ferret_core.projection.coordinates import Layout
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from ferret_core.algorithms.configs._base import BITS, Size, check_bits, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes, count, sizes
-from ferret_core.projection.coordinates import Layout
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution, malformed

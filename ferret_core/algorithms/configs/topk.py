@@ -10,10 +10,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
-from ferret_core.algorithms.configs._indices import index_layouts, unpack_indices
+from ferret_core.algorithms.configs._elias_fano import index_layouts, unpack_indices
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes, count, sizes
-from ferret_core.projection.coordinates import Layout, Precision, decode, layouts
+from ferret_core.projection.coordinate_encoding import Layout, Precision, decode, layouts
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, Strict

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from ferret_core.projection.bases._base import Moments
 from ferret_core.projection.blocks import Block
+from ferret_core.projection.deterministic_sum import lanes, pairwise
 from ferret_core.projection.moments import truncated_normal
 from ferret_core.projection.philox import Tag, draw
-from ferret_core.projection.reduce import lanes, pairwise
 
 ENTRIES = 1 << 18
 

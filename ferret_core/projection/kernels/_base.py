@@ -67,7 +67,7 @@ class Kernel(Protocol):
     ) -> None:
         """weights (n,) ← weights − V·c for each term in turn, in place; then half types are rounded once.
 
-        ``rounding`` is the seed of that rounding (:mod:`ferret_core.projection.rounding`). Terms without
+        ``rounding`` is the seed of that rounding (:mod:`ferret_core.projection.stochastic_rounding`). Terms without
         coefficients change nothing; weights without terms keep their bits.
         """
         ...

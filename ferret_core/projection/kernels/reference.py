@@ -11,10 +11,10 @@ from torch.nn.functional import pad
 
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block
+from ferret_core.projection.deterministic_sum import PairwiseSum, lanes
 from ferret_core.projection.kernels._base import Term
-from ferret_core.projection.reduce import PairwiseSum, lanes
-from ferret_core.projection.rounding import stochastic
 from ferret_core.projection.signs import TILE
+from ferret_core.projection.stochastic_rounding import stochastic
 
 STRETCH = 1 << 18
 

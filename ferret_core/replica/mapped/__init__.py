@@ -1,1 +1,1 @@
-"""A global model in mapped files: for aggregation where the model is larger than the memory should be."""
+"""A global model in memory-mapped files, for aggregation of models larger than the memory."""

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ferret_core.durable import room_for
-from ferret_core.models.arrays import Array
+from ferret_core.models.safetensors_map import Array
 from ferret_core.projection.blocks import Held
+from ferret_core.system.atomic_files import room_for
 
 
 def prepare(source: Path, target: Path, arrays: Mapping[str, Array], moved: frozenset[str]) -> None:

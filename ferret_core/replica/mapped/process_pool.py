@@ -14,13 +14,13 @@ import numpy as np
 import torch
 
 from ferret_core.algorithms._base import State
-from ferret_core.mapped.generation import Writer
-from ferret_core.mapped.messages import read, write
-from ferret_core.models.arrays import Array
+from ferret_core.models.safetensors_map import Array
 from ferret_core.projection.apply import moved_to
 from ferret_core.projection.blocks import Held, cut
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica.mapped.ipc import read, write
+from ferret_core.replica.mapped.model_files import Writer
 
 STATE = "state."
 """Before the names of the algorithm's arrays in a message."""
@@ -81,7 +81,7 @@ class Pool:
 
 class _Process:
     def __init__(self, told: Mapping[str, object]) -> None:
-        command = [sys.executable, "-P", "-m", "ferret_core.mapped.process"]
+        command = [sys.executable, "-P", "-m", "ferret_core.replica.mapped.worker_process"]
         # It ends with its standard input, also where this process is killed, and needs no signal from a terminal.
         self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         weakref.finalize(self, _end, self._child)

@@ -17,16 +17,16 @@ from torch import Tensor, nn
 
 from ferret_core import catalog
 from ferret_core.algorithms.configs._base import Shardable
-from ferret_core.mapped.folder import LOCK, OwnFolder, link
-from ferret_core.mapped.generation import prepare
-from ferret_core.mapped.pool import Pool, Round
-from ferret_core.models.arrays import SUFFIX, arrays, check_cover, tensors
-from ferret_core.models.folder import CONFIG
 from ferret_core.models.load import LoadedModel, skeleton
 from ferret_core.models.parameters import trainable
+from ferret_core.models.safetensors_map import SUFFIX, arrays, check_cover, tensors
 from ferret_core.models.save import MANIFEST
+from ferret_core.models.untrusted_folder import CONFIG
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
-from ferret_core.replica import Replica, Standing
+from ferret_core.replica.mapped.model_files import prepare
+from ferret_core.replica.mapped.process_pool import Pool, Round
+from ferret_core.replica.mapped.scratch_folder import LOCK, OwnFolder, link
+from ferret_core.replica.replica import Replica, Standing
 
 SPARE = "spare"
 """The folder of a generation that is written over next."""

@@ -10,7 +10,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from ferret_core.durable import room_for
+from ferret_core.system.atomic_files import room_for
 
 LOCK = "lock"
 _WITHOUT = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK}

@@ -1,4 +1,5 @@
-"""``python -m ferret_core.mapped.process``: moves its range of a mapped model whenever the first process says so."""
+"""``python -m ferret_core.replica.mapped.worker_process``: moves its range of a mapped model whenever the first
+process says so."""
 
 from __future__ import annotations
 
@@ -13,16 +14,16 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core import catalog
-from ferret_core.mapped.generation import Writer
-from ferret_core.mapped.messages import read, write
-from ferret_core.mapped.pool import STATE
-from ferret_core.models.arrays import arrays, tensors
+from ferret_core.models.safetensors_map import arrays, tensors
 from ferret_core.projection.apply import moved_to
 from ferret_core.projection.blocks import Held
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, decode
-from ferret_core.server_optimizer import ServerOptimizer
+from ferret_core.replica.mapped.ipc import read, write
+from ferret_core.replica.mapped.model_files import Writer
+from ferret_core.replica.mapped.process_pool import STATE
+from ferret_core.server.optimizer import ServerOptimizer
 
 
 class Mover:

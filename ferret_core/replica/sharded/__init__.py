@@ -1,1 +1,1 @@
-"""A model held by several processes: what can be held so, how it is cut up, loaded and written."""
+"""A model that several processes hold: what can be sharded, how it is cut, loaded and written."""

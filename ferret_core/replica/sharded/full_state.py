@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from ferret_core.team.group import Team
-from ferret_core.team.shards import gathered, is_shard
+from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.sharded_tensor import gathered, is_shard
 
 STRETCH = 1 << 22
 """Elements that are sent at once."""

@@ -14,20 +14,20 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ferret_core.models.arrays import arrays, tensors
+from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.sharded_tensor import held, is_shard, local
 from ferret_core.models.load import LoadedModel, load, skeleton
+from ferret_core.models.safetensors_map import arrays, tensors
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
-from ferret_core.sharded.model import cut, require_one_model
-from ferret_core.team.group import Team
-from ferret_core.team.shards import held, is_shard, local
+from ferret_core.replica.sharded.shard import cut, require_one_model
 
 
 def load_sharded(spec: ModelSpec, team: Team, *, anywhere: bool = False) -> LoadedModel:
     """The model of ``spec`` in shards on the team's device, in evaluation mode, and its tokenizer. Collective.
 
-    Raises as :func:`ferret_core.models.load.load`, :func:`ferret_core.sharded.model.cut` and
-    :func:`ferret_core.sharded.model.require_one_model`.
+    Raises as :func:`ferret_core.models.load.load`, :func:`ferret_core.replica.sharded.shard.cut` and
+    :func:`ferret_core.replica.sharded.shard.require_one_model`.
     """
     empty = skeleton(spec, anywhere=anywhere)
     stored = {} if empty is None else _stored(Path(spec.source).expanduser())

@@ -9,11 +9,11 @@ import torch
 from pydantic import TypeAdapter
 from torch import nn
 
+from ferret_core.distributed.errors import team_broken
+from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.sharded_tensor import Range, local, ranges
 from ferret_core.protocol.digest import canonical_json, digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team.broken import team_broken
-from ferret_core.team.group import Team
-from ferret_core.team.shards import Range, local, ranges
 
 _SIZES = TypeAdapter(list[int])
 PLAIN = (torch.float32, torch.bfloat16, torch.float16)

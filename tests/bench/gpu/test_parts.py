@@ -14,7 +14,7 @@ from ferret_bench.gpu.parts import federation, frontier, tables
 from ferret_bench.gpu.setup import GSM8K, Setup
 from ferret_bench.paper.reruns.grid import Cell
 from ferret_bench.paper.reruns.record import Record
-from ferret_core import demo
+from ferret_core import sample
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,8 @@ def test_every_row_of_full_size_is_a_valid_experiment(
         return []
 
     monkeypatch.setattr(reruns, "simulated", ended)
-    monkeypatch.setattr(tables, "model_of", lambda *_: demo.model_path())
-    monkeypatch.setattr(frontier, "_folder", lambda _: demo.model_path())
+    monkeypatch.setattr(tables, "model_of", lambda *_: sample.model_path())
+    monkeypatch.setattr(frontier, "_folder", lambda _: sample.model_path())
     for part in GSM8K:
         (tmp_path / part).write_text("")
     full = Setup(miniature=False, data=tmp_path, scratch=tmp_path)

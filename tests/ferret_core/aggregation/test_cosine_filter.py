@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferret_core.aggregation.cosine_filter import agreement, outsiders
 from ferret_core.protocol.spec import RobustSpec
-from ferret_core.robust.agreement import agreement, outsiders
 
 SPEC = RobustSpec(rule="agree")
 SIZE = 10_000

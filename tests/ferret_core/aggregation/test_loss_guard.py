@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from torch import nn
 
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.aggregation.loss_guard import Guard, most
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.robust.guard import Guard, most
 from ferret_core.simulate import simulate
 
 

@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core import catalog
+from ferret_core.aggregation import projection_noise
 from ferret_core.models.parameters import trainable
 from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece
-from ferret_core.projection.coordinates import Kind
-from ferret_core.projection.noise import noise_share, relative_noise
+from ferret_core.projection.coordinate_encoding import Kind
 from ferret_core.projection.project import project, root_mean_squares
 from ferret_core.projection.quantize import dequantize, quantize
+from ferret_core.projection.variance import noise_share, relative_noise
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
-from ferret_core.robust import noise
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from tests.refusals import refused
 
@@ -148,11 +148,11 @@ def test_a_run_that_would_drown_the_weights_is_refused_before_it_begins(toy_spec
         "algorithm.local.learning_rate = ",
     ):
         assert part in str(caught.value)
-    assert caught.value.members["noise"]["weight_noise"] > 100 * noise.MOST
+    assert caught.value.members["noise"]["weight_noise"] > 100 * projection_noise.MOST
 
 
 def test_a_round_that_would_is_refused_whatever_was_expected(toy_spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "expected", lambda *_: None)
+    monkeypatch.setattr(projection_noise, "expected", lambda *_: None)
     ended: list[int] = []
     with refused("noise.too_large") as caught:
         simulate(toy_spec(options=GUARDED), on_round=lambda done: ended.append(done.number))
@@ -167,10 +167,10 @@ def test_without_the_guard_it_runs(toy_spec: Spec) -> None:
 def test_every_way_out_leads_below_the_advised_noise(toy_spec: Spec, way: str) -> None:
     spec = catalog.resolve(toy_spec(options=GUARDED))
     replica = Replica.load(spec)
-    found = noise.expected(spec, replica.shapes, replica.block_weights(), None)
+    found = projection_noise.expected(spec, replica.shapes, replica.block_weights(), None)
     assert found is not None
-    assert found.total > noise.ADVISED
-    told = noise.ways_out(found, spec, replica.shapes)[way]
+    assert found.total > projection_noise.ADVISED
+    told = projection_noise.ways_out(found, spec, replica.shapes)[way]
     value = float(told.split()[0] if way == "participants" else told.split(" = ")[1])
     data = spec.model_dump(mode="json")
     match way:
@@ -183,9 +183,9 @@ def test_every_way_out_leads_below_the_advised_noise(toy_spec: Spec, way: str) -
         case _:
             data["server"]["learning_rate"] = value
     changed = catalog.resolve(ExperimentSpec.model_validate(data))
-    after = noise.expected(changed, replica.shapes, replica.block_weights(), None)
+    after = projection_noise.expected(changed, replica.shapes, replica.block_weights(), None)
     assert after is not None
-    assert 0.8 * noise.ADVISED < after.total <= 1.01 * noise.ADVISED
+    assert 0.8 * projection_noise.ADVISED < after.total <= 1.01 * projection_noise.ADVISED
 
 
 def test_the_guard_is_for_projections_alone(toy_spec: Spec) -> None:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core import catalog
-from ferret_core.follow import follow
-from ferret_core.ledger import MOST_HALVINGS, LedgerEntry
+from ferret_core.aggregation.step_guard import MOST_NOISE, most, noise_ratio
+from ferret_core.ledger.record import MOST_HALVINGS, LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
-from ferret_core.robust.step import MOST_NOISE, most, noise_ratio
+from ferret_core.replica.replay import follow
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from tests.refusals import refused
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from ferret_core.algorithms import _base
 from ferret_core.algorithms._base import NOTHING, Client, FederatedAlgorithm, LocalUpdate, State, Weighted
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution, ContributionMeta

@@ -14,20 +14,21 @@ from peft import PeftModel
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ferret_core import catalog, checkpoint
+from ferret_core import catalog
+from ferret_core.aggregation.aggregate import fold
 from ferret_core.algorithms._base import Client
-from ferret_core.federated_data import FederatedData
-from ferret_core.federation import client_names, round_tasks
-from ferret_core.fold import fold
+from ferret_core.client.local_round import contribute
+from ferret_core.contribution import Sealed
+from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import load
 from ferret_core.models.parameters import trainable
 from ferret_core.models.save import save_base
-from ferret_core.participant import contribute
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
-from ferret_core.sealed import Sealed
+from ferret_core.replica import checkpoint
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds.sampling import client_names, round_tasks
 from ferret_core.simulate import simulate
 from tests.ferret_core import manifest
 from tests.refusals import refused

@@ -8,10 +8,10 @@ import pytest
 
 from ferret_core.algorithms import diloco
 from ferret_core.algorithms._base import Weighted
-from ferret_core.demo import model_path
 from ferret_core.models.parameters import shapes
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
+from ferret_core.sample import model_path
 from ferret_core.simulate import simulate
 
 SpecFactory = Callable[..., ExperimentSpec]

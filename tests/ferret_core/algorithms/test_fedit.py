@@ -11,12 +11,13 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from ferret_core import catalog, checkpoint
+from ferret_core import catalog
 from ferret_core.algorithms import fedit
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from tests.refusals import refused
 

@@ -13,15 +13,15 @@ from torch import Tensor, nn
 from ferret_core import catalog
 from ferret_core.algorithms import _seed_pool, fedkseed
 from ferret_core.algorithms._base import Client, Weighted
-from ferret_core.federated_data import FederatedData
-from ferret_core.federation import client_names, round_tasks
+from ferret_core.client.local_round import contribute
+from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
-from ferret_core.participant import contribute
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution, encode
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds.sampling import client_names, round_tasks
 from ferret_core.training.zeroth_order import descend
 from tests.refusals import refused
 

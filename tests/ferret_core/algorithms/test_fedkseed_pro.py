@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from ferret_core import catalog
+from ferret_core.aggregation.aggregate import fold
 from ferret_core.algorithms import _seed_pool, fedkseed_pro
 from ferret_core.algorithms._base import Client, State, Weighted
 from ferret_core.algorithms.fedkseed_pro import odds
-from ferret_core.federated_data import FederatedData
-from ferret_core.federation import client_names, round_tasks
-from ferret_core.fold import fold
-from ferret_core.participant import contribute
+from ferret_core.client.local_round import contribute
+from ferret_core.contribution import Sealed
+from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
-from ferret_core.replica import Replica
-from ferret_core.sealed import Sealed
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds.sampling import client_names, round_tasks
 
 SpecFactory = Callable[..., ExperimentSpec]
 

@@ -7,11 +7,11 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import shard_of
+from ferret_core.datasets._tokenize import shard_of
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import EvaluationSpec, ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from tests.refusals import refused
 

@@ -13,7 +13,7 @@ from ferret_core import catalog
 from ferret_core.algorithms import fedprox
 from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms.fedprox import proximal
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-from ferret_core import catalog, checkpoint
+from ferret_core import catalog
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 
 SpecFactory = Callable[..., ExperimentSpec]

@@ -11,23 +11,23 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core import catalog
+from ferret_core.aggregation.aggregate import fold
 from ferret_core.algorithms import _base, fedavg, ferret
 from ferret_core.algorithms._base import Client, LocalUpdate, Weighted
-from ferret_core.datasets._shard import Encoded, Shard
-from ferret_core.federated_data import FederatedData
-from ferret_core.federation import client_names, round_tasks
-from ferret_core.fold import fold
-from ferret_core.ledger import LedgerEntry
+from ferret_core.client.local_round import contribute
+from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.experiment.federated_data import FederatedData
+from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
 from ferret_core.models.shapes import sizes
-from ferret_core.participant import contribute
 from ferret_core.projection import FORMAT_VERSION, quantize
-from ferret_core.projection.budget import METADATA
+from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta, encode
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds.sampling import client_names, round_tasks
 from ferret_core.simulate import simulate
 from ferret_core.training.local import LocalMetrics
 from tests.refusals import refused

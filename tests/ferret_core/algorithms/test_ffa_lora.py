@@ -8,10 +8,11 @@ import torch
 from peft import PeftModel
 from transformers import LlamaForCausalLM
 
-from ferret_core import catalog, checkpoint
-from ferret_core.demo import model_path
+from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.replica import Replica
+from ferret_core.sample import model_path
 from ferret_core.simulate import simulate
 
 SpecFactory = Callable[..., ExperimentSpec]

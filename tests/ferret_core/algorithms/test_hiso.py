@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from ferret_core import catalog
 from ferret_core.algorithms import hiso
 from ferret_core.algorithms._base import Client, Weighted
-from ferret_core.demo import model_path
-from ferret_core.federated_data import FederatedData
-from ferret_core.federation import client_names, round_tasks
+from ferret_core.client.local_round import contribute
+from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.parameters import trainable
-from ferret_core.participant import contribute
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds.sampling import client_names, round_tasks
+from ferret_core.sample import model_path
 from ferret_core.simulate import simulate
 from ferret_core.training.zeroth_order import combined
 from tests.refusals import refused

@@ -10,14 +10,14 @@ import torch
 from ferret_core import catalog
 from ferret_core.algorithms import topk
 from ferret_core.algorithms._base import Weighted
-from ferret_core.algorithms._compressed import largest
+from ferret_core.algorithms._sparsify import largest
 from ferret_core.algorithms.configs._base import size_of
-from ferret_core.algorithms.configs._indices import index_layouts, pack_indices, unpack_indices
+from ferret_core.algorithms.configs._elias_fano import index_layouts, pack_indices, unpack_indices
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.budget import METADATA
+from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from tests.refusals import refused
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core import federation
 from ferret_core.algorithms._base import Client
-from ferret_core.federated_data import FederatedData
-from ferret_core.participant import Part, contribute
+from ferret_core.client.hooks import Site, takes_own_training
+from ferret_core.client.local_round import Part, contribute
+from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import Choice, ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
+from ferret_core.rounds import sampling
 from ferret_core.simulate import simulate
-from ferret_core.site import Site, takes_own_training
-from ferret_core.training.own import Context, Own
+from ferret_core.training.custom_training import Context, Own
 from tests.algorithms import NAMES
 from tests.refusals import refused
 
@@ -50,7 +50,7 @@ def part(toy_spec: SpecFactory) -> Callable[..., Part]:
         spec = toy_spec(algorithm, options=options)
         replica = Replica.load(spec)
         data = FederatedData(spec, replica.tokenizer, replica.context)
-        (task, *_) = federation.round_tasks(spec, SIMULATION, 1, ["client-001"], replica.digest)
+        (task, *_) = sampling.round_tasks(spec, SIMULATION, 1, ["client-001"], replica.digest)
         own = Own(site, data.examples("client-001"), replica.tokenizer)
         digest = replica.digest
         made = contribute(replica, Client(task, data.shard("client-001"), own=own))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from ferret_core.client.hooks import Site
+from ferret_core.client.task_loop import tasks
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
-from ferret_core.site import Site
-from ferret_core.tasks import tasks
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]

@@ -12,10 +12,10 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from ferret_core import catalog
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import encode_prompts, longest, shard_of
+from ferret_core.datasets._tokenize import encode_prompts, longest, shard_of
 from ferret_core.models.load import load
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PromptSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from tests.refusals import refused
 

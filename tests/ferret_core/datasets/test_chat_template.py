@@ -12,10 +12,10 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat import rendered_ids
 from ferret_core.datasets._chat_template import fitting, is_of_training, jinja, messages_of
-from ferret_core.datasets._encoding import encode_prompts
 from ferret_core.datasets._prompt import prompt_of
-from ferret_core.demo import model_path
+from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.protocol.spec import Worded
+from ferret_core.sample import model_path
 
 TEMPLATES: tuple[Worded, ...] = get_args(Worded)
 EXAMPLES = [

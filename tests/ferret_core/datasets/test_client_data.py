@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.datasets._client_data import Encoded, Shard
 from tests.refusals import refused
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._development import chosen, require_apart, without
+from ferret_core.datasets._development_split import chosen, require_apart, without
 from tests.refusals import refused
 
 

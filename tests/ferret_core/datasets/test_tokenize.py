@@ -9,10 +9,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import PreTrainedTokenizerFast
 
-from ferret_core.datasets import _encoding
+from ferret_core.datasets import _tokenize
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import encode_prompts, pad_id, shard_of
 from ferret_core.datasets._prompt import prompt_of
+from ferret_core.datasets._tokenize import encode_prompts, pad_id, shard_of
 from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused
 
@@ -87,7 +87,7 @@ def test_many_texts_are_tokenised_a_few_at_a_time(
         return tokenise(tokenizer, text, **options)
 
     monkeypatch.setattr(type(tiny_tokenizer), "__call__", counted)
-    monkeypatch.setattr(_encoding, "TOGETHER", 2)
+    monkeypatch.setattr(_tokenize, "TOGETHER", 2)
     assert shard_of(examples, tiny_tokenizer, 1000).examples == at_once
     assert together == [2, 2, 1] * 2
 

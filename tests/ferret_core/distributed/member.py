@@ -8,11 +8,11 @@ import sys
 
 import torch
 
+from ferret_core.distributed import barrier, process_group
+from ferret_core.distributed.process_group import Team
 from ferret_core.protocol.errors import FerretError
-from ferret_core.team import group, outcome
-from ferret_core.team.group import Team
 
-outcome.GRACE_SECONDS = 2.0
+barrier.GRACE_SECONDS = 2.0
 
 
 def work(case: str, team: Team) -> str:
@@ -39,14 +39,14 @@ def work(case: str, team: Team) -> str:
 
 def ended(team: Team, case: str) -> str:
     try:
-        return outcome.together(team, case, lambda: work(case, team), str)
+        return barrier.together(team, case, lambda: work(case, team), str)
     except FerretError as error:
         return f"{error.code}: {error.detail}"
 
 
 def main() -> None:
     try:
-        with group.started("cpu") as team:
+        with process_group.started("cpu") as team:
             assert team is not None
             for case in sys.argv[1:]:
                 sys.stdout.write(f"{ended(team, case)}\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.team.group import started
+from ferret_core.distributed.process_group import started
 from tests import teams
 from tests.refusals import refused
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferret_core.team.place import Place, from_environment
+from ferret_core.distributed.environment import Place, from_environment
 from tests.refusals import refused
 
 TOLD = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}

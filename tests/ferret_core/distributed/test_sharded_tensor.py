@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ferret_core.team import group, shards
-from ferret_core.team.shards import Range, ranges
+from ferret_core.distributed import process_group, sharded_tensor
+from ferret_core.distributed.sharded_tensor import Range, ranges
 
 
 def test_rows_are_cut_as_fsdp_cuts_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group, "_current", SimpleNamespace(size=4, rank=3))
+    monkeypatch.setattr(process_group, "_current", SimpleNamespace(size=4, rank=3))
     assert ranges(torch.empty(5, 3)) == [Range(0, 6), Range(6, 12), Range(12, 15), Range(15, 15)]
     assert ranges(torch.empty(8)) == [Range(0, 2), Range(2, 4), Range(4, 6), Range(6, 8)]
     for rows in range(1, 20):
@@ -20,6 +20,6 @@ def test_rows_are_cut_as_fsdp_cuts_them(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_what_a_process_alone_has_is_no_shard() -> None:
     weight = torch.ones(2, 3, requires_grad=True)
-    assert not shards.is_shard(weight)
-    assert shards.local(weight).shape == (2, 3)
-    assert shards.local(weight).data_ptr() == weight.data_ptr()
+    assert not sharded_tensor.is_shard(weight)
+    assert sharded_tensor.local(weight).shape == (2, 3)
+    assert sharded_tensor.local(weight).data_ptr() == weight.data_ptr()

@@ -4,7 +4,7 @@ import pytest
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import shard_of
+from ferret_core.datasets._tokenize import shard_of
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.spec import EvaluationSpec

@@ -5,7 +5,7 @@ import torch
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import encode_prompts, shard_of
+from ferret_core.datasets._tokenize import encode_prompts, shard_of
 from ferret_core.evaluation.generate import generate
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
 from tests.ferret_core.small_device import small

@@ -7,7 +7,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from ferret_core.algorithms import fedit, fedprompt
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.parameters import trainable
 from ferret_core.training.loss import response_loss

@@ -9,17 +9,25 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ferret_core import catalog, checkpoint
+from ferret_core import catalog
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat_template import fitting
-from ferret_core.datasets._encoding import encode_prompts
-from ferret_core.demo import model_path
-from ferret_core.evaluation.answer import Heard, Sampling, answer, load_checkpoint, load_exported, question_ids
+from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.evaluation.generate import generate
+from ferret_core.evaluation.streaming_generation import (
+    Heard,
+    Sampling,
+    answer,
+    load_checkpoint,
+    load_exported,
+    question_ids,
+)
 from ferret_core.models.load import load
 from ferret_core.models.save import save_base
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.replica import Replica
+from ferret_core.sample import model_path
 from tests.refusals import refused
 
 EXAMPLE = Example("Repeat the sentence.", "Anna has a red kite.", "")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ferret_core import catalog, discovery
-from ferret_core.difference import Difference, change_between, differences
+from ferret_core.experiment.diff import Difference, change_between, differences
+from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.revision import revise
 
 
 def resolved(**changes: Any) -> dict[str, Any]:

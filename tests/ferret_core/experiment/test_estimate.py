@@ -7,19 +7,19 @@ from collections.abc import Callable
 import pytest
 
 from ferret_core import catalog
-from ferret_core.models import outline
-from ferret_core.plan import Plan, document, plan
+from ferret_core.aggregation.projection_noise import ADVISED, MOST
+from ferret_core.experiment.estimate import Plan, document, plan
+from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.robust.noise import ADVISED, MOST
 from ferret_core.simulate import simulate
 
 Spec = Callable[..., ExperimentSpec]
 SPEED = 1e12
 
 
-def planned(spec: ExperimentSpec, model: outline.Outline | None = None) -> Plan:
+def planned(spec: ExperimentSpec, model: architecture.Outline | None = None) -> Plan:
     resolved = catalog.resolve(spec)
-    return plan(resolved, model or outline.of_folder(spec.model.source), None, 64, SPEED)
+    return plan(resolved, model or architecture.of_folder(spec.model.source), None, 64, SPEED)
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_bytes_and_noise_are_those_of_the_run(toy_spec: Spec, algorithm: str, op
 @pytest.mark.parametrize("name", ["llama-3b", "llama2-7b", "llama2-13b"])
 def test_the_default_is_right_for_a_large_model(toy_spec: Spec, name: str, participants: int) -> None:
     default = toy_spec(algorithm={"name": "ferret"}, participants={"simulated": participants}, rounds=100)
-    told = planned(default, outline.of_llama(name))
+    told = planned(default, architecture.of_llama(name))
     assert told.noise is not None
     assert told.noise.total < (ADVISED if participants > 1 else MOST)
 
 
 def test_what_would_destroy_a_large_model_is_told_with_the_ways_out(toy_spec: Spec) -> None:
     adam = {"name": "ferret", "local": {"optimizer": "adam", "learning_rate": 1e-4}}
-    told = planned(toy_spec(algorithm=adam, participants={"simulated": 37}), outline.of_llama("llama-3b"))
+    told = planned(toy_spec(algorithm=adam, participants={"simulated": 37}), architecture.of_llama("llama-3b"))
     assert told.noise is not None
     assert told.noise.total > 1
     (advice,) = told.advice
@@ -76,7 +76,7 @@ def test_a_step_too_short_to_learn_is_told(toy_spec: Spec) -> None:
 
 def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy_spec: Spec) -> None:
     def of(**local: object) -> Plan:
-        return planned(toy_spec("fedavg", options={"local": local}), outline.of_llama("llama-1b"))
+        return planned(toy_spec("fedavg", options={"local": local}), architecture.of_llama("llama-1b"))
 
     small, large = of(optimizer="sgd").memory_bytes or 0, of(optimizer="adam").memory_bytes or 0
     d = of(optimizer="sgd").d

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from ferret_core import federated_data
-from ferret_core.federated_data import FederatedData, deal
+from ferret_core.experiment import federated_data
+from ferret_core.experiment.federated_data import FederatedData, deal
 from ferret_core.protocol.spec import ExperimentSpec
 from tests.refusals import refused
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from ferret_core import catalog
-from ferret_core.models import outline
-from ferret_core.plan import plan
-from ferret_core.presets import PRESETS, chosen
+from ferret_core.aggregation.projection_noise import ADVISED
+from ferret_core.experiment.estimate import plan
+from ferret_core.experiment.presets import PRESETS, chosen
+from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.robust.noise import ADVISED
 from tests.refusals import refused
 
 NAMES = [preset.name for preset in PRESETS]
@@ -36,7 +36,7 @@ def resolved(tree: dict[str, Any]) -> ExperimentSpec:
 @pytest.mark.parametrize("shape", ["demo", *SHAPES])
 def test_a_preset_drowns_no_model(name: str, shape: str) -> None:
     spec = resolved(chosen(document(), name).document)
-    model = outline.of_folder("ferret_core/demo/model") if shape == "demo" else outline.of_llama(shape)
+    model = architecture.of_folder("ferret_core/sample/model") if shape == "demo" else architecture.of_llama(shape)
     told = plan(spec, model, None, 256, 1e12)
     assert told.noise is not None
     assert told.noise.total < ADVISED

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ferret_core import catalog
+from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.revision import revise
 from tests.algorithms import NAMES
 from tests.refusals import refused
 

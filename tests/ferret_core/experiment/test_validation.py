@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ferret_core import catalog
-from ferret_core.draft import essential, examine
+from ferret_core.experiment.validation import essential, examine
 from ferret_core.protocol.spec import ExperimentSpec
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.ledger import LedgerRecord
+from ferret_core.ledger.receipt import Receipt
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
-from ferret_core.receipt import Receipt
 from tests.refusals import refused
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ledger.json").read_text(encoding="utf-8"))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.ledger import MOST_HALVINGS, TREE_VERSION, LedgerRecord
-from ferret_core.signed import Keys
+from ferret_core.ledger.record import MOST_HALVINGS, TREE_VERSION, LedgerRecord
+from ferret_core.ledger.signatures import Keys
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ledger.json").read_text(encoding="utf-8"))
 LAST: dict[str, Any] = VECTORS[4]["record"]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.ledger import LedgerRecord, Signature
+from ferret_core.ledger.record import LedgerRecord, Signature
+from ferret_core.ledger.signatures import Keys
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
-from ferret_core.signed import Keys
 from tests.refusals import refused
 
 EXPERIMENT, ASSIGNMENT, BASE = "exp_0123456789abcdef", "asg_0123456789abcdef", "ba" * 32

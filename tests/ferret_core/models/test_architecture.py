@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from ferret_core.models import outline
+from ferret_core.models import architecture
 from ferret_core.models.parameters import shapes, trainable
 from tests.refusals import refused
 
@@ -22,7 +22,7 @@ def test_a_folders_outline_is_that_of_the_loaded_model(
     torch.manual_seed(1)
     model = LlamaForCausalLM(config).to(dtype)
     model.save_pretrained(tmp_path)
-    found = outline.of_folder(str(tmp_path))
+    found = architecture.of_folder(str(tmp_path))
     assert sorted(found.shapes.values()) == sorted(shapes(model).values())
     assert (found.hidden, found.layers) == (config.hidden_size, config.num_hidden_layers)
     for name, weight in trainable(model).items():
@@ -30,9 +30,9 @@ def test_a_folders_outline_is_that_of_the_loaded_model(
         assert told == pytest.approx(float(weight.detach().double().square().mean().sqrt()), rel=0.02)
 
 
-@pytest.mark.parametrize("name", outline.LLAMAS)
+@pytest.mark.parametrize("name", architecture.LLAMAS)
 def test_a_shapes_outline_is_that_of_its_model(name: str) -> None:
-    sizes = outline.LLAMAS[name]
+    sizes = architecture.LLAMAS[name]
     config = LlamaConfig(
         vocab_size=sizes.vocabulary,
         hidden_size=sizes.hidden,
@@ -44,13 +44,13 @@ def test_a_shapes_outline_is_that_of_its_model(name: str) -> None:
     )
     with torch.device("meta"):
         model = LlamaForCausalLM(config)
-    assert dict(outline.of_llama(name).shapes) == shapes(model)
+    assert dict(architecture.of_llama(name).shapes) == shapes(model)
 
 
 def test_what_has_no_outline_is_told(tmp_path: Path) -> None:
     with refused("request.invalid", "choose one of llama-1b"):
-        outline.of_llama("llama-9t")
+        architecture.of_llama("llama-9t")
     with refused("model.invalid", "--shape"):
-        outline.of_folder("org/model-on-the-hub")
+        architecture.of_folder("org/model-on-the-hub")
     with refused("model.invalid", "config.json"):
-        outline.of_folder(str(tmp_path))
+        architecture.of_folder(str(tmp_path))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from ferret_core.models.arrays import arrays, tensors
+from ferret_core.models.safetensors_map import arrays, tensors
 from tests.refusals import refused
 
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from ferret_core.projection import apply as module
 from ferret_core.projection.apply import apply_, moved_to
 from ferret_core.projection.bases import basis
+from ferret_core.projection.block_views import FLOATS
 from ferret_core.projection.blocks import Held, blocks_of
-from ferret_core.projection.pieces import FLOATS
 from ferret_core.projection.project import Projected, norms, project
 from tests.ferret_core.projection.sample import BLOCKS, COUNTS, as_bytes, every_letter, parameters
 from tests.tiers import slow

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core.projection.blocks import cut
-from ferret_core.projection.budget import coordinates_within, cost
-from ferret_core.projection.coordinates import PRECISIONS, Precision
+from ferret_core.projection.byte_budget import coordinates_within, cost
+from ferret_core.projection.coordinate_encoding import PRECISIONS, Precision
 from tests.refusals import refused
 
 models = st.lists(st.integers(1, 5000), min_size=1, max_size=10).map(

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from ferret_core.projection.reduce import PairwiseSum, fold, lanes, pairwise
+from ferret_core.projection.deterministic_sum import PairwiseSum, fold, lanes, pairwise
 
 
 def noise(*shape: int) -> torch.Tensor:

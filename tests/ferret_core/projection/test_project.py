@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from ferret_core.projection import pieces as module
+from ferret_core.projection import block_views as module
 from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece, blocks_of
-from ferret_core.projection.coordinates import PRECISIONS
+from ferret_core.projection.coordinate_encoding import PRECISIONS
 from ferret_core.projection.project import Projected, norms, project
 from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ferret_core.projection.coordinates import PRECISIONS, Kind, layouts
+from ferret_core.projection.coordinate_encoding import PRECISIONS, Kind, layouts
 from ferret_core.projection.quantize import dequantize, quantize
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import decode, encode

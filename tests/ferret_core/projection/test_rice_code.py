@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferret_core.projection import gaps
+from ferret_core.projection import rice_code
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array
 from tests.refusals import refused
@@ -26,7 +26,7 @@ def chosen(draw: st.DrawFn) -> tuple[Array, Array, int]:
 
 def unpacked(packed: Array, n: int, K: int) -> tuple[Array, Array] | FerretError:
     try:
-        return gaps.unpack(packed, n, K)
+        return rice_code.unpack(packed, n, K)
     except FerretError as error:
         return error
 
@@ -35,11 +35,11 @@ def unpacked(packed: Array, n: int, K: int) -> tuple[Array, Array] | FerretError
 @given(chosen())
 def test_what_is_packed_is_unpacked_in_the_length_foretold(sent: tuple[Array, Array, int]) -> None:
     places, minus, K = sent
-    packed = gaps.pack(places, minus, K)
-    assert len(packed) == -(-gaps.length(places, K) // 8)
+    packed = rice_code.pack(places, minus, K)
+    assert len(packed) == -(-rice_code.length(places, K) // 8)
     if len(places):
-        assert gaps.length(places, K) <= gaps.longest(len(places), K)
-    found, signs = gaps.unpack(packed, len(places), K)
+        assert rice_code.length(places, K) <= rice_code.longest(len(places), K)
+    found, signs = rice_code.unpack(packed, len(places), K)
     assert (found.tolist(), signs.tolist()) == (places.tolist(), minus.tolist())
 
 
@@ -54,14 +54,14 @@ def test_whatever_bytes_arrive_are_places_that_pack_to_them_or_refused(data: byt
     assert len(places) == n
     assert bool((np.diff(places) > 0).all())
     assert not n or 0 <= places[0] <= places[-1] < K
-    assert gaps.pack(places, minus, K).tobytes() == data
+    assert rice_code.pack(places, minus, K).tobytes() == data
 
 
 @steady
 @given(chosen(), st.data())
 def test_a_flipped_bit_is_other_places_or_refused(sent: tuple[Array, Array, int], data: st.DataObject) -> None:
     places, minus, K = sent
-    packed = gaps.pack(places, minus, K)
+    packed = rice_code.pack(places, minus, K)
     if not len(packed):
         return
     bit = data.draw(st.integers(0, 8 * len(packed) - 1))
@@ -78,10 +78,10 @@ def test_random_places_take_a_thirtieth_of_a_bit_more_than_their_entropy() -> No
     p = n / K
     entropy = -(p * np.log2(p) + (1 - p) * np.log2(1 - p)) / p
     places = np.sort(np.random.default_rng(1).choice(K, n, replace=False))
-    assert entropy <= gaps.length(places, K) / n - 1 < entropy + 0.05
+    assert entropy <= rice_code.length(places, K) / n - 1 < entropy + 0.05
 
 
-BYTES = gaps.pack(np.array([3, 40, 41, 90]), np.array([True, False, True, False]), 100)
+BYTES = rice_code.pack(np.array([3, 40, 41, 90]), np.array([True, False, True, False]), 100)
 
 
 @pytest.mark.parametrize(
@@ -102,5 +102,5 @@ BYTES = gaps.pack(np.array([3, 40, 41, 90]), np.array([True, False, True, False]
 )
 def test_what_nobody_packs_is_refused_by_name(packed: Array, n: int, K: int, field: str, message: str) -> None:
     with refused("contribution.malformed", message) as caught:
-        gaps.unpack(packed, n, K)
+        rice_code.unpack(packed, n, K)
     assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", field)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ferret_core.projection import gaps
+from ferret_core.projection import rice_code
 from ferret_core.projection.blocks import Block, cut
 from ferret_core.projection.quantize import dequantize, quantize
-from ferret_core.projection.sparse import LEAST, Sketch, bounds, chosen, energy, sent_of, sketch
+from ferret_core.projection.sparse_sign import LEAST, Sketch, bounds, chosen, energy, sent_of, sketch
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import decode, encode
 from tests.refusals import refused
@@ -39,9 +39,9 @@ def sketched(budget: int, basis: str, blocks: list[Block]) -> Sketch | FerretErr
 def test_no_byte_too_many_and_the_largest_of_every_block(values: list[list[float]], more: int) -> None:
     gammas = [np.array(block, np.float32) for block in values]
     K = sum(map(len, gammas))
-    room = -(-gaps.longest(len(gammas), K) // 8) + more
+    room = -(-rice_code.longest(len(gammas), K) // 8) + more
     places = chosen(gammas, room)
-    assert gaps.length(places, K) <= 8 * room
+    assert rice_code.length(places, K) <= 8 * room
     counts = np.histogram(places, np.cumsum([0, *map(len, gammas)]))[0]
     for gamma, count, start in zip(gammas, counts, np.cumsum([0, *map(len, gammas)]), strict=False):
         sent = places[(start <= places) & (places < start + len(gamma))] - start
@@ -53,7 +53,7 @@ def test_no_byte_too_many_and_the_largest_of_every_block(values: list[list[float
 def test_a_row_of_normal_numbers_fills_its_bytes() -> None:
     gammas = [normal(300_000, 1).numpy(), 5 * normal(100_000, 2).numpy()]
     places = chosen(gammas, 6000)
-    assert 0 <= 8 * 6000 - gaps.length(places, 400_000) < 40
+    assert 0 <= 8 * 6000 - rice_code.length(places, 400_000) < 40
     counts = [int((places < 300_000).sum()), int((places >= 300_000).sum())]
     assert counts[0] == pytest.approx(3 * counts[1], abs=3), "blocks send the same share, whatever their scale"
 
@@ -71,7 +71,7 @@ def test_what_is_sent_passes_the_wire(values: list[list[float]], whole: set[int]
     whole = {position for position in whole if position < len(gammas)}
     K = [len(gamma) for gamma in gammas]
     free = [count for position, count in enumerate(K) if position not in whole]
-    room = -(-gaps.longest(len(free), sum(free)) // 8) + more if free else 0
+    room = -(-rice_code.longest(len(free), sum(free)) // 8) + more if free else 0
     received, _ = decode(encode(quantize(gammas, "sparse_sign", 3, whole, room), {}))
     got = dequantize(received, "sparse_sign", K, whole)
     assert [len(gamma) for gamma in got] == K

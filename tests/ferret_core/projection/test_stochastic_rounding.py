@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ferret_core.projection.philox import philox
-from ferret_core.projection.rounding import stochastic
+from ferret_core.projection.stochastic_rounding import stochastic
 
 SEED, BLOCK = 0x9E3779B97F4A7C15, 77
 HALVES = [torch.bfloat16, torch.float16]

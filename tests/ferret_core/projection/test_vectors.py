@@ -24,12 +24,12 @@ from ferret_core.projection.allocation import split
 from ferret_core.projection.apply import apply_
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block, cut
-from ferret_core.projection.budget import coordinates_within
-from ferret_core.projection.coordinates import KINDS
+from ferret_core.projection.byte_budget import coordinates_within
+from ferret_core.projection.coordinate_encoding import KINDS
 from ferret_core.projection.philox import philox
 from ferret_core.projection.project import Projected, project
 from ferret_core.projection.quantize import dequantize, quantize
-from ferret_core.projection.rounding import stochastic
+from ferret_core.projection.stochastic_rounding import stochastic
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.wire import Contribution, ContributionMeta
 

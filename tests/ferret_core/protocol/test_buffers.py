@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ferret_core.protocol.buffers import PIECE_BYTES, places, size_of
 from ferret_core.protocol.digest import digest_bytes, digest_pieces
-from ferret_core.protocol.pieces import PIECE_BYTES, places, size_of
 
 LENGTHS = [0, 1, PIECE_BYTES // 4 - 1, PIECE_BYTES // 4, PIECE_BYTES // 4 + 1, PIECE_BYTES]
 
@@ -37,7 +37,7 @@ import re, sys
 from pathlib import Path
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.pieces import mapped
+from ferret_core.protocol.buffers import mapped
 from ferret_core.protocol.wire import decode
 from ferret_core.algorithms.configs._norms import norm
 

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from ferret_core.protocol import names
+from ferret_core.protocol import display_name
 from tests.refusals import refused
 
 
@@ -25,7 +25,9 @@ from tests.refusals import refused
     ],
 )
 def test_letters_of_every_script_are_kept_as_they_are(name: str) -> None:
-    assert names.checked("name", f" {unicodedata.normalize('NFD', name)}\n") == unicodedata.normalize("NFC", name)
+    assert display_name.checked("name", f" {unicodedata.normalize('NFD', name)}\n") == unicodedata.normalize(
+        "NFC", name
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def test_letters_of_every_script_are_kept_as_they_are(name: str) -> None:
 )
 def test_what_is_no_name_is_told_with_its_value_and_the_next_step(name: str, reason: str) -> None:
     with refused("request.invalid", reason) as caught:
-        names.checked("--name", name)
+        display_name.checked("--name", name)
     (error,) = caught.value.errors
     assert (caught.value.code, error.field) == ("request.invalid", "--name")
     assert re.search("give the name|shorten it|leave it out", error.message)
@@ -63,10 +65,10 @@ def test_what_is_no_name_is_told_with_its_value_and_the_next_step(name: str, rea
     ],
 )
 def test_an_id_says_what_it_can_of_the_name(name: str, id: str) -> None:
-    assert names.ids(name)[0] == id
+    assert display_name.ids(name)[0] == id
 
 
 def test_names_without_a_latin_letter_have_ids_of_their_own() -> None:
-    ids = [names.ids(name) for name in ("協和醫院", "مستشفى الأمل", "🏥")]
+    ids = [display_name.ids(name) for name in ("協和醫院", "مستشفى الأمل", "🏥")]
     assert all(len(each) == 1 and re.fullmatch("site-[0-9a-f]{8}", each[0]) for each in ids)
     assert len({each[0] for each in ids}) == 3

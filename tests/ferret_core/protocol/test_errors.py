@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.protocol.errors import PROBLEMS, Exit, FerretError, FieldError
-from ferret_core.protocol.next_steps import NEXT_STEPS
+from ferret_core.protocol.errors import NEXT_STEPS, PROBLEMS, Exit, FerretError, FieldError
 
 ROOT = Path(__file__).parents[3]
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from ferret_core.cost import LocalCost, round_cost
 from ferret_core.protocol.metrics import METRICS, metric, names_of
+from ferret_core.rounds.cost import LocalCost, round_cost
 
 
 def test_the_value_for_one_label_is_a_value_of_the_metric() -> None:

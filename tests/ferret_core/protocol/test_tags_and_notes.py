@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ferret_core.protocol.remarks import LONGEST_NOTES, LONGEST_TAG, MOST_TAGS, Notes, Tags, retagged
+from ferret_core.protocol.tags_and_notes import LONGEST_NOTES, LONGEST_TAG, MOST_TAGS, Notes, Tags, retagged
 from tests.refusals import refused
 
 TAGS = TypeAdapter(Tags)

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ferret_core import catalog, checkpoint
+from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.replica import Replica
 from tests.digests import digest_of
 from tests.ferret_core import manifest
 

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from ferret_core import catalog, checkpoint
+from ferret_core import catalog
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import encode_prompts
-from ferret_core.demo import model_path
-from ferret_core.exported import complete
-from ferret_core.model_card import Facts, Figures, card
+from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.export import complete
+from ferret_core.replica.model_card import Facts, Figures, card
+from ferret_core.replica.replica import Replica
+from ferret_core.sample import model_path
 from tests.ferret_core import manifest
 
 SpecFactory = Callable[..., ExperimentSpec]

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from ferret_core import catalog
-from ferret_core.average import TailMean, begin
-from ferret_core.follow import follow
-from ferret_core.ledger import LedgerEntry
+from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replay import follow
+from ferret_core.replica.replica import Replica
+from ferret_core.replica.tail_averaging import TailMean, begin
+from ferret_core.rounds.early_stopping import better
 from ferret_core.simulate import simulate
-from ferret_core.stopping import better
 from tests.refusals import refused
 
 Spec = Callable[..., ExperimentSpec]

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from ferret_core.algorithms._base import LocalUpdate
-from ferret_core.cost import LocalCost, measured, numbers_in, numbers_sent, round_cost
 from ferret_core.protocol.wire import Arrays, Contribution, ContributionMeta
+from ferret_core.rounds.cost import LocalCost, measured, numbers_in, numbers_sent, round_cost
 
 CPU = torch.device("cpu")
 

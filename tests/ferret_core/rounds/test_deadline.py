@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_core.deadline import (
+from ferret_core.rounds.deadline import (
     DEFAULT_SECONDS,
     DEVIATIONS,
     LONGEST_SECONDS,

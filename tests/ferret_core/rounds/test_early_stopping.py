@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ferret_core import catalog, federation
+from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
+from ferret_core.rounds import sampling
+from ferret_core.rounds.early_stopping import ranked, stop
 from ferret_core.simulate import simulate
-from ferret_core.stopping import ranked, stop
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -120,7 +121,7 @@ def test_a_score_needs_answers(toy_spec: SpecFactory) -> None:
 def test_every_evaluated_round_is_saved_if_it_may_be_the_last(toy_spec: SpecFactory) -> None:
     spec = toy_spec(rounds=9, checkpoint={"every": 4}, evaluation={"every": 3})
     saved = {
-        patience: [n for n in range(10) if federation.checkpoint_due(_patient(spec, patience), n)]
+        patience: [n for n in range(10) if sampling.checkpoint_due(_patient(spec, patience), n)]
         for patience in (None, 1)
     }
     assert saved == {None: [0, 4, 8, 9], 1: [0, 3, 4, 6, 8, 9]}

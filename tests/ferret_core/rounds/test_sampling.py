@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_core import federation
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.rounds import sampling
 
 
 def spec(fraction: float = 1.0, seed: int = 0, **others: object) -> ExperimentSpec:
@@ -24,64 +24,62 @@ def spec(fraction: float = 1.0, seed: int = 0, **others: object) -> ExperimentSp
 
 
 def test_everybody_takes_part_when_the_fraction_is_one() -> None:
-    names = federation.client_names(20)
-    assert sorted(federation.sample(spec(), 1, reversed(names))) == names
+    names = sampling.client_names(20)
+    assert sorted(sampling.sample(spec(), 1, reversed(names))) == names
 
 
 def test_over_selection_asks_more_and_those_first_that_are_asked_without_it() -> None:
-    names = federation.client_names(20)
-    drawn = federation.sample(spec(0.5), 3, names)
-    assert len(drawn) == federation.sample_size(spec(0.5), 20) == 10
+    names = sampling.client_names(20)
+    drawn = sampling.sample(spec(0.5), 3, names)
+    assert len(drawn) == sampling.sample_size(spec(0.5), 20) == 10
     for share, asked in ((0.0, 10), (0.01, 11), (0.1, 11), (0.3, 13), (1.0, 20), (10.0, 20)):
-        more = federation.sample(spec(0.5, round={"over_selection": share}), 3, names)
+        more = sampling.sample(spec(0.5, round={"over_selection": share}), 3, names)
         assert len(more) == asked
         assert more[:10] == drawn
 
 
 def test_every_attempt_at_a_round_draws_anew_and_the_first_as_ever() -> None:
-    names = federation.client_names(20)
-    drawn = [federation.sample(spec(0.5), 3, names, attempt) for attempt in (1, 2, 3)]
+    names = sampling.client_names(20)
+    drawn = [sampling.sample(spec(0.5), 3, names, attempt) for attempt in (1, 2, 3)]
     assert len({tuple(sorted(names)) for names in drawn}) == 3
     # Recorded when there were no attempts: digests of finished experiments depend on it.
-    assert sorted(federation.sample(spec(0.1, seed=7), 4, names)) == ["client-002", "client-010"]
-    (task,) = federation.round_tasks(spec(seed=7), "simulation", 4, ["client-001"], "00" * 32)
+    assert sorted(sampling.sample(spec(0.1, seed=7), 4, names)) == ["client-002", "client-010"]
+    (task,) = sampling.round_tasks(spec(seed=7), "simulation", 4, ["client-001"], "00" * 32)
     recorded = (9098347135683174786, 7557967042256971090, 16918852953573894922)
     assert (task.data_seed, task.seed, task.round_seed) == recorded
 
 
 def test_a_fraction_draws_each_client_about_equally_often() -> None:
-    drawn = Counter(
-        name for r in range(1, 401) for name in federation.sample(spec(0.25), r, federation.client_names(20))
-    )
+    drawn = Counter(name for r in range(1, 401) for name in sampling.sample(spec(0.25), r, sampling.client_names(20)))
     assert sum(drawn.values()) == 400 * 5
-    assert all(70 <= drawn[name] <= 130 for name in federation.client_names(20))
+    assert all(70 <= drawn[name] <= 130 for name in sampling.client_names(20))
 
 
 def test_a_newcomer_does_not_reshuffle_the_others() -> None:
-    names = federation.client_names(20)
-    before = set(federation.sample(spec(0.5), 3, names))
-    after = set(federation.sample(spec(0.5), 3, [*names, "hospital"]))
+    names = sampling.client_names(20)
+    before = set(sampling.sample(spec(0.5), 3, names))
+    after = set(sampling.sample(spec(0.5), 3, [*names, "hospital"]))
     assert len(before - after) <= 1
 
 
 @given(st.floats(0.01, 1.0), st.integers(1, 500))
 def test_a_quorum_is_at_least_one_and_never_more_than_all(quorum: float, assigned: int) -> None:
-    assert 1 <= federation.quorum(spec(round={"quorum": quorum}), assigned) <= assigned
+    assert 1 <= sampling.quorum(spec(round={"quorum": quorum}), assigned) <= assigned
 
 
 def test_without_a_quorum_all_simulated_clients_must_report_and_half_of_real_participants() -> None:
     real = {"participants": {"edge": 5}}
-    assert federation.quorum(spec(), 5) == 5
-    assert [federation.quorum(spec(**real), needed) for needed in (1, 2, 5)] == [1, 1, 3]
-    assert federation.quorum(spec(**real, round={"quorum": 1.0}), 5) == 5
+    assert sampling.quorum(spec(), 5) == 5
+    assert [sampling.quorum(spec(**real), needed) for needed in (1, 2, 5)] == [1, 1, 3]
+    assert sampling.quorum(spec(**real, round={"quorum": 1.0}), 5) == 5
 
 
 def test_who_failed_sits_out_the_next_attempt_unless_the_quorum_needs_it() -> None:
-    names = federation.client_names(20)
-    failed = set(federation.sample(spec(0.5), 1, names)[:3])
-    assert not failed & set(federation.sample(spec(0.5), 1, names, 2, failed))
+    names = sampling.client_names(20)
+    failed = set(sampling.sample(spec(0.5), 1, names)[:3])
+    assert not failed & set(sampling.sample(spec(0.5), 1, names, 2, failed))
     most = set(names[:17])
-    drawn = federation.sample(spec(0.5, round={"quorum": 0.5}), 1, names, 2, most)
+    drawn = sampling.sample(spec(0.5, round={"quorum": 0.5}), 1, names, 2, most)
     assert (len(drawn), len(most & set(drawn))) == (5, 2), "three are left, five make the quorum"
 
 
@@ -89,25 +87,25 @@ def test_seeds_are_fresh_for_every_round_and_participant_but_shared_where_they_m
     tasks = [
         task
         for r in (1, 2, 3)
-        for task in federation.round_tasks(spec(), "simulation", r, federation.client_names(4), "00" * 32)
+        for task in sampling.round_tasks(spec(), "simulation", r, sampling.client_names(4), "00" * 32)
     ]
     assert len({task.seed for task in tasks} | {task.data_seed for task in tasks}) == 24
     assert len({task.round_seed for task in tasks}) == 3
 
 
 def test_every_attempt_at_a_round_has_seeds_of_its_own() -> None:
-    names = federation.client_names(3)
+    names = sampling.client_names(3)
     tasks = [
         task
         for attempt in (1, 2, 3)
-        for task in federation.round_tasks(spec(), "simulation", 1, names, "00" * 32, attempt=attempt)
+        for task in sampling.round_tasks(spec(), "simulation", 1, names, "00" * 32, attempt=attempt)
     ]
     assert len({seed for task in tasks for seed in (task.seed, task.data_seed, task.round_seed)}) == 9 + 9 + 3
 
 
 def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:
     def task(seed: int, experiment: str) -> RoundTask:
-        return federation.round_tasks(spec(seed=seed), experiment, 1, ["client-001"], "00" * 32)[0]
+        return sampling.round_tasks(spec(seed=seed), experiment, 1, ["client-001"], "00" * 32)[0]
 
     first, other = task(5, "exp_000000000000000a"), task(5, "exp_000000000000000b")
     assert (first.seed, first.data_seed) == (other.seed, other.data_seed)
@@ -117,11 +115,11 @@ def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:
 @pytest.mark.parametrize(("every", "due"), [(1, [0, 1, 2, 3, 4, 5, 6, 7]), (3, [0, 3, 6, 7])])
 def test_evaluation_is_due_at_the_start_every_nth_round_and_at_the_end(every: int, due: list[int]) -> None:
     experiment = spec(rounds=7, evaluation={"every": every}, checkpoint={"every": every})
-    assert [r for r in range(8) if federation.evaluation_due(experiment, r)] == due
-    assert [r for r in range(8) if federation.checkpoint_due(experiment, r)] == due
+    assert [r for r in range(8) if sampling.evaluation_due(experiment, r)] == due
+    assert [r for r in range(8) if sampling.checkpoint_due(experiment, r)] == due
 
 
 def test_a_task_says_how_many_could_have_been_sampled() -> None:
-    names = federation.client_names(2)
-    assert federation.round_tasks(spec(), "simulation", 1, names, "00" * 32)[0].population == 20
-    assert federation.round_tasks(spec(), "simulation", 1, names, "00" * 32, 9)[0].population == 9
+    names = sampling.client_names(2)
+    assert sampling.round_tasks(spec(), "simulation", 1, names, "00" * 32)[0].population == 20
+    assert sampling.round_tasks(spec(), "simulation", 1, names, "00" * 32, 9)[0].population == 9

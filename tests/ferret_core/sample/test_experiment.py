@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from ferret_cli.simulation import facts
-from ferret_core import catalog, checkpoint
-from ferret_core.demo import model_path
-from ferret_core.demo.tasks import KNOWN, write
-from ferret_core.exported import complete
+from ferret_core import catalog
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica import checkpoint
+from ferret_core.replica.export import complete
+from ferret_core.replica.replica import Replica
+from ferret_core.sample import model_path
+from ferret_core.sample.tasks import KNOWN, write
 from ferret_core.simulate import SimulationResult, simulate
 
 DEMO = model_path().parent / "demo.toml"

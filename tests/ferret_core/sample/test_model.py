@@ -10,14 +10,14 @@ import pytest
 from transformers.utils.logging import disable_propagation, enable_propagation
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._encoding import encode_prompts
-from ferret_core.demo import model_path
-from ferret_core.demo.tasks import KNOWN, TASKS, row
+from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import sizes
 from ferret_core.protocol.spec import ModelSpec
+from ferret_core.sample import model_path
+from ferret_core.sample.tasks import KNOWN, TASKS, row
 
 
 @pytest.fixture(scope="module")

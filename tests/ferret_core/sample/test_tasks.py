@@ -12,7 +12,7 @@ import pytest
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets.jsonl import Config, Dataset
-from ferret_core.demo.tasks import TASKS, row, write
+from ferret_core.sample.tasks import TASKS, row, write
 
 NUMBERS = [
     *["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],

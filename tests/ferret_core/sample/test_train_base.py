@@ -6,11 +6,11 @@ from pathlib import Path
 
 from safetensors.torch import load_file
 
-from ferret_core.demo import model_path
-from ferret_core.demo.train_base import write_base
 from ferret_core.models.load import load
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.spec import ModelSpec
+from ferret_core.sample import model_path
+from ferret_core.sample.train_base import write_base
 
 
 def test_a_short_run_writes_a_model_like_the_committed_one(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 from ferret_core import catalog
-from ferret_core.follow import follow
-from ferret_core.ledger import LedgerEntry
+from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec, ServerSpec
-from ferret_core.replica import Replica
-from ferret_core.server_optimizer import ServerOptimizer
+from ferret_core.replica.replay import follow
+from ferret_core.replica.replica import Replica
+from ferret_core.server.optimizer import ServerOptimizer
 from ferret_core.simulate import simulate
 
 pytestmark = pytest.mark.heavy

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from ferret_core.failpoints import VARIABLE
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage import FileKind, ObjectStore, Storage, _cache, _marks, open_storage
+from ferret_core.storage import FileKind, ObjectStore, Storage, _cache, _object_locks, open_storage
 from ferret_core.storage._bucket import Bucket
 from ferret_core.storage._cache import RESERVE_BYTES
-from ferret_core.storage._refusals import PERMISSIONS, WRITING
+from ferret_core.storage._errors import PERMISSIONS, WRITING
+from ferret_core.system.failpoints import VARIABLE
 from tests.ferret_core.storage.faulty import (
     Fault,
     Proxy,
@@ -330,7 +330,7 @@ def test_a_mark_of_a_killed_collector_counts_no_more_after_a_while(kept_s3: Any)
 def test_a_mark_is_renewed_after_a_renewal_that_failed(
     opened: Callable[..., Storage], network: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_marks, "RENEWED_SECONDS", 0.05)
+    monkeypatch.setattr(_object_locks, "RENEWED_SECONDS", 0.05)
     with opened(attempts=1).copying():
         network.inject("PutObject", error(403, "AccessDenied"), times=1)
         before, patience = network.count("PutObject"), time.monotonic() + 60

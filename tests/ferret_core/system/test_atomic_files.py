@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.durable import create_durably, put_in_place, replacing, room_for, write_durably
+from ferret_core.system.atomic_files import create_durably, put_in_place, replacing, room_for, write_durably
 from tests.refusals import refused
 
 

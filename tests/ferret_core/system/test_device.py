@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ferret_core.device import chosen_device, place, require_room
+from ferret_core.system.device import chosen_device, place, require_room
 from tests.refusals import refused
 
 

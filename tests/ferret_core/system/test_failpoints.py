@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core import failpoints
+from ferret_core.system import failpoints
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def test_every_point_stands_in_the_code_and_in_the_list() -> None:
 @pytest.mark.heavy
 def test_the_process_dies_at_the_hit_that_was_asked_for() -> None:
     code = """
-from ferret_core.failpoints import failpoint
+from ferret_core.system.failpoints import failpoint
 for hit in range(1, 5):
     failpoint("storage.synced")
     failpoint("storage.renamed")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.private import close_secret
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.permissions import close_secret
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o606])

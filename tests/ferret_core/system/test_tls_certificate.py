@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from ferret_core.certificate import Certificate
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.tls_certificate import Certificate
 from tests.refusals import refused
 
 Issue = Callable[..., tuple[Path, Path]]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 

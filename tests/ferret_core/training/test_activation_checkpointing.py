@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from ferret_core.datasets._shard import Shard
+from ferret_core.datasets._client_data import Shard
 from ferret_core.protocol.errors import FerretError
-from ferret_core.training.checkpointing import checkpointing
+from ferret_core.training.activation_checkpointing import checkpointing
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 

@@ -15,12 +15,12 @@ from torch import nn
 from transformers import LlamaForCausalLM
 
 from ferret_core import catalog
-from ferret_core.datasets._shard import Shard
+from ferret_core.datasets._client_data import Shard
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
+from ferret_core.training.bfloat16_rounding import Rounding, rounded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
-from ferret_core.training.pure_bfloat16 import Rounding, rounded
 from tests.refusals import refused
 
 IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "in_backward": True}

@@ -11,7 +11,7 @@ import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import LocalMetrics, train
 from tests.refusals import refused

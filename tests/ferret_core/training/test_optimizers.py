@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._shard import Shard
+from ferret_core.datasets._client_data import Shard
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import response_loss
 from ferret_core.training.optimizer_options import OPTIMIZERS

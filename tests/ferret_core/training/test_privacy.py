@@ -8,9 +8,9 @@ import secrets
 import numpy as np
 import pytest
 
-from ferret_core import discretion
-from ferret_core.discretion import Discretion, Gaussian, gaussian
 from ferret_core.protocol.errors import FerretError
+from ferret_core.training import privacy
+from ferret_core.training.privacy import Discretion, Gaussian, gaussian
 
 COUNT = 1_000_000
 
@@ -41,7 +41,7 @@ def test_neighbouring_entries_and_pairs_are_independent() -> None:
 @pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize("length", [0.5, 40.0])
 def test_a_vector_is_clipped_and_each_entry_gets_its_noise(length: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discretion, "CHUNK", 1 << 16)
+    monkeypatch.setattr(privacy, "CHUNK", 1 << 16)
     vector = np.full(COUNT, length / math.sqrt(COUNT), np.float32)
     protect = Gaussian(clip=2.0, noise=3.0)
     sent = protect(vector)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 from transformers import LlamaForCausalLM
 
-from ferret_core.training.together import draws
+from ferret_core.training.sharded_training import draws
 
 
 def test_a_model_with_dropout_draws_and_one_without_does_not(tiny_model: LlamaForCausalLM) -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._shard import Encoded, Shard
+from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.models.parameters import trainable
 from ferret_core.training.config import ZerothOrderConfig
 from ferret_core.training.loss import response_loss

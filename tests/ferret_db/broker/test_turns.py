@@ -14,7 +14,7 @@ from kombu.entity import Queue as Declared
 from ferret_api.broker import Broker
 from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, tasks
 from ferret_db.repositories import assignments, rounds

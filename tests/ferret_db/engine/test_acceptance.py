@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ferret_core.cost import LocalCost
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, RoundState
+from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments
 from ferret_db.engine.acceptance import Offer, accept_all

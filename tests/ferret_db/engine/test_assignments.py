@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from ferret_core.cost import LocalCost
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
+from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import Offer, accept

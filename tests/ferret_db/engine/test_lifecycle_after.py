@@ -11,7 +11,7 @@ from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db.database import Database
 from ferret_db.engine import alerts as engine_alerts
 from ferret_db.engine import assignments, lifecycle

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.ledger import contributions_digest
+from ferret_core.ledger.record import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_db.database import Database

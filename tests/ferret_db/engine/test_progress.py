@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.states import ParticipantKind
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.progress import Stall, stall

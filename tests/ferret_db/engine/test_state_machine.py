@@ -27,11 +27,11 @@ from hypothesis.stateful import (
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from ferret_core.cost import LocalCost
-from ferret_core.ledger import contributions_digest
+from ferret_core.ledger.record import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ParticipantKind
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
+from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import Offer, accept

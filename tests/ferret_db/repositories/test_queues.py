@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import outbox, queues

@@ -17,7 +17,7 @@ from ferret_cli.stack import broker
 from ferret_cli.stack.child import Child
 from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, progress

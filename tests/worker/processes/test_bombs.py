@@ -13,7 +13,7 @@ import pytest
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.engine import lifecycle
 from tests.worker.conftest import usually_on
 

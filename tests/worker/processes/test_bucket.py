@@ -16,7 +16,7 @@ from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_core.simulate import simulate
 from ferret_sdk.service import Service
 from tests.hosts import Host, host, missing

@@ -14,7 +14,7 @@ import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_core.simulate import simulate
 from ferret_db.repositories import rounds
 from tests.worker.conftest import usually_on

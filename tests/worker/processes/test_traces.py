@@ -10,7 +10,7 @@ import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tasks import Queue
+from ferret_core.protocol.task_names import Queue
 from ferret_core.simulate import simulate
 from ferret_db.tracing import RoundTrace
 from tests.collector import Collector

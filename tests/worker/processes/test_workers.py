@@ -12,7 +12,7 @@ import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import AssignmentState, ExperimentState
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_core.simulate import simulate
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import assignments, rounds, task_runs
@@ -26,7 +26,7 @@ Fleet = Any  # tests/worker/processes/conftest.py
 
 POISONED = """
 import os, signal
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_db.repositories import assignments
 from ferret_worker import perform
 from ferret_worker.__main__ import main
@@ -44,7 +44,7 @@ perform.TASKS[TaskName.TRAIN] = poisoned
 """
 DEAF = """
 import time
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_worker import perform
 from ferret_worker.__main__ import main
 
@@ -57,7 +57,7 @@ perform.TASKS[TaskName.TRAIN] = deaf
 ENDLESS = {"steps": 10**6, "learning_rate": 1e-6, "batch_size": 1, "accumulation": 1}
 LONG = {"steps": 60, "learning_rate": 1e-4, "batch_size": 1, "accumulation": 1}
 LOST = """
-from ferret_core.protocol.tasks import TaskName
+from ferret_core.protocol.task_names import TaskName
 from ferret_worker import perform
 from ferret_worker.__main__ import main
 

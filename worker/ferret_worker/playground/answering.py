@@ -9,15 +9,15 @@ from functools import lru_cache
 
 import torch
 
-from ferret_core import files
 from ferret_core.datasets._base import Example
-from ferret_core.device import chosen_device
-from ferret_core.evaluation.answer import Sampling, answer, question_ids
-from ferret_core.federated_data import deal
-from ferret_core.memory import memory_checked
+from ferret_core.evaluation.streaming_generation import Sampling, answer, question_ids
+from ferret_core.experiment.federated_data import deal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.playground import Question, Side
 from ferret_core.storage import Storage
+from ferret_core.system import untrusted_files
+from ferret_core.system.device import chosen_device
+from ferret_core.system.out_of_memory import memory_checked
 from ferret_db.database import Database
 from ferret_db.engine.tasks import described
 from ferret_db.repositories import experiments
@@ -50,7 +50,7 @@ class Answering:
     def answer(self, question: Question, asker: Asker) -> None:
         """Says everything there is to say about ``question``: last ``end``, or ``problem``."""
         try:
-            with self._idle, memory_checked(REMEDY), files.within(self._settings.readable):
+            with self._idle, memory_checked(REMEDY), untrusted_files.within(self._settings.readable):
                 if question.kind == "example":
                     self._give_example(question, asker)
                 else:

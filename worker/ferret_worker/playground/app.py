@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import redis
 
-from ferret_core.protocol.tasks import Queue, TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import logs, tracing
 from ferret_db.broker import redis_client
 from ferret_db.database import Database

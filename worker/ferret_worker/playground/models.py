@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from ferret_core.evaluation.answer import load_checkpoint
+from ferret_core.evaluation.streaming_generation import load_checkpoint
 from ferret_core.models.load import LoadedModel
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec

@@ -18,10 +18,10 @@ from ferret_bench.gpu.setup import GSM8K, Setup
 from ferret_bench.paper.reruns.shapes import model_of
 from ferret_cli.output import say
 from ferret_cli.setup import require_server
-from ferret_core.follow import follow
-from ferret_core.ledger import LedgerEntry
+from ferret_core.ledger.record import LedgerEntry
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replay import follow
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 
 SHAPES = ("llama2-7b", "llama-3b")

@@ -13,7 +13,7 @@ from ferret_bench.gpu.part import Done, Found, Step
 from ferret_bench.gpu.reruns import Asked, rerun, table
 from ferret_bench.gpu.setup import Setup
 from ferret_bench.paper.reruns.studies import study
-from ferret_core import demo
+from ferret_core import sample
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
 
@@ -55,12 +55,12 @@ def _base(setup: Setup) -> Found:
     folder = _folder(setup)
     folder.mkdir(parents=True, exist_ok=True)
     if setup.miniature:
-        return pretrain("toy", [_tasks(setup)], demo.model_path(), folder, 1.0, 4)
+        return pretrain("toy", [_tasks(setup)], sample.model_path(), folder, 1.0, 4)
     if setup.official is None:
         raise FerretError.of_field(
             "request.invalid", "--data", str(setup.data), "needs a folder with the official files"
         )
-    return pretrain(MODEL, instructions(setup.official), demo.model_path(), folder, 60 * MINUTES, BATCH)
+    return pretrain(MODEL, instructions(setup.official), sample.model_path(), folder, 60 * MINUTES, BATCH)
 
 
 def _tasks(setup: Setup) -> Choice:

@@ -20,10 +20,10 @@ from ferret_bench.gpu.setup import Setup
 from ferret_cli.setup import require_modules
 from ferret_core.models.digest import model_digest
 from ferret_core.projection.bases import basis, letters
+from ferret_core.projection.block_views import STRETCH
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named
 from ferret_core.projection.kernels._base import Kernel, Term
-from ferret_core.projection.pieces import STRETCH
 
 CONTRACT = "tests/contract/test_kernel.py"
 ONE_TEST = "uncover and gpu-G-6"

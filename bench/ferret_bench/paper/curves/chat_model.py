@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferret_bench.paper.reruns.quantity import BYTES_BOTH, BYTES_UP, EVAL_LOSS, ROUGE_L
 from ferret_bench.paper.reruns.study import AT_THE_END, Panel, Study, Variant
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
 
 BUDGETS = (8000, 64_000, 250_000)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferret_bench.paper.reruns.quantity import BYTES_BOTH, BYTES_UP, EVAL_LOSS, PASSES, ROUGE_L
 from ferret_bench.paper.reruns.study import AT_THE_END, Panel, Study, Variant
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
 
 BUDGETS = (1000, 7400, 64_000, 250_000)
 """In two of three bands: up to 10 kB, and from there to 1 MB. The third, 1 to 50 MB of a model of 10⁹ weights, is for

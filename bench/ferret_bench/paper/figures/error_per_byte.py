@@ -18,8 +18,8 @@ from ferret_bench.paper.look import FAMILY, NAMES, Style
 from ferret_bench.paper.table import only, spread, values
 from ferret_cli import drawing
 from ferret_cli.files import Row
-from ferret_core.projection.budget import coordinates_within, cost
-from ferret_core.projection.coordinates import PRECISIONS, Precision
+from ferret_core.projection.byte_budget import coordinates_within, cost
+from ferret_core.projection.coordinate_encoding import PRECISIONS, Precision
 from ferret_core.projection.quantize import dequantize, quantize
 
 if TYPE_CHECKING:

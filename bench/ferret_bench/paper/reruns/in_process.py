@@ -13,10 +13,10 @@ from ferret_cli.failure import of_exception
 from ferret_cli.output import say
 from ferret_cli.progress import HEADER
 from ferret_cli.simulation import line
-from ferret_core.federated_data import FederatedData
+from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import RoundResult, SimulationResult, measured, simulate
 
 VIA = "simulate"

@@ -13,7 +13,7 @@ from ferret_bench.paper.reruns.markdown import plain, table
 from ferret_bench.paper.reruns.results import Line, Printed, Results
 from ferret_bench.paper.reruns.study import Study
 from ferret_bench.paper.reruns.verdicts import verdicts
-from ferret_core.protocol.quantities import size
+from ferret_core.protocol.formatting import size
 from ferret_core.protocol.spec import ExperimentSpec
 
 PAPER = (

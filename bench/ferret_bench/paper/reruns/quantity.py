@@ -8,8 +8,8 @@ from statistics import fmean, median
 from typing import Literal
 
 from ferret_bench.paper.reruns.record import Record, RoundRecord
+from ferret_core.protocol.formatting import size
 from ferret_core.protocol.metrics import METRICS
-from ferret_core.protocol.quantities import size
 
 CONVERGED_WITHIN = 0.05
 

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferret_core import demo
-from ferret_core.device import chosen_device
-from ferret_core.models.outline import LLAMAS, Llama
+from ferret_core import sample
+from ferret_core.models.architecture import LLAMAS, Llama
 from ferret_core.protocol.errors import FerretError
+from ferret_core.system.device import chosen_device
 
 if TYPE_CHECKING:
     from transformers import LlamaConfig
@@ -76,5 +76,5 @@ def _make(shape: Llama, path: Path) -> None:
         torch.manual_seed(0)
         LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(draft)
     for name in TOKENIZER_FILES:
-        shutil.copy(demo.model_path() / name, draft / name)
+        shutil.copy(sample.model_path() / name, draft / name)
     draft.rename(path)

@@ -10,9 +10,9 @@ import torch
 from numpy import float32, float64
 from torch import Tensor
 
-from ferret_core.projection.kernels.cpu._floats import stored, widen
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._threads import ranges, share_out
+from ferret_core.projection.kernels.cpu._tile_io import stored, widen
 
 STRETCH = 1 << 20
 LANES = 512

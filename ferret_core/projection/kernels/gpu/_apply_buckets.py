@@ -15,9 +15,9 @@ from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.kernels._base import Move
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import aligned, launch, signed, tiles
+from ferret_core.projection.kernels.gpu._launch_table import KINDS, number, own_row, pointer, sent
 from ferret_core.projection.kernels.gpu._philox import draw_below
 from ferret_core.projection.kernels.gpu._signs import CUBE, SIGNS, TILE, flip, sign_cube
-from ferret_core.projection.kernels.gpu._table import KINDS, number, own_row, pointer, sent
 from ferret_core.projection.kernels.gpu._terms import FIELDS, nth, row_of
 from ferret_core.projection.kernels.gpu._tiles import load, place_cube, store
 from ferret_core.projection.kernels.gpu._value import Value

@@ -19,9 +19,9 @@ from torch import Tensor
 from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.kernels._base import Pair
 from ferret_core.projection.kernels.gpu._launch import aligned, launch, signed, stretches, tiles
+from ferret_core.projection.kernels.gpu._launch_table import KINDS, number, own_row, pointer, sent, starts
 from ferret_core.projection.kernels.gpu._philox import draw_below
 from ferret_core.projection.kernels.gpu._signs import SIGNS, TILE, flip, sign_bits
-from ferret_core.projection.kernels.gpu._table import KINDS, number, own_row, pointer, sent, starts
 from ferret_core.projection.kernels.gpu._tiles import load, place
 from ferret_core.projection.kernels.gpu._value import Value
 from ferret_core.projection.philox import Tag

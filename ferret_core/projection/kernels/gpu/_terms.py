@@ -12,7 +12,7 @@ from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import Term
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
-from ferret_core.projection.kernels.gpu._table import sent
+from ferret_core.projection.kernels.gpu._launch_table import sent
 from ferret_core.projection.kernels.gpu._value import Value
 
 FIELDS = tl.constexpr(4)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import triton.language as tl
 
-from ferret_core.projection import rounding
+from ferret_core.projection import stochastic_rounding as rounding
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._philox import draw
 from ferret_core.projection.kernels.gpu._signs import LANES, ROWS, TILE

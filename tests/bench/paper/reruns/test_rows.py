@@ -16,12 +16,12 @@ import pytest
 from ferret_bench.paper.reruns import settings, studies
 from ferret_bench.paper.reruns.grid import Asked, grid
 from ferret_bench.paper.reruns.settings import layered, shipped
-from ferret_core import demo
+from ferret_core import sample
 from ferret_core.protocol.spec_file import Tree
 from ferret_core.simulate import simulate
 
 DATA = Path(__file__).parents[4] / "examples/quickstart.jsonl"
-MODEL = os.environ.get("FERRET_TEST_MODEL", str(demo.model_path()))
+MODEL = os.environ.get("FERRET_TEST_MODEL", str(sample.model_path()))
 OVER = [
     f"jsonl.dataset.train={DATA}",
     "participants.simulated=1",

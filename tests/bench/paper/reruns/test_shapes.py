@@ -5,8 +5,8 @@ import torch
 from transformers import AutoConfig, LlamaForCausalLM
 
 from ferret_bench.paper.reruns.shapes import config_of, model_of
+from ferret_core.models.architecture import LLAMAS
 from ferret_core.models.load import load
-from ferret_core.models.outline import LLAMAS
 from ferret_core.protocol.spec import ModelSpec
 from tests.refusals import refused
 

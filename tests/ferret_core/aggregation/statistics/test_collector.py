@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from ferret_core import catalog
+from ferret_core.aggregation.statistics.schema import UpdateStatistics, blocks_of
 from ferret_core.algorithms._base import Client, LocalUpdate
 from ferret_core.algorithms._dense import dense_update
-from ferret_core.inside.statistics import UpdateStatistics, blocks_of
+from ferret_core.client.local_round import Part, contribute
+from ferret_core.contribution import seal
 from ferret_core.models.parameters import trainable, working_copy
-from ferret_core.participant import Part, contribute
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
-from ferret_core.sealed import seal
+from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 
 Spec = Callable[..., ExperimentSpec]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from ferret_core.aggregation.statistics import projected_updates
+from ferret_core.aggregation.statistics.projected_updates import ProjectedUpdates
 from ferret_core.algorithms.configs.ferret import Config, whole
-from ferret_core.inside import projected
-from ferret_core.inside.projected import ProjectedUpdates
 from ferret_core.projection.bases import basis
 from ferret_core.projection.project import project
 from ferret_core.projection.quantize import quantize
@@ -99,8 +99,8 @@ def test_a_part_of_the_weights_tells_the_same_less_surely(
 ) -> None:
     config, truth = Config.model_validate(OPTIONS[0]), cosines(updates)
     whole_error = seen(config, updates, 0).cosines(NAMES).errors[0, 1]
-    monkeypatch.setattr(projected, "LOOKED_AT", 25_000 // 4)
-    monkeypatch.setattr(projected, "STRETCH", 512)
+    monkeypatch.setattr(projected_updates, "LOOKED_AT", 25_000 // 4)
+    monkeypatch.setattr(projected_updates, "STRETCH", 512)
     scores = []
     for draw in range(DRAWS):
         told = seen(config, updates, draw).cosines(NAMES)
@@ -110,7 +110,7 @@ def test_a_part_of_the_weights_tells_the_same_less_surely(
 
 
 def test_very_many_participants_are_not_all_compared(updates: list[Update], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projected, "COMPARED", 2)
+    monkeypatch.setattr(projected_updates, "COMPARED", 2)
     found = seen(Config.model_validate(OPTIONS[0]), updates, 1)
     assert found.compared(NAMES) == ["p0", "p1"]
     assert found.compared(["p1", "p2"]) == ["p1"]
@@ -119,7 +119,7 @@ def test_very_many_participants_are_not_all_compared(updates: list[Update], monk
 
 @pytest.mark.parametrize(("size", "share"), [(1, 0.001), (7, 1.0), (100_000, 1.0), (99_999, 0.37), (2**20 + 3, 0.5)])
 def test_stretches_are_apart_and_as_long_as_asked(size: int, share: float) -> None:
-    stretches: Callable[..., Any] = projected._stretches
+    stretches: Callable[..., Any] = projected_updates._stretches
     taken = np.zeros(size, int)
     for start, count in stretches(size, share, np.random.default_rng(1)):
         taken[start : start + count] += 1

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from ferret_core.inside.cosines import Products, cosines
-from ferret_core.inside.statistics import MOST_BLOCKS, UpdateStatistics, parts_of, root_mean_squares, sums
+from ferret_core.aggregation.statistics.cosines import Products, cosines
+from ferret_core.aggregation.statistics.schema import MOST_BLOCKS, UpdateStatistics, parts_of, root_mean_squares, sums
 from ferret_core.projection.blocks import cut
 
 

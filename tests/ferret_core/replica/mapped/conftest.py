@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.ledger import LedgerEntry
+from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.load import load
 from ferret_core.models.save import save_base
 from ferret_core.protocol.spec import ExperimentSpec

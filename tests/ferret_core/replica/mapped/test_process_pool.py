@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_core.mapped.pool import ranges
+from ferret_core.replica.mapped.process_pool import ranges
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(1, 9))

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from ferret_core import checkpoint
-from ferret_core.follow import follow
-from ferret_core.ledger import LedgerEntry
-from ferret_core.mapped.replica import MappedReplica, obstacle
+from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
+from ferret_core.replica import checkpoint
+from ferret_core.replica.mapped.replica import MappedReplica, obstacle
+from ferret_core.replica.replay import follow
 from ferret_core.simulate import SimulationResult
 from tests.digests import digest_of
 from tests.refusals import refused

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.mapped.folder import link
+from ferret_core.replica.mapped.scratch_folder import link
 
 WITHOUT = [errno.EXDEV, errno.EOPNOTSUPP, errno.ENOSYS]
 

@@ -11,17 +11,27 @@ from typing import Any
 import torch
 from torch.distributed.tensor import Shard, zeros
 
+from ferret_core.distributed import process_group
+from ferret_core.distributed.sharded_tensor import (
+    copied,
+    everywhere,
+    gathered,
+    held,
+    is_shard,
+    like,
+    local,
+    ranges,
+    spread,
+)
 from ferret_core.models.parameters import trainable
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import norms, project, root_mean_squares, squared_lengths
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
-from ferret_core.replica import Replica
-from ferret_core.sharded.load import load_sharded
+from ferret_core.replica.replica import Replica
+from ferret_core.replica.sharded.load import load_sharded
 from ferret_core.simulate import simulate
-from ferret_core.team import group
-from ferret_core.team.shards import copied, everywhere, gathered, held, is_shard, like, local, ranges, spread
 
 Case = Callable[..., Any]
 
@@ -38,7 +48,7 @@ def simulated(spec: dict[str, Any], out: str | None = None) -> dict[str, Any]:
 
 def loaded(source: str) -> dict[str, Any]:
     """How much of the model is here, and the digest of all of it."""
-    team = group.require()
+    team = process_group.require()
     replica = Replica.load(ExperimentSpec.model_validate_json(Path(source).read_text()))
     parameters = trainable(replica.model)
     return {
@@ -51,7 +61,7 @@ def loaded(source: str) -> dict[str, Any]:
 
 def shards() -> dict[str, Any]:
     """A tensor of 5 rows: who holds what, all of it on the last process, and written back twice as large."""
-    team = group.require()
+    team = process_group.require()
     whole = torch.arange(15, dtype=torch.float32).view(5, 3)
     of_all = ranges(whole)
     part = of_all[team.rank]
@@ -73,7 +83,7 @@ def shards() -> dict[str, Any]:
 
 def projected(source: str, rule: Any, letter: str) -> dict[str, Any]:
     """Coordinates and norms of blocks that span parameters and shards."""
-    team = group.current()
+    team = process_group.current()
     spec = ModelSpec(source=source)
     if team is None:
         from ferret_core.models.load import load
@@ -105,7 +115,7 @@ def run(case: str, arguments: list[Any]) -> Any:
 
 def main() -> None:
     torch.set_num_threads(1)
-    with group.started("cpu") as team:
+    with process_group.started("cpu") as team:
         assert team is not None
         for case, *arguments in json.loads(Path(sys.argv[1]).read_text()):
             found = run(case, arguments)

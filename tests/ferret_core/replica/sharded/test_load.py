@@ -11,7 +11,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica import Replica
+from ferret_core.replica.replica import Replica
 
 SpecFactory = Callable[..., ExperimentSpec]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
-from tests.ferret_core.sharded.member import projected, simulated
+from tests.ferret_core.replica.sharded.member import projected, simulated
 
 pytestmark = pytest.mark.heavy
 SpecFactory = Callable[..., ExperimentSpec]

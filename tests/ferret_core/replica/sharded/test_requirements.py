@@ -10,7 +10,7 @@ import pytest
 from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.sharded.fit import require_fit
+from ferret_core.replica.sharded.requirements import require_fit
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]

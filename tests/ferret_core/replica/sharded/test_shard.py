@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from transformers import LlamaForCausalLM
 
-from ferret_core.sharded.model import check_cover, layers_of, outline, require_plain
-from ferret_core.team.shards import Range
+from ferret_core.distributed.sharded_tensor import Range
+from ferret_core.replica.sharded.shard import check_cover, layers_of, outline, require_plain
 from tests.refusals import refused
 
 EXPECTED = [Range(0, 6), Range(6, 10)]
