@@ -13,7 +13,7 @@ from typing import Any, cast
 from ferret_core.models.definition import NAMES, UNREAD
 from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.places import checkpoint_file
+from ferret_sdk.safe_paths import checkpoint_file
 from ferret_sdk.schemas import Artifact
 
 MAX_JSON_BYTES = 16 << 20

@@ -16,6 +16,7 @@ NOT_YET_VALID = 9
 EXPIRED = 10
 UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
 OTHER_NAME = frozenset({62, 64})
+END_OF_CERTIFICATE = "-----END CERTIFICATE-----"
 PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})
 
 
@@ -77,3 +78,20 @@ def _reason(url: str, error: ssl.SSLCertVerificationError) -> str:
             "proxy that reads the traffic, has an authority of its own, give its certificate with --ca FILE (FERRET_CA)"
         )
     return f"the certificate of {url} is not valid: {said}"
+
+
+def pinned(cert_file: Path) -> ssl.SSLContext:
+    """Trusts exactly the first certificate in ``cert_file``, under any name: that of a server of this machine.
+
+    The certificates behind it in the file belong to its authorities, which sign others too: they are not trusted. Raises
+    ``server.unreachable`` where the file is no certificate any more.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # the certificate itself is known, not only who signed it
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cadata=cert_file.read_text().partition(END_OF_CERTIFICATE)[0] + END_OF_CERTIFICATE)
+    except (OSError, ValueError) as error:
+        detail = f"the server's certificate {cert_file} cannot be read ({error}); restart ferret serve"
+        raise FerretError("server.unreachable", detail) from error
+    return context

@@ -25,7 +25,7 @@ from ferret_sdk.download import download, require_empty
 from ferret_sdk.events import follow
 from ferret_sdk.hub import Pushed
 from ferret_sdk.pages import items
-from ferret_sdk.places import checkpoint_file, require_room
+from ferret_sdk.safe_paths import checkpoint_file, require_room
 from ferret_sdk.problems import recorded
 from ferret_sdk.retry import ATTEMPTS, PATIENT
 from ferret_sdk.round_update import RoundUpdate

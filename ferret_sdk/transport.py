@@ -19,7 +19,7 @@ import httpx
 from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk import certificates, proxies, traceparent
-from ferret_sdk.pinned import pinned
+from ferret_sdk.certificates import pinned
 from ferret_sdk.problems import error_of
 from ferret_sdk.retry import ATTEMPTS, Retry, Transient, retry_after
 

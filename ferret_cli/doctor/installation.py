@@ -19,7 +19,7 @@ from ferret_db import migrate
 from ferret_db.broker import address
 from ferret_db.settings import ServiceSettings
 from ferret_sdk.address import TOKEN_FILE, Address, running_server
-from ferret_sdk.pinned import pinned
+from ferret_sdk.certificates import pinned
 
 BUCKET = 'see docs/operations.md, "A bucket instead of a disk", for what the service needs'
 NEEDED_BYTES = 2 * 10**9

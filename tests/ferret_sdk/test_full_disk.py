@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import Participant, places, training
+from ferret_sdk import Participant, safe_paths, training
 from ferret_sdk.progress import RoundReport
 from ferret_sdk.sent_log import SentLog, verify
 
@@ -44,7 +44,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("only root may mount a small disk")
-    monkeypatch.setattr(places, "DISK_MARGIN", 0)
+    monkeypatch.setattr(safe_paths, "DISK_MARGIN", 0)
     yield Disk(folder)
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 

@@ -17,7 +17,8 @@ from ferret_core.protocol.errors import LONGEST_DETAIL, FerretError
 from ferret_core.protocol.wire import encode
 from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant, Service, polling, receipts, retry, rounds, transport
-from ferret_sdk.places import DISK_MARGIN, Places, checkpoint_file
+from ferret_sdk.places import Places
+from ferret_sdk.safe_paths import DISK_MARGIN, checkpoint_file
 from ferret_sdk.run import Run
 from ferret_sdk.sent_log import SentLog
 from ferret_sdk.transport import Transport
