@@ -11,9 +11,9 @@ from ferret_core.evaluation.streaming_generation import answer, load_exported, q
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.sanitize import shown_lines
 from ferret_core.system.permissions import keep_private
-from ferret_sdk.address import ClientSettings
-from ferret_sdk.run import Run
-from ferret_sdk.service import Service
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.server_address import ClientSettings
+from ferret_sdk.service.service import Service
 
 CACHE = "chat"
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
-    from ferret_sdk.run import Run
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.run import Run
+    from ferret_sdk.service.service import Service
 
 LATEST = "latest"
 _ID = re.compile(r"exp_[0-9a-f]{16}")

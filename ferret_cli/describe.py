@@ -11,7 +11,7 @@ from ferret_core.protocol.formatting import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
-    from ferret_sdk.schemas import (
+    from ferret_sdk.service.schemas import (
         CodeInfo,
         Experiment,
         ExperimentGroup,

@@ -14,7 +14,7 @@ from ferret_cli.output import emit, say
 from ferret_core.protocol.errors import NEXT_STEPS, Exit, FerretError
 
 if TYPE_CHECKING:
-    from ferret_sdk.run import Run
+    from ferret_sdk.service.run import Run
 
 
 def debugging() -> bool:

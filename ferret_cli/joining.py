@@ -21,11 +21,11 @@ from ferret_core.protocol.sanitize import shown, shown_lines
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.system.heartbeat import Heartbeat
 from ferret_core.system.permissions import keep_private
-from ferret_sdk.address import ClientSettings
-from ferret_sdk.exposure import Exposure
-from ferret_sdk.participant import Participant
-from ferret_sdk.privacy import Budget
-from ferret_sdk.progress import Progress, RoundReport, Stage, Totals, Watcher
+from ferret_sdk.participant.exposure import Exposure
+from ferret_sdk.participant.participant import Participant
+from ferret_sdk.participant.privacy_budget import Budget
+from ferret_sdk.service.progress import Progress, RoundReport, Stage, Totals, Watcher
+from ferret_sdk.service.server_address import ClientSettings
 
 NEXT_STEPS = {
     "server.unreachable": "check the address you were given and this machine's network; then ask who runs the server",

@@ -9,7 +9,7 @@ from ferret_cli.joining import watching
 from ferret_cli.output import emit, say, table
 from ferret_core.client.hooks import Site
 from ferret_core.protocol.formatting import size
-from ferret_sdk.participant import Participant
+from ferret_sdk.participant.participant import Participant
 
 
 def show_preview(

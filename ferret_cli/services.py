@@ -11,7 +11,7 @@ from ferret_cli.code import code_of
 from ferret_cli.service_file import Service
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk.address import ClientSettings
+from ferret_sdk.service.server_address import ClientSettings
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 

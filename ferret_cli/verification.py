@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from ferret_core.ledger.record import LedgerRecord, broken
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.download import require_empty
-from ferret_sdk.follower import entries, load_base
+from ferret_sdk.participant.replica_sync import entries, load_base
+from ferret_sdk.service.download import require_empty
 
 if TYPE_CHECKING:
     from ferret_core.replica.checkpoint import Manifest
     from ferret_core.replica.replica import Replica
-    from ferret_sdk.run import Run
+    from ferret_sdk.service.run import Run
 
 WEIGHTS = ".safetensors"
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_sdk.run import Run
-from ferret_sdk.service import Service
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.service import Service
 
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Site
     from ferret_core.client.task_loop import tasks
-    from ferret_sdk.participant import Participant
+    from ferret_sdk.participant.participant import Participant
 
 __all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service", "Site", "tasks"]
 
@@ -20,7 +20,7 @@ __all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service", "Si
 def __getattr__(name: str) -> Any:
     """``Participant`` and ``Site`` bring NumPy, which researchers who submit and watch need not wait for."""
     if name == "Participant":
-        from ferret_sdk.participant import Participant
+        from ferret_sdk.participant.participant import Participant
 
         return Participant
     if name == "Site":

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from ferret_cli.stack import broker
-from ferret_sdk.service import Service
+from ferret_sdk.service.service import Service
 
 STOP_SECONDS = 30
 

@@ -140,7 +140,7 @@ def test_a_participant_without_the_server_is_told_what_to_install(installed: Cal
         assert refused.returncode == 1
         assert "not installed" in refused.stderr
         assert install in refused.stderr
-    assert run("-c", "import ferret_sdk.service, sys; sys.exit('torch' in sys.modules)").returncode == 0
+    assert run("-c", "import ferret_sdk.service.service, sys; sys.exit('torch' in sys.modules)").returncode == 0
 
 
 def test_the_benchmarks_distribution_brings_its_commands(installed: Callable[..., Run]) -> None:

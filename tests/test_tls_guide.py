@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from ferret_core.system.tls_certificate import Certificate
-from ferret_sdk import certificates
+from ferret_sdk.http import certificates
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs/tls.md"

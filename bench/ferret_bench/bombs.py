@@ -36,7 +36,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.task_names import TaskName
 from ferret_db.database import Database
 from ferret_db.tables import Worker
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 
 MEMORY = 2 * 2**30
 BOUNDS = {"error_seconds": Bound("<=", 10), "cancel_seconds": Bound("<=", 2), "peak_bytes": Bound("<=", 1.25 * MEMORY)}

@@ -43,7 +43,7 @@ from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
 from ferret_bench.measure.memory import most_resident_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.spool import Upload
+from ferret_sdk.participant.spool import Upload
 
 MEBIBYTE = 1 << 20
 PART = 8 * MEBIBYTE

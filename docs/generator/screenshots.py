@@ -25,8 +25,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from ferret_cli import specfile
 from ferret_core import sample
 from ferret_core.sample import tasks
-from ferret_sdk.run import Run
-from ferret_sdk.service import Service
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.service import Service
 
 FOLDER = Path(__file__).parents[1] / "screenshots"
 SIZES = {"screen": (1440, 900), "phone": (390, 844)}

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import Trainer
 
 from ferret_sdk import Site
-from ferret_sdk.huggingface import RoundCallback, arguments
+from ferret_sdk.participant.transformers_trainer import RoundCallback, arguments
 
 site = Site()
 

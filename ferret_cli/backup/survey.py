@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ferret_cli.backup.manifest import DATABASE, MANIFEST, STORAGE, Manifest
 from ferret_core.protocol.errors import FerretError
 from ferret_db import migrate
-from ferret_sdk.address import TOKEN_FILE
+from ferret_sdk.service.server_address import TOKEN_FILE
 
 MANIFEST_BYTES = 256 << 20
 HEADER_BYTES = 64 << 10

@@ -20,7 +20,7 @@ from ferret_db.database import Database
 from ferret_db.repositories import audit, references
 from ferret_db.settings import ServiceSettings
 from ferret_db.snapshot import snapshot
-from ferret_sdk.address import TOKEN_FILE
+from ferret_sdk.service.server_address import TOKEN_FILE
 
 
 def write(settings: ServiceSettings, file: Path) -> Manifest:

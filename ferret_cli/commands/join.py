@@ -108,11 +108,11 @@ def join(
     from ferret_cli.fields import names_of
     from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
     from ferret_cli.previewing import show_preview
-    from ferret_sdk import weights
-    from ferret_sdk.download import require_empty
-    from ferret_sdk.examples import read_examples
-    from ferret_sdk.participant import Participant
-    from ferret_sdk.terms import read
+    from ferret_sdk.participant.local_examples import read_examples
+    from ferret_sdk.participant.participant import Participant
+    from ferret_sdk.participant.site_terms import read
+    from ferret_sdk.service import base_model_weights
+    from ferret_sdk.service.download import require_empty
 
     begin()
     with advising(NEXT_STEPS):
@@ -122,8 +122,8 @@ def join(
         own = None if site is None else site_file.load(site)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
-        if base is not None and base != weights.HUB:
-            weights.require_weights(Path(base))
+        if base is not None and base != base_model_weights.HUB:
+            base_model_weights.require_weights(Path(base))
         secret = code_of(code, code_file)
         own_name, own_terms = name or socket.gethostname(), None if terms is None else read(terms)
         participant = Participant.enrol(

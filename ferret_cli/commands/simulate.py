@@ -37,7 +37,7 @@ def simulate(
 
     require_training()
 
-    from ferret_sdk.download import require_empty
+    from ferret_sdk.service.download import require_empty
 
     spec = specfile.load(file, assignments or (), unset or (), preset)
     if out is not None:

@@ -11,13 +11,13 @@ from ferret_cli import options
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ferret_sdk.schemas import System, WorkerFacts
+    from ferret_sdk.service.schemas import System, WorkerFacts
 
 
 def status(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
     """Show how the service is: parts, disk, queues and workers. Exit code 1 if some part cannot be used."""
     from ferret_cli.output import emit
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     system = Service(url, insecure_http=insecure_http).system()
     if json:

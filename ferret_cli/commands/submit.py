@@ -31,8 +31,8 @@ def submit(
     from ferret_cli.output import emit, say
     from ferret_cli.planning import summary
     from ferret_cli.watch import watch_to_the_end
-    from ferret_sdk.service import Service
-    from ferret_sdk.transport import is_loopback
+    from ferret_sdk.http.transport import is_loopback
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     spec = specfile.load(file, assignments or (), unset or (), preset, absolute_paths=is_loopback(service.url))

@@ -12,7 +12,7 @@ from ferret_cli import options
 
 if TYPE_CHECKING:
     from ferret_cli.tune.runner import Runner
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
@@ -46,8 +46,8 @@ def tune(
     Writes best.toml, trials.csv and trials.png into the study's folder.
     """
     from ferret_cli.setup import require_training, require_tuning
-    from ferret_sdk.service import Service
-    from ferret_sdk.transport import is_loopback
+    from ferret_sdk.http.transport import is_loopback
+    from ferret_sdk.service.service import Service
 
     require_tuning()
     if url is None:

@@ -8,7 +8,7 @@ from ferret_cli import options
 def whoami(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
     """Say as whom the server knows you: name, role, and what the token is good for."""
     from ferret_cli.output import emit
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     me = service.people.me()

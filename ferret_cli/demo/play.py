@@ -12,9 +12,9 @@ from ferret_cli.stack.child import Child
 from ferret_cli.stack.stack import Stack
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_sdk.retry import AWAY
-from ferret_sdk.run import Run
-from ferret_sdk.service import Service
+from ferret_sdk.http.retry import AWAY
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.service import Service
 
 PARTICIPANT = "edge-1"
 STEP_SECONDS = 0.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 
 
 def document(run: Run, checkpoint: Path | None, seconds: float) -> dict[str, Any]:

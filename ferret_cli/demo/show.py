@@ -12,7 +12,7 @@ from ferret_cli.failure import require_completed
 from ferret_cli.output import emit, say
 from ferret_cli.stack.stack import Plan, Stack, running
 from ferret_core.protocol.states import ExperimentState
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 
 
 def show(plan: Plan, *, once: bool, json: bool) -> None:

@@ -18,8 +18,8 @@ from ferret_core.system.tls_certificate import valid_until
 from ferret_db import migrate
 from ferret_db.broker import address
 from ferret_db.settings import ServiceSettings
-from ferret_sdk.address import TOKEN_FILE, Address, running_server
-from ferret_sdk.certificates import pinned
+from ferret_sdk.http.certificates import pinned
+from ferret_sdk.service.server_address import TOKEN_FILE, Address, running_server
 
 BUCKET = 'see docs/operations.md, "A bucket instead of a disk", for what the service needs'
 NEEDED_BYTES = 2 * 10**9

@@ -12,7 +12,7 @@ from typing import TextIO
 from ferret_cli.lock import Held, take
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk.address import SERVER_FILE, TOKEN_FILE
+from ferret_sdk.service.server_address import SERVER_FILE, TOKEN_FILE
 
 LOCK_FILE = "serve.lock"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.certificates import pinned
+from ferret_sdk.http.certificates import pinned
 
 START_SECONDS = 60.0
 STEP_SECONDS = 0.1

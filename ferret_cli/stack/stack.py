@@ -25,7 +25,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.system.permissions import keep_private
 from ferret_core.system.tls_certificate import CERT, KEY, Certificate
 from ferret_core.system.untrusted_files import USERS_DATA
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
 
 if TYPE_CHECKING:
     from ferret_db.settings import ServiceSettings

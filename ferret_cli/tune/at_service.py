@@ -11,8 +11,8 @@ from ferret_cli.tune.runner import OnRound, Runner
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_sdk.run import Run
-from ferret_sdk.service import Service
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.service import Service
 
 
 def runner(service: Service) -> Runner:

@@ -64,8 +64,8 @@ NAMES = (
     # an upload at the API (api/participants/upload.py)
     "upload.stored",
     "upload.accepted",
-    # one in parts (api/participants/parts.py, ferret_sdk/sending.py): a part on disk, and not answered; all of them,
-    # and nothing checked; at the site, a part answered
+    # one in parts (api/participants/parts.py, ferret_sdk/participant/uploader.py): a part on disk, and not answered;
+    # all of them, and nothing checked; at the site, a part answered
     "parts.grown",
     "parts.arrived",
     "parts.sent",

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from ferret_sdk.exporters._base import Destination, reported
-from ferret_sdk.measured import MeasuredRound, measured_rounds
-from ferret_sdk.run import Run
+from ferret_sdk.service.measured_rounds import MeasuredRound, measured_rounds
+from ferret_sdk.service.run import Run
 
 __all__ = ["TOOLS", "Destination", "MeasuredRound", "Tool", "export_metrics"]
 

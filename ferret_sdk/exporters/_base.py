@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
-from ferret_sdk.measured import MeasuredRound
+from ferret_sdk.service.measured_rounds import MeasuredRound
 
 Scalar = str | int | float | bool
 

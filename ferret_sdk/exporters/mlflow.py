@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.exporters._base import finite, flat, required
-from ferret_sdk.measured import MeasuredRound
-from ferret_sdk.run import Run
+from ferret_sdk.service.measured_rounds import MeasuredRound
+from ferret_sdk.service.run import Run
 
 PACKAGE = "ferret-participant[mlflow]"
 DATABASE = "mlflow.db"

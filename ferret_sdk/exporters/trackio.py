@@ -9,8 +9,8 @@ from typing import Any
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.exporters._base import finite, flat, required
-from ferret_sdk.measured import MeasuredRound
-from ferret_sdk.run import Run
+from ferret_sdk.service.measured_rounds import MeasuredRound
+from ferret_sdk.service.run import Run
 
 PACKAGE = "trackio"  # no extra of ours: its requirements would change what the service's tests run on
 FOLDER = "TRACKIO_DIR"

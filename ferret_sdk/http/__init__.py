@@ -1,0 +1,2 @@
+"""All HTTP between a client and the server: transport, retries, proxies, certificates, and paths from a server's
+names."""

@@ -83,14 +83,15 @@ def _reason(url: str, error: ssl.SSLCertVerificationError) -> str:
 def pinned(cert_file: Path) -> ssl.SSLContext:
     """Trusts exactly the first certificate in ``cert_file``, under any name: that of a server of this machine.
 
-    The certificates behind it in the file belong to its authorities, which sign others too: they are not trusted. Raises
-    ``server.unreachable`` where the file is no certificate any more.
+    The certificates behind it in the file belong to its authorities, which sign others too: they are not trusted.
+    Raises ``server.unreachable`` where the file is no certificate any more.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False  # the certificate itself is known, not only who signed it
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        context.load_verify_locations(cadata=cert_file.read_text().partition(END_OF_CERTIFICATE)[0] + END_OF_CERTIFICATE)
+        first = cert_file.read_text().partition(END_OF_CERTIFICATE)[0] + END_OF_CERTIFICATE
+        context.load_verify_locations(cadata=first)
     except (OSError, ValueError) as error:
         detail = f"the server's certificate {cert_file} cannot be read ({error}); restart ferret serve"
         raise FerretError("server.unreachable", detail) from error

@@ -18,10 +18,10 @@ import httpx
 
 from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import certificates, proxies, traceparent
-from ferret_sdk.certificates import pinned
-from ferret_sdk.problems import error_of
-from ferret_sdk.retry import ATTEMPTS, Retry, Transient, retry_after
+from ferret_sdk.http import certificates, proxies, traceparent
+from ferret_sdk.http.certificates import pinned
+from ferret_sdk.http.problems import error_of
+from ferret_sdk.http.retry import ATTEMPTS, Retry, Transient, retry_after
 
 PREFIX = "/api/v1"
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
@@ -111,8 +111,8 @@ class Transport:
 
     Retry policy: a request is repeated only if repeating it cannot do harm, which holds for GET, PUT and DELETE,
     for a POST with an ``Idempotency-Key`` and for those marked ``repeatable``. It is repeated when the connection
-    fails, breaks or times out, and on 408, 429, 502, 503 and 504; :class:`ferret_sdk.retry.Retry` says how often and
-    when.
+    fails, breaks or times out, and on 408, 429, 502, 503 and 504; :class:`ferret_sdk.http.retry.Retry` says how often
+    and when.
     Everything else is final and raised as the :class:`FerretError` the server meant; a server that cannot be
     reached is ``server.unreachable``.
 
@@ -120,10 +120,10 @@ class Transport:
     decompressed, and none is read beyond its bound. Plain http to another machine is refused (``request.invalid``)
     unless ``insecure_http`` is set: anybody on the way could read the token and change the answers.
 
-    Certificates are those of :func:`ferret_sdk.certificates.context` for ``ca``; for a server of this machine whose own
-    is known, the one in the file ``certificate`` alone. The environment's proxies
-    (:mod:`ferret_sdk.proxies`) are used for other machines. ``certificate.invalid``, ``proxy.refused`` and a web page
-    in place of an answer (``server.unexpected``) need somebody's help and are final.
+    Certificates are those of :func:`ferret_sdk.http.certificates.context` for ``ca``; for a server of this machine
+    whose own is known, the one in the file ``certificate`` alone. The environment's proxies
+    (:mod:`ferret_sdk.http.proxies`) are used for other machines. ``certificate.invalid``, ``proxy.refused`` and a web
+    page in place of an answer (``server.unexpected``) need somebody's help and are final.
 
     ``on_request`` is called with every request, each time it is sent, and may raise to keep it from being sent.
     """

@@ -1,0 +1,1 @@
+"""For owners of data: a participant's loop over rounds, its terms, its privacy budget and its files."""

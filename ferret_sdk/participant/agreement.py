@@ -13,7 +13,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.spec import Strict
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk.exposure import Exposure
+from ferret_sdk.participant.exposure import Exposure
 
 
 class Agreed(Strict):

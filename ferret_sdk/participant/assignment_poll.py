@@ -7,11 +7,11 @@ import time
 from typing import NamedTuple
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.membership import Membership
-from ferret_sdk.progress import Progress, Stage, Watcher
-from ferret_sdk.retry import ATTEMPTS, AWAY, Outage, retry_after
-from ferret_sdk.schemas import Lease, Poll
-from ferret_sdk.transport import Answer, Transport
+from ferret_sdk.http.retry import ATTEMPTS, AWAY, Outage, retry_after
+from ferret_sdk.http.transport import Answer, Transport
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.service.progress import Progress, Stage, Watcher
+from ferret_sdk.service.schemas import Lease, Poll
 
 SHORTEST_PAUSE = 0.01
 LONGEST_PAUSE = 300.0

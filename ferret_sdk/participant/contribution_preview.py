@@ -8,15 +8,15 @@ from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import cut
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds import sampling
-from ferret_sdk.enforcement import Enforcement
-from ferret_sdk.follower import Follower
-from ferret_sdk.membership import Membership
-from ferret_sdk.memory import Memory
-from ferret_sdk.progress import Progress, Stage, Watcher
-from ferret_sdk.schemas import Lease
-from ferret_sdk.sending import address_of, headers_of
-from ferret_sdk.spool import Upload
-from ferret_sdk.transport import PREFIX, Transport
+from ferret_sdk.http.transport import PREFIX, Transport
+from ferret_sdk.participant.client_state import Memory
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.participant.replica_sync import Follower
+from ferret_sdk.participant.spool import Upload
+from ferret_sdk.participant.terms_enforcement import Enforcement
+from ferret_sdk.participant.uploader import address_of, headers_of
+from ferret_sdk.service.progress import Progress, Stage, Watcher
+from ferret_sdk.service.schemas import Lease
 
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import Client

@@ -28,8 +28,8 @@ from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.spec import Strict
 from ferret_core.system.atomic_files import flush_folder, room_for
 from ferret_core.system.failpoints import failpoint
-from ferret_sdk.lock import in_turn
-from ferret_sdk.places import all_of
+from ferret_sdk.participant.lock import in_turn
+from ferret_sdk.participant.paths import all_of
 
 LONGEST_LINE = 16 << 10
 """Bytes; of an address at most half as many are kept."""

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ferret_core.system.failpoints import failpoint
-from ferret_sdk.enforcement import Enforcement
-from ferret_sdk.exposure import Exposure
-from ferret_sdk.follower import Follower
-from ferret_sdk.heartbeat import Heartbeat
-from ferret_sdk.memory import Memory
-from ferret_sdk.progress import Progress, Stage, Watcher
-from ferret_sdk.schemas import Lease
-from ferret_sdk.spool import Spool, Upload
+from ferret_sdk.participant.client_state import Memory
+from ferret_sdk.participant.exposure import Exposure
+from ferret_sdk.participant.lease_heartbeat import Heartbeat
+from ferret_sdk.participant.replica_sync import Follower
+from ferret_sdk.participant.spool import Spool, Upload
+from ferret_sdk.participant.terms_enforcement import Enforcement
+from ferret_sdk.service.progress import Progress, Stage, Watcher
+from ferret_sdk.service.schemas import Lease
 
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Site

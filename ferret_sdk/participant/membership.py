@@ -16,8 +16,8 @@ from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, Partic
 from ferret_core.protocol.spec import Strict
 from ferret_core.system.atomic_files import write_durably
 from ferret_core.system.permissions import close_secret
-from ferret_sdk.places import Places, all_of
-from ferret_sdk.schemas import Enrolled, Token
+from ferret_sdk.participant.paths import Places, all_of
+from ferret_sdk.service.schemas import Enrolled, Token
 
 log = logging.getLogger(__name__)
 

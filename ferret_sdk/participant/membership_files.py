@@ -14,12 +14,12 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk import membership
-from ferret_sdk.lock import in_turn, sole
-from ferret_sdk.membership import Membership
-from ferret_sdk.places import RECEIPTS, Places, all_of
-from ferret_sdk.sent_log import SentLog
-from ferret_sdk.usage import Spent, Usage
+from ferret_sdk.participant import membership
+from ferret_sdk.participant.egress_log import SentLog
+from ferret_sdk.participant.lock import in_turn, sole
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.participant.paths import RECEIPTS, Places, all_of
+from ferret_sdk.participant.usage_counter import Spent, Usage
 
 log = logging.getLogger(__name__)
 

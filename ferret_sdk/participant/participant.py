@@ -14,33 +14,33 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_sdk import membership
-from ferret_sdk.address import ClientSettings, split
-from ferret_sdk.agreement import Agreement
-from ferret_sdk.download import require_empty
-from ferret_sdk.enforcement import Enforcement
-from ferret_sdk.examples import Examples, read_examples
-from ferret_sdk.exposure import Exposure
-from ferret_sdk.follower import Follower
-from ferret_sdk.kept import note_end
-from ferret_sdk.lock import sole
-from ferret_sdk.membership import Membership
-from ferret_sdk.memory import Memory
-from ferret_sdk.places import Places
-from ferret_sdk.polling import Polling
-from ferret_sdk.preview import Preview, Previewing
-from ferret_sdk.privacy import Budget, require_accounting
-from ferret_sdk.progress import RoundReport, Totals, Watcher, log_outages
-from ferret_sdk.receipts import Receipts
-from ferret_sdk.rounds import Rounds
-from ferret_sdk.schemas import Enrolled
-from ferret_sdk.sending import Sending
-from ferret_sdk.sent_log import SentLog
-from ferret_sdk.spool import Spool
-from ferret_sdk.terms import Terms, of_home
-from ferret_sdk.training import Training
-from ferret_sdk.transport import Transport
-from ferret_sdk.usage import Usage
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant import membership
+from ferret_sdk.participant.agreement import Agreement
+from ferret_sdk.participant.assignment_poll import Polling
+from ferret_sdk.participant.client_state import Memory
+from ferret_sdk.participant.contribution_preview import Preview, Previewing
+from ferret_sdk.participant.egress_log import SentLog
+from ferret_sdk.participant.exposure import Exposure
+from ferret_sdk.participant.local_examples import Examples, read_examples
+from ferret_sdk.participant.local_training import Training
+from ferret_sdk.participant.lock import sole
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.participant.membership_files import note_end
+from ferret_sdk.participant.paths import Places
+from ferret_sdk.participant.privacy_budget import Budget, require_accounting
+from ferret_sdk.participant.receipts import Receipts
+from ferret_sdk.participant.replica_sync import Follower
+from ferret_sdk.participant.round_loop import Rounds
+from ferret_sdk.participant.site_terms import Terms, of_home
+from ferret_sdk.participant.spool import Spool
+from ferret_sdk.participant.terms_enforcement import Enforcement
+from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.participant.usage_counter import Usage
+from ferret_sdk.service.download import require_empty
+from ferret_sdk.service.progress import RoundReport, Totals, Watcher, log_outages
+from ferret_sdk.service.schemas import Enrolled
+from ferret_sdk.service.server_address import ClientSettings, split
 
 if TYPE_CHECKING:
     from ferret_core.datasets._base import Example

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import ExperimentId, ParticipantId
-from ferret_sdk.safe_paths import inside
+from ferret_sdk.http.safe_paths import inside
 
 RECEIPTS = "-receipts"
 """Ends the name of the folder with a participant's receipts."""
@@ -42,14 +42,6 @@ class Places:
 def all_of(home: Path) -> Path:
     """The folder of all that is kept of memberships under ``home``."""
     return home / "participants"
-
-
-
-
-
-
-
-
 
 
 def _spelt(kind: TypeAdapter[str], field: str, value: str) -> str:

@@ -25,9 +25,9 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, Strict
 from ferret_core.system.atomic_files import write_durably
 from ferret_core.training.privacy import Discretion, Gaussian
-from ferret_sdk.lock import in_turn
-from ferret_sdk.places import all_of
-from ferret_sdk.terms import Privacy
+from ferret_sdk.participant.lock import in_turn
+from ferret_sdk.participant.paths import all_of
+from ferret_sdk.participant.site_terms import Privacy
 
 SENSITIVITY = 2.0
 """Of a clipped vector, in units of its bound, when any dataset may be replaced by any other."""

@@ -21,9 +21,9 @@ from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.signatures import public_key
 from ferret_core.protocol.spec import Strict
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk.membership import Membership
-from ferret_sdk.places import RECEIPTS, all_of
-from ferret_sdk.spool import Upload
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.participant.paths import RECEIPTS, all_of
+from ferret_sdk.participant.spool import Upload
 
 log = logging.getLogger(__name__)
 

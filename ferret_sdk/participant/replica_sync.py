@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken, check_link
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_sdk import weights
-from ferret_sdk.base_model import require_own_files, require_plain
-from ferret_sdk.lock import in_turn
-from ferret_sdk.progress import Progress, Stage, Watcher, log_outages
-from ferret_sdk.retry import PATIENT
-from ferret_sdk.run import Run
-from ferret_sdk.schemas import Experiment
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.retry import PATIENT
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant.lock import in_turn
+from ferret_sdk.service import base_model_weights
+from ferret_sdk.service.base_model_checks import require_own_files, require_plain
+from ferret_sdk.service.progress import Progress, Stage, Watcher, log_outages
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.schemas import Experiment
 
 if TYPE_CHECKING:
     from ferret_core.replica.replica import Replica
@@ -34,7 +34,7 @@ class Follower:
     ``on_record`` is told of every committed round that the replica has followed, ``watcher`` of downloads and of rounds
     that are caught up with. ``require`` may refuse the specification, and the digest that the base model must have,
     before that is downloaded. ``base`` is where the site has the base model's weights
-    (:mod:`ferret_sdk.weights`); they come from the server if not given.
+    (:mod:`ferret_sdk.service.base_model_weights`); they come from the server if not given.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Follower:
     def _weights_of_site(self, run: Run) -> Path | None:
         if self._base is None:
             return None
-        return weights.of_site(self._base, run.experiment.specification().model, self._transport.traffic)
+        return base_model_weights.of_site(self._base, run.experiment.specification().model, self._transport.traffic)
 
     def _downloading(self, done: int, total: int) -> None:
         self.watcher(Progress(Stage.DOWNLOAD, 0, done, total))
@@ -191,14 +191,14 @@ def load_base(
     require_plain(files)
     folder.mkdir(parents=True, exist_ok=True)
     if own is not None:
-        weights.require_announced(own, files)
-        files = [file for file in files if not weights.holds_weights(file.name)]
+        base_model_weights.require_announced(own, files)
+        files = [file for file in files if not base_model_weights.holds_weights(file.name)]
     run.fetch(files, folder, on_bytes)
     require_own_files(folder)
-    with nullcontext(folder) if own is None else weights.joined(own, folder) as whole:
+    with nullcontext(folder) if own is None else base_model_weights.joined(own, folder) as whole:
         replica = Replica.load(spec, whole)
     if own is not None and replica.digest != run.experiment.base_digest:
-        raise weights.other_model(own, replica.digest, run.experiment.base_digest or "none")
+        raise base_model_weights.other_model(own, replica.digest, run.experiment.base_digest or "none")
     if replica.digest != run.experiment.base_digest:
         detail = f"the base model has digest {replica.digest}, announced was {run.experiment.base_digest}"
         raise FerretError("storage.corrupt", f"{detail}; delete {folder} and run the command again")

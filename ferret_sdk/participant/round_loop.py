@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.enforcement import Enforcement
-from ferret_sdk.heartbeat import Heartbeat
-from ferret_sdk.progress import RoundReport
-from ferret_sdk.retry import AWAY
-from ferret_sdk.schemas import Lease
-from ferret_sdk.sending import Sending
-from ferret_sdk.sent_log import carrying
-from ferret_sdk.spool import Spool, Upload
-from ferret_sdk.training import Training
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.retry import AWAY
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant.egress_log import carrying
+from ferret_sdk.participant.lease_heartbeat import Heartbeat
+from ferret_sdk.participant.local_training import Training
+from ferret_sdk.participant.spool import Spool, Upload
+from ferret_sdk.participant.terms_enforcement import Enforcement
+from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.service.progress import RoundReport
+from ferret_sdk.service.schemas import Lease
 
 log = logging.getLogger(__name__)
 

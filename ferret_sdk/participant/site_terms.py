@@ -27,7 +27,7 @@
     epsilon = 8.0
     delta = 1e-6
 
-:mod:`ferret_sdk.enforcement` holds a participant to them.
+:mod:`ferret_sdk.participant.terms_enforcement` holds a participant to them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from ferret_core.protocol.limits import (
     Source,
 )
 from ferret_core.protocol.spec import Strict
-from ferret_sdk.quiet import QuietHours
+from ferret_sdk.participant.quiet_hours import QuietHours
 
 FILE = "site.toml"
 Hours = Annotated[float, Field(gt=0, le=100_000)]
@@ -117,7 +117,7 @@ class Limits(Strict):
 
 class Privacy(Strict):
     """Clipping and Gaussian noise of what leaves, and the budget for it: differential privacy of all of the site's
-    data, in all its experiments together. :mod:`ferret_sdk.privacy` derives ε."""
+    data, in all its experiments together. :mod:`ferret_sdk.participant.privacy_budget` derives ε."""
 
     clip: float = Field(
         gt=0, le=MAX_REAL, description="Largest L2 norm of the vector that a contribution is made of; longer is cut"

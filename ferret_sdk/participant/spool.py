@@ -17,7 +17,7 @@ from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.digest import digest_stream
 from ferret_core.protocol.signatures import Signed, sign
 from ferret_core.system.atomic_files import replacing, write_durably
-from ferret_sdk.schemas import Lease
+from ferret_sdk.service.schemas import Lease
 
 log = logging.getLogger(__name__)
 

@@ -23,12 +23,12 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
 from ferret_core.rounds import sampling
 from ferret_core.rounds.cost import resident_memory
 from ferret_core.training.privacy import Discretion
-from ferret_sdk import quiet
-from ferret_sdk.exposure import Exposure, largest_share, sequences
-from ferret_sdk.privacy import Budget, require_blind
-from ferret_sdk.progress import Progress, Stage, Watcher
-from ferret_sdk.terms import Terms
-from ferret_sdk.usage import Usage
+from ferret_sdk.participant import quiet_hours
+from ferret_sdk.participant.exposure import Exposure, largest_share, sequences
+from ferret_sdk.participant.privacy_budget import Budget, require_blind
+from ferret_sdk.participant.site_terms import Terms
+from ferret_sdk.participant.usage_counter import Usage
+from ferret_sdk.service.progress import Progress, Stage, Watcher
 
 if TYPE_CHECKING:
     from torch import nn
@@ -60,7 +60,7 @@ class Enforcement:
     def wait(self, watcher: Watcher) -> None:
         """Returns outside of quiet hours, on a day with hours of training left."""
         while (over := self._resting()) is not None:
-            seconds = (over - quiet.now()).total_seconds()
+            seconds = (over - quiet_hours.now()).total_seconds()
             watcher(Progress(Stage.REST, total=seconds))
             sleep(min(max(seconds, 0.0), LONGEST_WAIT))
 
@@ -177,7 +177,7 @@ class Enforcement:
             raise FerretError(
                 "terms.round_refused", "this contribution was made without the noise that the site now adds"
             )
-        if quiet.ends(self.terms.allow.quiet_hours, quiet.now()) is not None:
+        if quiet_hours.ends(self.terms.allow.quiet_hours, quiet_hours.now()) is not None:
             raise FerretError("terms.paused", "quiet hours of this site have begun: the contribution is sent later")
         self.require_size(size)
         self.usage.sent(size)
@@ -244,8 +244,8 @@ class Enforcement:
 
     def _resting(self) -> datetime | None:
         """When work may go on; None if it may now."""
-        now = quiet.now()
-        if (over := quiet.ends(self.terms.allow.quiet_hours, now)) is not None:
+        now = quiet_hours.now()
+        if (over := quiet_hours.ends(self.terms.allow.quiet_hours, now)) is not None:
             return over
         daily = self.terms.limits.hours_per_day
         if daily is not None and self.usage.today() + self._clock.unnoted >= min(daily, 24) * HOUR:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.failpoints import failpoint
-from ferret_sdk.progress import Progress, RoundReport, Stage, Watcher, log_outages
-from ferret_sdk.retry import PATIENT, Retry, Transient
-from ferret_sdk.schemas import Accepted, Arrived
-from ferret_sdk.spool import Spool, Upload
-from ferret_sdk.transport import Answer, Transport
+from ferret_sdk.http.retry import PATIENT, Retry, Transient
+from ferret_sdk.http.transport import Answer, Transport
+from ferret_sdk.participant.spool import Spool, Upload
+from ferret_sdk.service.progress import Progress, RoundReport, Stage, Watcher, log_outages
+from ferret_sdk.service.schemas import Accepted, Arrived
 
 # Statuses after which the same upload is never taken.
 FINAL = frozenset({404, 409, 410, 413, 422})

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Strict
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk import quiet
+from ferret_sdk.participant import quiet_hours
 
 
 class Spent(Strict):
@@ -41,14 +41,14 @@ class Usage:
     def today(self) -> float:
         """Seconds of training on this machine's present day."""
         spent = self.read()
-        return spent.seconds_today if spent.day == quiet.now().date() else 0.0
+        return spent.seconds_today if spent.day == quiet_hours.now().date() else 0.0
 
     def trained(self, seconds: float) -> None:
         """Adds ``seconds`` of training to this day's and to all."""
         spent = self.read()
         update = {
             "seconds": spent.seconds + seconds,
-            "day": quiet.now().date(),
+            "day": quiet_hours.now().date(),
             "seconds_today": self.today() + seconds,
         }
         self._write(spent.model_copy(update=update))

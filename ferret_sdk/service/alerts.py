@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.schemas import Alert, Delivery, NewAlert, Page
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service.schemas import Alert, Delivery, NewAlert, Page
 
 
 class Alerts:

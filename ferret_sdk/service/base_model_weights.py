@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
-from ferret_sdk.base_model import INDEX, MANIFEST, WEIGHTS, holds_weights, read_json
-from ferret_sdk.safe_paths import require_name
-from ferret_sdk.schemas import Artifact
-from ferret_sdk.transport import Traffic
+from ferret_sdk.http.safe_paths import require_name
+from ferret_sdk.http.transport import Traffic
+from ferret_sdk.service.base_model_checks import INDEX, MANIFEST, WEIGHTS, holds_weights, read_json
+from ferret_sdk.service.schemas import Artifact
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import put_in_place, room_for
-from ferret_sdk.safe_paths import inside
-from ferret_sdk.retry import PATIENT, Retry, Transient
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.retry import PATIENT, Retry, Transient
+from ferret_sdk.http.safe_paths import inside
+from ferret_sdk.http.transport import Transport
 
 OnBytes = Callable[[int], None]
 """Told how many bytes of a download are there."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import sse
-from ferret_sdk.retry import PATIENT, Retry, Transient
-from ferret_sdk.schemas import Event
-from ferret_sdk.transport import Stream, Transport
+from ferret_sdk.http import sse
+from ferret_sdk.http.retry import PATIENT, Retry, Transient
+from ferret_sdk.http.transport import Stream, Transport
+from ferret_sdk.service.schemas import Event
 
 NOTHING_MORE = 204
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, TypedDict
 
-from ferret_sdk import html
-from ferret_sdk.pages import items
-from ferret_sdk.schemas import ListedExperiment
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service import notebook_html
+from ferret_sdk.service.pagination import items
+from ferret_sdk.service.schemas import ListedExperiment
 
 PATH = "/experiments"
 SHOWN = 20
@@ -61,4 +61,4 @@ class Experiments:
 
     def _repr_html_(self) -> str:
         found = list(islice(self, SHOWN + 1))
-        return html.of_list(found[:SHOWN], self._transport.url, more=len(found) > SHOWN)
+        return notebook_html.of_list(found[:SHOWN], self._transport.url, more=len(found) > SHOWN)

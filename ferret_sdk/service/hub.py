@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica.export import ADDED
-from ferret_sdk.weights import MANIFEST, WEIGHTS
+from ferret_sdk.service.base_model_weights import MANIFEST, WEIGHTS
 
 EXTRA = "pip install 'ferret-participant[hub]'"
 TOKENS = "set HF_TOKEN to one that may write, from https://huggingface.co/settings/tokens"

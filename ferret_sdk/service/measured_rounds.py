@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ferret_sdk.run import Run
-    from ferret_sdk.schemas import Event
+    from ferret_sdk.service.run import Run
+    from ferret_sdk.service.schemas import Event
 
 
 class MeasuredRound(NamedTuple):

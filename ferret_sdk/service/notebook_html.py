@@ -11,7 +11,7 @@ from html import escape
 from ferret_core.protocol.formatting import quantity, size
 from ferret_core.protocol.metrics import METRICS, metric
 from ferret_core.protocol.sanitize import shown
-from ferret_sdk.schemas import Experiment, ListedExperiment, Summary
+from ferret_sdk.service.schemas import Experiment, ListedExperiment, Summary
 
 COLUMNS = ("", "name", "state", "round", "algorithm", "evaluation loss", "Rouge-L", "sent", "created")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.schemas import Item, Page
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service.schemas import Item, Page
 
 
 def items(transport: Transport, path: str, kind: type[Item], **query: Any) -> Iterator[Item]:

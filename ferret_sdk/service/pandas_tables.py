@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.schemas import Point, Round
+from ferret_sdk.service.schemas import Point, Round
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -10,7 +10,7 @@ from ferret_core.protocol.formatting import quantity
 from ferret_core.protocol.sanitize import shown
 
 if TYPE_CHECKING:
-    from ferret_sdk.run import Run
+    from ferret_sdk.service.run import Run
 
 Show = Callable[["Run"], None]
 """Told of the run each time that the server was asked."""

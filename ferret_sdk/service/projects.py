@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from ferret_sdk.pages import items
-from ferret_sdk.schemas import Member, Page, Project, User
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service.pagination import items
+from ferret_sdk.service.schemas import Member, Page, Project, User
 
 
 class Projects:

@@ -20,16 +20,17 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import retagged
 from ferret_core.replica.export import CHAT_TEMPLATE, complete
 from ferret_core.replica.model_card import Facts, Figures
-from ferret_sdk import display, html, hub, tables
-from ferret_sdk.download import download, require_empty
-from ferret_sdk.events import follow
-from ferret_sdk.hub import Pushed
-from ferret_sdk.pages import items
-from ferret_sdk.safe_paths import checkpoint_file, require_room
-from ferret_sdk.problems import recorded
-from ferret_sdk.retry import ATTEMPTS, PATIENT
-from ferret_sdk.round_update import RoundUpdate
-from ferret_sdk.schemas import (
+from ferret_sdk.http.problems import recorded
+from ferret_sdk.http.retry import ATTEMPTS, PATIENT
+from ferret_sdk.http.safe_paths import checkpoint_file, require_room
+from ferret_sdk.http.transport import MAX_ANSWER_BYTES, Transport
+from ferret_sdk.service import hub, notebook_html, pandas_tables, progress_display
+from ferret_sdk.service.base_model_weights import MANIFEST
+from ferret_sdk.service.download import download, require_empty
+from ferret_sdk.service.events import follow
+from ferret_sdk.service.hub import Pushed
+from ferret_sdk.service.pagination import items
+from ferret_sdk.service.schemas import (
     Artifact,
     CodeInfo,
     ContributionInfo,
@@ -46,8 +47,7 @@ from ferret_sdk.schemas import (
     Round,
     checked,
 )
-from ferret_sdk.transport import MAX_ANSWER_BYTES, Transport
-from ferret_sdk.weights import MANIFEST
+from ferret_sdk.service.update_statistics import RoundUpdate
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -78,7 +78,7 @@ class Run:
         return f"Run({self.id!r}, {told.name!r}, {told.shown_state}, round {told.round} of {told.rounds})"
 
     def _repr_html_(self) -> str:
-        return html.of_experiment(self.experiment, self._transport.url)
+        return notebook_html.of_experiment(self.experiment, self._transport.url)
 
     @property
     def id(self) -> str:
@@ -101,7 +101,7 @@ class Run:
         ``experiment.timeout`` after ``timeout`` seconds; the experiment itself keeps running.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        show = display.here() if progress else display.silent
+        show = progress_display.here() if progress else progress_display.silent
         while not self.refresh().state.finished:
             show(self)
             left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
@@ -161,7 +161,7 @@ class Run:
 
         Raises ``setup.missing`` where pandas is not installed.
         """
-        return tables.of_metrics(self.metrics()) if what == "metrics" else tables.of_rounds(self.rounds())
+        return pandas_tables.of_metrics(self.metrics()) if what == "metrics" else pandas_tables.of_rounds(self.rounds())
 
     def artifacts(self) -> list[Artifact]:
         return list(items(self._transport, f"{self._path}/artifacts", Artifact))

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.transport import is_loopback
+from ferret_sdk.http.transport import is_loopback
 
 DEFAULT_URL = "http://127.0.0.1:8765"
 SERVER_FILE = "server.json"

@@ -9,14 +9,13 @@ from typing import Any, Literal, Unpack
 
 from ferret_core.protocol.audit import AuditEntry, Head
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_sdk.address import ClientSettings, resolve
-from ferret_sdk.alerts import Alerts
-from ferret_sdk.listing import ExperimentFilters, Experiments, parameters
-from ferret_sdk.pages import items
-from ferret_sdk.people import People
-from ferret_sdk.projects import Projects
-from ferret_sdk.run import Run
-from ferret_sdk.schemas import (
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service.alerts import Alerts
+from ferret_sdk.service.experiment_list import ExperimentFilters, Experiments, parameters
+from ferret_sdk.service.pagination import items
+from ferret_sdk.service.projects import Projects
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.schemas import (
     Audited,
     CatalogEntry,
     Ended,
@@ -28,7 +27,8 @@ from ferret_sdk.schemas import (
     SignInLink,
     System,
 )
-from ferret_sdk.transport import Transport
+from ferret_sdk.service.server_address import ClientSettings, resolve
+from ferret_sdk.service.users import People
 
 Kind = Literal["algorithms", "datasets", "models"]
 

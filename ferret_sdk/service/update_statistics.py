@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ferret_core.protocol.ids import ParticipantName
 from ferret_core.protocol.sanitize import Line
-from ferret_sdk.schemas import Document
+from ferret_sdk.service.schemas import Document
 
 
 class UpdateAgreement(Document):

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role, Scope
-from ferret_sdk.pages import items
-from ferret_sdk.schemas import BrowserSession, Me, NewUserToken, Page, User, UserToken
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service.pagination import items
+from ferret_sdk.service.schemas import BrowserSession, Me, NewUserToken, Page, User, UserToken
 
 
 class People:

@@ -37,7 +37,7 @@ from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import contributions, participants
 from ferret_db.tables import FIRST_PROJECT, Assignment
-from ferret_sdk.certificates import pinned
+from ferret_sdk.http.certificates import pinned
 from tests.tiers import EITHER_DATABASE
 
 ADMIN = "an-admin-token-for-the-tests"

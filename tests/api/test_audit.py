@@ -9,7 +9,7 @@ import pytest
 from ferret_core.protocol.audit import AuditEntry, Head, verify
 from ferret_core.protocol.errors import FerretError
 from ferret_db.repositories import audit
-from ferret_sdk.schemas import Audited
+from ferret_sdk.service.schemas import Audited
 from tests.refusals import refused
 
 URL = "/api/v1/audit"

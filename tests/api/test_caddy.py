@@ -20,8 +20,8 @@ import pytest
 
 from ferret_api.settings import ApiSettings
 from ferret_db.repositories import events
-from ferret_sdk import certificates
-from ferret_sdk.service import Service
+from ferret_sdk.http import certificates
+from ferret_sdk.service.service import Service
 from tests.api.conftest import ADMIN, bearer
 
 pytestmark = [pytest.mark.timeout(60)]

@@ -20,12 +20,13 @@ from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
 from ferret_core.protocol.task_names import Queue
 from ferret_db import migrate
-from ferret_sdk.service import Service
+from ferret_sdk.service.service import Service
 
 LEASE_SECONDS = 10.0
 SETTINGS = {
     "FERRET_LEASE_SECONDS": str(LEASE_SECONDS),
     "FERRET_RECONCILE_SECONDS": "1",
+    "FERRET_MIN_PARTICIPANTS": "1",  # one real participant takes part, whose ledger is read
     "FERRET_POLL_SECONDS": "0.2",
     "FERRET_TASK_STRIKES": "1000000",  # a task whose workers are killed by hand is no poison
     "FERRET_THREADS": "1",  # bits are equal at equal thread counts

@@ -33,7 +33,7 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.rounds.sampling import client_names
 from ferret_core.simulate import simulate
 from ferret_db.database import Database
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 from tests.chaos import plan, verdict
 from tests.chaos.cluster import LEASE_SECONDS, Cluster, running, terminate_sessions
 from tests.chaos.striker import Striker, TooLong

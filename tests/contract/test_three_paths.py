@@ -17,7 +17,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
 from ferret_core.simulate import simulate
 from ferret_sdk import Participant
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(90)]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,7 +26,8 @@ Served = Any  # tests/served.py
 def ferret(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The ``ferret`` command against the served service."""
     command = [sys.executable, "-m", "ferret_cli", *arguments]
-    environment = {"PATH": "/usr/bin:/bin", "FERRET_HOME": str(served.home), "OMP_NUM_THREADS": "1"}
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH")}  # the toy algorithm is a plug-in there
+    environment = {**kept, "FERRET_HOME": str(served.home), "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 

@@ -22,7 +22,7 @@ from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.sample import model_path
-from ferret_sdk.schemas import Artifact
+from ferret_sdk.service.schemas import Artifact
 
 QUESTION, INPUT = "Repeat the sentence.", "Anna has a red kite."
 Ferret = Callable[..., Any]

@@ -6,9 +6,9 @@ from ferret_cli.demo import prepare
 from ferret_cli.demo.result import document, summary
 from ferret_cli.stack.home import locked
 from ferret_core import sample
-from ferret_sdk.run import Run
-from ferret_sdk.schemas import Experiment
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.schemas import Experiment
 from tests.refusals import refused
 
 

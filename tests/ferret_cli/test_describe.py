@@ -10,7 +10,7 @@ from ferret_cli.describe import (
     rejection_rows,
     round_rows,
 )
-from ferret_sdk.schemas import Experiment, ExperimentGroup, ListedExperiment, Rejection, Round
+from ferret_sdk.service.schemas import Experiment, ExperimentGroup, ListedExperiment, Rejection, Round
 
 
 def a_round(number: int, **metrics: float) -> Round:

@@ -7,7 +7,7 @@ import pytest
 from ferret_cli import joining
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.states import Awaited
-from ferret_sdk.progress import Progress, Stage
+from ferret_sdk.service.progress import Progress, Stage
 
 
 @pytest.mark.parametrize(

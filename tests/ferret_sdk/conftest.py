@@ -16,7 +16,8 @@ import pytest
 import trustme
 
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_sdk import Service, retry
+from ferret_sdk import Service
+from ferret_sdk.http import retry
 from tests.in_process import ADMIN, Api, Worker
 
 

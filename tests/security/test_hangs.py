@@ -19,7 +19,7 @@ from ferret_cli.stack.child import Child
 from ferret_cli.stack.supervisor import Supervisor
 from ferret_core.rounds.sampling import client_names
 from ferret_core.simulate import simulate
-from ferret_sdk.service import Service
+from ferret_sdk.service.service import Service
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="POSIX signals, /proc")]
 SILENT_SECONDS = 3.0

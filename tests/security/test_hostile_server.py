@@ -16,12 +16,14 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import LONGEST_DETAIL, FerretError
 from ferret_core.protocol.wire import encode
 from ferret_core.replica.replica import Replica
-from ferret_sdk import Participant, Service, polling, receipts, retry, rounds, transport
-from ferret_sdk.places import Places
-from ferret_sdk.safe_paths import DISK_MARGIN, checkpoint_file
-from ferret_sdk.run import Run
-from ferret_sdk.sent_log import SentLog
-from ferret_sdk.transport import Transport
+from ferret_sdk import Participant, Service
+from ferret_sdk.http import retry, transport
+from ferret_sdk.http.safe_paths import DISK_MARGIN, checkpoint_file
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant import assignment_poll, receipts, round_loop
+from ferret_sdk.participant.egress_log import SentLog
+from ferret_sdk.participant.paths import Places
+from ferret_sdk.service.run import Run
 from tests.refusals import refused
 from tests.security.hostile import EXPERIMENT, PARTICIPANT, HostileServer, body_reply, json_reply
 
@@ -339,9 +341,9 @@ def test_an_endless_download_stops_at_the_announced_size(server, join, home) -> 
     (id,) = (file["id"] for file in server.artifacts if file["name"] == "config.json")
     server.replies[f"{ARTIFACTS}/{id}"] = server.endless
     assert join().code == "storage.corrupt"
-    assert server.asked.count(f"{ARTIFACTS}/{id}") == rounds.MOST_DAMAGED
+    assert server.asked.count(f"{ARTIFACTS}/{id}") == round_loop.MOST_DAMAGED
     assert sum(path.stat().st_size for path in home.rglob("*")) < 1_000_000
-    assert server.sent < rounds.MOST_DAMAGED * 8_000_000  # what the sockets held
+    assert server.sent < round_loop.MOST_DAMAGED * 8_000_000  # what the sockets held
 
 
 def test_a_file_that_lies_about_its_digest_is_not_kept(server, join, home) -> None:
@@ -434,7 +436,7 @@ def test_a_long_pause_is_not_waited_for(server, join, monkeypatch) -> None:
 
     server.replies["/participant/assignment"] = first_idle
     assert join().code == "server.not_ready"
-    assert waited == [polling.LONGEST_PAUSE] + [retry.LONGEST_RETRY_AFTER] * (retry.ATTEMPTS - 1)
+    assert waited == [assignment_poll.LONGEST_PAUSE] + [retry.LONGEST_RETRY_AFTER] * (retry.ATTEMPTS - 1)
 
 
 @pytest.fixture

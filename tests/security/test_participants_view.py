@@ -9,7 +9,7 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db.engine import lifecycle, rounds
-from ferret_sdk.schemas import Experiment
+from ferret_sdk.service.schemas import Experiment
 
 URL = "/api/v1"
 CANARY = "canary"

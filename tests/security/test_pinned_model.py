@@ -14,8 +14,9 @@ from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PromptSpec
 from ferret_core.replica.replica import Replica
-from ferret_sdk import Participant, retry
-from ferret_sdk.terms import Terms
+from ferret_sdk import Participant
+from ferret_sdk.http import retry
+from ferret_sdk.participant.site_terms import Terms
 from tests.refusals import refused
 from tests.security.hostile import HostileServer, json_reply
 

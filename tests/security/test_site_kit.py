@@ -16,8 +16,10 @@ import pytest
 from ferret_cli.commands.site.init import TERMS
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica.replica import Replica
-from ferret_sdk import Participant, membership, participant, retry, terms
-from ferret_sdk.privacy import Budget, Released
+from ferret_sdk import Participant
+from ferret_sdk.http import retry
+from ferret_sdk.participant import membership, participant, site_terms
+from ferret_sdk.participant.privacy_budget import Budget, Released
 from tests.security.hostile import HostileServer, Reply, json_reply
 from tests.tiers import slow
 
@@ -202,7 +204,7 @@ def test_under_a_budget_every_failure_costs_a_contribution_and_the_first_one_end
     assert error.code == "training.non_finite", "the site learns what went wrong"
     title = "The participant could not finish the round"
     assert failures(server) == [{"fence": 1, "code": "participant.failed", "detail": title}]
-    spent = Budget(home, terms.of_home(home).privacy).spent()
+    spent = Budget(home, site_terms.of_home(home).privacy).spent()
     assert spent.released == (Released(noise_multiplier=8.0, count=1),)
 
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import trustme
 
-from ferret_sdk.certificates import pinned
+from ferret_sdk.http.certificates import pinned
 from tests.api.conftest import Live
 from tests.security.test_connections import PATIENCE, Peer, wait_until
 

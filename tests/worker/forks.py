@@ -40,8 +40,8 @@ from ferret_db.repositories import artifacts, assignments, contributions, curves
 from ferret_db.repositories import references as reference_rows
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories.references import Reference
-from ferret_sdk.membership import Membership
-from ferret_sdk.participant import Participant
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.participant.participant import Participant
 from ferret_worker import coordinate
 from ferret_worker.settings import WorkerSettings
 

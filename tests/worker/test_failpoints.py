@@ -27,7 +27,8 @@ IN_COLLECTING = ["collect.marked", "storage.deleted"]
 IN_REPAIR = ["repair.rebuilt"]
 AT_THE_EDGE = {"upload", "participant", "memory", "sent_log"}
 WITH_A_REAL_PARTICIPANT = [name for name in NAMES if name.split(".")[0] in AT_THE_EDGE]
-# tests/ferret_cli/test_backup.py, tests/ferret_sdk/test_parts.py, tests/ferret_core/storage/test_s3.py
+# tests/ferret_cli/test_backup.py, tests/ferret_sdk/participant/test_resumable_upload.py,
+# tests/ferret_core/storage/test_s3.py
 ELSEWHERE = [name for name in NAMES if name.split(".")[0] in {"backup", "restore", "parts", "bucket"}]
 OTHER = [*IN_REDONE_WORK, *IN_COLLECTING, *IN_REPAIR, *WITH_A_REAL_PARTICIPANT, *ELSEWHERE]
 UNDISTURBED = [name for name in NAMES if name not in OTHER]

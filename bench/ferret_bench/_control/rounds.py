@@ -23,7 +23,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.database import Database
 from ferret_db.repositories import experiments
 from ferret_db.tables import Base, Event, Metric
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 
 WARM_UP = 5
 """First rounds that do not count: the workers import and load what they need."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ferret_cli.stack.ports import free_port
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.service import Service
+from ferret_sdk.service.service import Service
 
 STOP_SECONDS = 30
 THREADS = 1

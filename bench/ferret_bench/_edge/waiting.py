@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple, Self
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 
 LOOK_SECONDS = 0.2
 

@@ -17,8 +17,8 @@ from ferret_bench._edge.site import JOIN, Place, Site
 from ferret_core import sample
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.sample import tasks
-from ferret_sdk.run import Run
-from ferret_sdk.service import Service
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.service import Service
 
 LOOPBACK = "127.0.0.1"
 EXAMPLES = 100

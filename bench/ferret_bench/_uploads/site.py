@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-from ferret_sdk.sending import Sending
-from ferret_sdk.spool import Spool
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant.spool import Spool
+from ferret_sdk.participant.uploader import Sending
 
 
 def main(url: str, token: str, folder: str) -> None:

@@ -17,9 +17,9 @@ from ferret_core.rounds import sampling
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.repositories import contributions, participants
-from ferret_sdk.schemas import Lease
-from ferret_sdk.spool import Spool, Upload
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant.spool import Spool, Upload
+from ferret_sdk.service.schemas import Lease
 
 WEIGHT_BYTES = 4
 ROUND_SECONDS = 24 * 3600.0

@@ -32,7 +32,7 @@ def add(
     from ferret_cli.commands.alert.of_project import chosen
     from ferret_cli.output import emit, say
     from ferret_core.protocol.alerts import AlertKind
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     if (address := webhook or email) is None or (webhook and email):
         raise typer.BadParameter("give one of the two", param_hint="--webhook and --email")

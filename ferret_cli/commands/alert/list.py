@@ -8,7 +8,7 @@ from ferret_cli import options
 from ferret_cli.commands.alert.of_project import OfProject
 
 if TYPE_CHECKING:
-    from ferret_sdk.schemas import Alert
+    from ferret_sdk.service.schemas import Alert
 
 
 def list_alerts(
@@ -20,7 +20,7 @@ def list_alerts(
     """List who is told, and how the last message fared."""
     from ferret_cli.commands.alert.of_project import chosen
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     found = service.alerts.of(chosen(service, project))

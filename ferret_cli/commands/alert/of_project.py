@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
 OfProject = Annotated[
     str | None,

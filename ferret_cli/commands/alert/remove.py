@@ -12,7 +12,7 @@ def remove(
     """Tell somebody no more, also not of what is still to be sent."""
     from ferret_cli.commands.alert.of_project import chosen
     from ferret_cli.output import say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     service.alerts.remove(chosen(service, project), id)

@@ -11,8 +11,8 @@ from ferret_cli import options
 from ferret_cli.commands.alert.of_project import AlertId, OfProject
 
 if TYPE_CHECKING:
-    from ferret_sdk.alerts import Alerts
-    from ferret_sdk.schemas import Delivery
+    from ferret_sdk.service.alerts import Alerts
+    from ferret_sdk.service.schemas import Delivery
 
 WAIT_SECONDS = 20.0
 """More than the first attempt takes."""
@@ -28,7 +28,7 @@ def send_test(
     """Send a message that says nothing but that it came, and wait for it. Exit code 1 if it did not arrive."""
     from ferret_cli.commands.alert.of_project import chosen
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     of = chosen(service, project)

@@ -31,7 +31,7 @@ def enable(
 def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, json: bool, *, enabled: bool) -> None:
     from ferret_cli.commands.alert.of_project import chosen
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     changed = service.alerts.switch(chosen(service, project), id, enabled=enabled)

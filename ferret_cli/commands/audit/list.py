@@ -23,7 +23,7 @@ def list_audit(
 ) -> None:
     """List what was done, newest first."""
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     found = Service(url, insecure_http=insecure_http).audit(actor=actor, action=action, subject=subject)
     entries = [*islice(found, limit)]

@@ -29,7 +29,7 @@ def verify(
     """
     from ferret_cli.output import emit, say
     from ferret_core.protocol import audit
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     kept = [audit.Head.parse(head) for head in heads or ()]
     service = Service(url, insecure_http=insecure_http)

@@ -19,7 +19,7 @@ def approve(
     """Let a participant that waits to be approved take part."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     approved = run.approve(name)
@@ -42,7 +42,7 @@ def refuse(
     """Refuse a participant that waits to be approved, for good. Its place is free for another."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     refused = run.refuse(name, reason)

@@ -11,7 +11,7 @@ def archive(
     """Archive a finished experiment: it is kept, but no longer listed."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id).archive()
     say(f"{run.id} is archived; list archived experiments: ferret experiment list --archived")
@@ -25,7 +25,7 @@ def unarchive(
     """Take an experiment out of the archive: it is listed again."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id).unarchive()
     say(f"{run.id} is listed again")

@@ -26,8 +26,8 @@ def clone(
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_core.experiment.diff import differences
-    from ferret_sdk.service import Service
-    from ferret_sdk.transport import is_loopback
+    from ferret_sdk.http.transport import is_loopback
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     changes = specfile.changes(assignments or (), unset or (), absolute_paths=is_loopback(service.url))

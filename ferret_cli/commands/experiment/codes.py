@@ -22,7 +22,7 @@ def codes(
     from ferret_cli.choose import experiment
     from ferret_cli.describe import code_rows
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     found = list(experiment(Service(url, insecure_http=insecure_http), id).codes(group))
     if json:
@@ -45,7 +45,7 @@ def revoke_code(
     """Make an unused enrolment code, or all unused ones of a group, useless."""
     from ferret_cli.choose import experiment, member_or_group
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     code, group = member_or_group("CODE_ID", code, group)
     run = experiment(Service(url, insecure_http=insecure_http), id)

@@ -17,7 +17,7 @@ def delete(
     """Delete a finished experiment with its rounds, curves, checkpoints and ledger, for good."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if not yes:

@@ -26,7 +26,7 @@ def edit(
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_core.protocol.errors import FerretError
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     if name is None and note is None and priority is None and not (tag or untag):
         raise FerretError("request.invalid", "give what to change: --name, --tag, --untag, --note or --priority")

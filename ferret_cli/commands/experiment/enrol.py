@@ -27,7 +27,7 @@ def enrol(
     """Create one-time codes, each of which lets one participant join an experiment."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     run = experiment(service, id)

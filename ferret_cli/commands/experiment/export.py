@@ -10,7 +10,7 @@ import typer
 from ferret_cli import options
 
 if TYPE_CHECKING:
-    from ferret_sdk.run import Run
+    from ferret_sdk.service.run import Run
 
 
 def export(
@@ -56,7 +56,7 @@ def export(
     """
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     if average and (best or push is not None):
         raise typer.BadParameter("stands alone, or with --round", param_hint="--average")

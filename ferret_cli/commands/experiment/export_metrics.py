@@ -48,7 +48,7 @@ def export_metrics(
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
     from ferret_sdk.exporters import export_metrics
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if to is Format.CSV:

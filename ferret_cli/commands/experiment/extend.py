@@ -19,7 +19,7 @@ def extend(
     """Add rounds to an experiment; a completed one runs again."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if run.experiment.stopped:

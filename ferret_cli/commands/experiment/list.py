@@ -46,7 +46,7 @@ def list_experiments(
     """List the experiments, newest first unless --sort says otherwise."""
     from ferret_cli.describe import GROUP_COLUMNS, LIST_COLUMNS, group_row, list_row
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     wanted: dict[str, Any] = {"state": [each.value for each in state or ()], "tags": tag or (), "archived": archived}

@@ -16,7 +16,7 @@ def participants(
     from ferret_cli.choose import experiment
     from ferret_cli.describe import participant_rows
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     found = list(experiment(Service(url, insecure_http=insecure_http), id).participants(group))
     if json:

@@ -11,7 +11,7 @@ def pause(
     """Pause an experiment, even within a round; accepted contributions are kept."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id).pause()
     say(

@@ -19,7 +19,7 @@ def receipt(
     """Print the receipt for a participant's contribution to a committed round, for `ferret receipt verify`."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     emit(run.receipt(round, name))

@@ -26,7 +26,7 @@ def replay(
     require_training()
 
     from ferret_cli.verification import replay as rebuild
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     folder = out.expanduser().resolve()

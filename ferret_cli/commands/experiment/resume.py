@@ -11,7 +11,7 @@ def resume(
     """Continue a paused experiment where it stopped."""
     from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id).resume()
     say(f"{run.id} is {run.state.value} in round {run.experiment.round + 1} of {run.experiment.rounds}")

@@ -28,7 +28,7 @@ def revoke(
     accepted from it stays in the ledger."""
     from ferret_cli.choose import experiment, member_or_group
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     name, group = member_or_group("NAME", name, group)
     run = experiment(Service(url, insecure_http=insecure_http), id)

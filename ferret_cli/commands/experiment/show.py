@@ -12,7 +12,7 @@ def show(
     from ferret_cli.choose import experiment
     from ferret_cli.describe import cost_rows, label_rows, metrics_rows, overview_rows, rejection_rows, round_rows
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if json:

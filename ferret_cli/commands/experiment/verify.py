@@ -19,7 +19,7 @@ def verify(
     require_training()
 
     from ferret_cli.verification import verified_records
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     digest, hashes = run.experiment.base_digest, list[str]()

@@ -16,7 +16,7 @@ def watch(
     from ferret_cli.failure import require_completed
     from ferret_cli.output import emit
     from ferret_cli.watch import watch_to_the_end
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if json:

@@ -18,7 +18,7 @@ def add(
 ) -> None:
     """Make a project."""
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     made = Service(url, insecure_http=insecure_http).projects.add(name, description)
     say(f"{made.name} has no members yet: ferret project add-member {made.name} USER")
@@ -29,7 +29,7 @@ def add(
 def delete(name: options.ProjectName, url: options.Url = None, insecure_http: options.InsecureHttp = False) -> None:
     """Delete a project that has no experiments. Its members stay users."""
     from ferret_cli.output import say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     Service(url, insecure_http=insecure_http).projects.delete(name)
     say(f"{name} is deleted")

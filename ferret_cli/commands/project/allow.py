@@ -11,7 +11,7 @@ from ferret_cli import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ferret_sdk.schemas import Project
+    from ferret_sdk.service.schemas import Project
 
 Models = Annotated[
     list[str] | None,
@@ -34,8 +34,8 @@ def allow(
     json: options.Json = False,
 ) -> None:
     """Say what the project's experiments may use: from the first model on those alone, and the same with data."""
-    from ferret_sdk.schemas import AllowedModel
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.schemas import AllowedModel
+    from ferret_sdk.service.service import Service
 
     projects = Service(url, insecure_http=insecure_http).projects
     project, changes = projects.get(name), dict[str, object]()
@@ -56,8 +56,8 @@ def disallow(
     json: options.Json = False,
 ) -> None:
     """Take models and data from what the project's experiments may use. Those that were submitted go on."""
-    from ferret_sdk.schemas import AllowedModel
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.schemas import AllowedModel
+    from ferret_sdk.service.service import Service
 
     projects = Service(url, insecure_http=insecure_http).projects
     project, changes = projects.get(name), dict[str, object]()

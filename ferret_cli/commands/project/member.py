@@ -16,7 +16,7 @@ def add(
 ) -> None:
     """Let users see the project's experiments; what they may do there is their role's."""
     from ferret_cli.output import say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     for user in [service.people.user(name) for name in users]:
@@ -29,7 +29,7 @@ def remove(
 ) -> None:
     """Let users see the project no more, from their next request on."""
     from ferret_cli.output import say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     for user in [service.people.user(name) for name in users]:

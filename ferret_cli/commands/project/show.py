@@ -15,7 +15,7 @@ def show(
 ) -> None:
     """Show a project: its members, and the models and data that its experiments may use."""
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     projects = Service(url, insecure_http=insecure_http).projects
     project, members = projects.get(name), projects.members(name)

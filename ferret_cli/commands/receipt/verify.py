@@ -26,7 +26,7 @@ def verify(
     """
     from ferret_cli.output import emit, say
     from ferret_core.protocol.errors import FerretError
-    from ferret_sdk.receipts import outcome_of, read
+    from ferret_sdk.participant.receipts import outcome_of, read
 
     receipt = read(file)
     leaf, header = receipt.verified(), receipt.header

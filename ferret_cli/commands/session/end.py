@@ -20,7 +20,7 @@ def end(
     """Sign a browser out, or make a sign-in link useless, from the next request on."""
     from ferret_cli.commands.token.of_user import user
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     people = Service(url, insecure_http=insecure_http).people
     people.end_session(id, user(people, of))

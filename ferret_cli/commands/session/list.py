@@ -15,7 +15,7 @@ def list_sessions(
     """List signed-in browsers and unused sign-in links, the newest first. Times are in UTC."""
     from ferret_cli.commands.token.of_user import user
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     people = Service(url, insecure_http=insecure_http).people
     found = people.sessions(user(people, of))

@@ -25,7 +25,7 @@ def check(
     from ferret_cli.fields import names_of
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit, say
-    from ferret_sdk.examples import read_examples
+    from ferret_sdk.participant.local_examples import read_examples
 
     with advising(NEXT_STEPS):
         examples = read_examples(file, names_of(field or []))

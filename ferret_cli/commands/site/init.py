@@ -35,8 +35,8 @@ def init() -> None:
     from ferret_core.protocol.errors import FerretError
     from ferret_core.system.atomic_files import write_durably
     from ferret_core.system.permissions import keep_private
-    from ferret_sdk.address import ClientSettings
-    from ferret_sdk.terms import FILE
+    from ferret_sdk.participant.site_terms import FILE
+    from ferret_sdk.service.server_address import ClientSettings
 
     home = ClientSettings().home.expanduser()
     path = home / FILE

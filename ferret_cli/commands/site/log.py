@@ -9,7 +9,7 @@ import typer
 from ferret_cli import options
 
 if TYPE_CHECKING:
-    from ferret_sdk.receipts import Outcome
+    from ferret_sdk.participant.receipts import Outcome
 
 
 def log(
@@ -33,9 +33,9 @@ def log(
     from ferret_cli.output import emit, say, table
     from ferret_core.protocol.audit import Head
     from ferret_core.protocol.formatting import size
-    from ferret_sdk.address import ClientSettings
-    from ferret_sdk.receipts import outcomes
-    from ferret_sdk.sent_log import SentLog, verify
+    from ferret_sdk.participant.egress_log import SentLog, verify
+    from ferret_sdk.participant.receipts import outcomes
+    from ferret_sdk.service.server_address import ClientSettings
 
     home = ClientSettings().home.expanduser()
     sent_log = SentLog(home)

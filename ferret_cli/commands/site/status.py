@@ -10,9 +10,9 @@ import typer
 from ferret_cli import options
 
 if TYPE_CHECKING:
-    from ferret_sdk.kept import Kept, Piece
-    from ferret_sdk.privacy import Budget
-    from ferret_sdk.terms import Terms
+    from ferret_sdk.participant.membership_files import Kept, Piece
+    from ferret_sdk.participant.privacy_budget import Budget
+    from ferret_sdk.participant.site_terms import Terms
 
 
 def status(
@@ -28,10 +28,10 @@ def status(
     from ferret_cli.failure import advising
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit
-    from ferret_sdk.address import ClientSettings
-    from ferret_sdk.kept import memberships, pieces, receipts
-    from ferret_sdk.privacy import Budget
-    from ferret_sdk.terms import of_home, read
+    from ferret_sdk.participant.membership_files import memberships, pieces, receipts
+    from ferret_sdk.participant.privacy_budget import Budget
+    from ferret_sdk.participant.site_terms import of_home, read
+    from ferret_sdk.service.server_address import ClientSettings
 
     home = ClientSettings().home.expanduser()
     with advising(NEXT_STEPS):

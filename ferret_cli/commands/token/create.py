@@ -28,7 +28,7 @@ def create(
     """Make a token and print it on stdout. It is shown only this once, and ends with the token that makes it."""
     from ferret_cli.commands.token.of_user import user
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     people = Service(url, insecure_http=insecure_http).people
     if write and metrics:

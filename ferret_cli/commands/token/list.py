@@ -17,7 +17,7 @@ def list_tokens(
     """List tokens: what each is good for, until when, and when it was last used. Times are in UTC."""
     from ferret_cli.commands.token.of_user import user
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     people = Service(url, insecure_http=insecure_http).people
     found = people.tokens(user(people, of))

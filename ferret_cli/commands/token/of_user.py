@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ferret_sdk.people import People
-    from ferret_sdk.schemas import User
+    from ferret_sdk.service.schemas import User
+    from ferret_sdk.service.users import People
 
 OfUser = Annotated[
     str | None,

@@ -20,7 +20,7 @@ def revoke(
     """Make a token useless, from the next request on, with all tokens and sessions that were made with it."""
     from ferret_cli.commands.token.of_user import user
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     people = Service(url, insecure_http=insecure_http).people
     gone = people.revoke_token(name, user(people, of))

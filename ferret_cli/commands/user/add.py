@@ -28,7 +28,7 @@ def add(
     """Make an account."""
     from ferret_cli.output import emit, say
     from ferret_cli.secret import password
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     seen = [service.projects.get(project).name for project in projects or ()]

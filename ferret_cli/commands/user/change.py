@@ -41,7 +41,7 @@ def enable(
 
 def _change(name: str, said: str, url: str | None, insecure_http: bool, json: bool, **values: Any) -> None:
     from ferret_cli.output import emit, say
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     people = Service(url, insecure_http=insecure_http).people
     changed = people.change(people.user(name), **values)

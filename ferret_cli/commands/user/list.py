@@ -10,7 +10,7 @@ def list_users(
 ) -> None:
     """List everybody who has an account."""
     from ferret_cli.output import emit, table
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     found = [*Service(url, insecure_http=insecure_http).people.users()]
     if json:

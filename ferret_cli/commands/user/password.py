@@ -28,7 +28,7 @@ def password(
     from ferret_cli import secret
     from ferret_cli.output import emit, say
     from ferret_core.protocol.errors import FerretError
-    from ferret_sdk.service import Service
+    from ferret_sdk.service.service import Service
 
     people = Service(url, insecure_http=insecure_http).people
     if name is None:

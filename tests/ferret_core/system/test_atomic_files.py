@@ -47,12 +47,12 @@ def test_a_full_disk_is_a_message_and_leaves_nothing_half_written(tmp_path: Path
     code = f"""
 import resource, signal
 from pathlib import Path
-from ferret_core import durable
+from ferret_core.system import atomic_files
 from ferret_core.protocol.errors import FerretError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, {resource.getrlimit(resource.RLIMIT_FSIZE)[1]}))
 try:
-    durable.{write}(Path({str(tmp_path / "file")!r}), bytes(100_000))
+    atomic_files.{write}(Path({str(tmp_path / "file")!r}), bytes(100_000))
 except FerretError as error:
     print(error.code, error.detail)
 """

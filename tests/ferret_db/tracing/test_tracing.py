@@ -193,7 +193,7 @@ print(sorted(set(sys.modules) - before), [name for name in sys.modules if name.s
 """
 # Other libraries import some of OpenTelemetry by themselves, where it is installed: FastAPI, redis-py, transformers.
 API = OFF.format(
-    modules="ferret_api.server, ferret_sdk.service", names=("opentelemetry.sdk.trace", "opentelemetry.exporter")
+    modules="ferret_api.server, ferret_sdk.service.service", names=("opentelemetry.sdk.trace", "opentelemetry.exporter")
 )
 WORKER = OFF.format(modules="ferret_worker.app, ferret_worker.playground.app", names="'opentelemetry.exporter'")
 MISSING = """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ferret_sdk import Service
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 
 ROUNDS = 4
 TIME = "2026-01-01T00:00:{:02}Z"

@@ -6,7 +6,7 @@ import pytest
 
 from ferret_sdk.exporters import TOOLS, Tool, export_metrics
 from ferret_sdk.exporters._base import flat
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 from tests.refusals import refused
 
 

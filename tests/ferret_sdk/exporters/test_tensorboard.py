@@ -8,7 +8,7 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 
 from ferret_sdk.exporters import export_metrics
 from ferret_sdk.exporters.tensorboard import rounds_in
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 from tests.ferret_sdk.exporters.conftest import VALUES
 from tests.refusals import refused
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ferret_sdk.exporters import export_metrics
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 from tests.ferret_sdk.exporters.conftest import VALUES
 
 pytestmark = pytest.mark.heavy

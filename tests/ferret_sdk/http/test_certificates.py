@@ -9,7 +9,7 @@ import trustme
 
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk import Participant, Service
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
 from tests.refusals import refused
 
 HOUR = timedelta(hours=1)

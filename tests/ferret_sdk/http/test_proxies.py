@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ferret_sdk import proxies
-from ferret_sdk.transport import Transport
+from ferret_sdk.http import proxies
+from ferret_sdk.http.transport import Transport
 from tests.refusals import refused
 
 NAME = "ferret.test"

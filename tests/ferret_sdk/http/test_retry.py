@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import retry
-from ferret_sdk.retry import Outage
+from ferret_sdk.http import retry
+from ferret_sdk.http.retry import Outage
 from tests.refusals import refused
 
 AWAY = FerretError("server.unreachable", "it does not answer")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_sdk.sse import Message, parse
+from ferret_sdk.http.sse import Message, parse
 
 STREAM = (
     b': ping\n\nid: 1\nevent: round.opened\ndata: {"a":\ndata: 1}\n\n'

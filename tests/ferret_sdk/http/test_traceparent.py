@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
 
 
 def test_a_request_names_the_span_that_it_is_made_in_and_otherwise_none(server: Any) -> None:
@@ -28,6 +28,6 @@ def test_a_request_names_the_span_that_it_is_made_in_and_otherwise_none(server: 
 
 @pytest.mark.heavy
 def test_a_program_without_traces_imports_nothing_for_it() -> None:
-    program = "import sys, ferret_sdk.traceparent as t; t.headers(); print('opentelemetry' in sys.modules)"
+    program = "import sys, ferret_sdk.http.traceparent as t; t.headers(); print('opentelemetry' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

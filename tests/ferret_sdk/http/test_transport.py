@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import retry
-from ferret_sdk.transport import Transport, is_loopback
+from ferret_sdk.http import retry
+from ferret_sdk.http.transport import Transport, is_loopback
 from tests.refusals import refused
 
 PROBLEM = {

@@ -10,7 +10,7 @@ import pytest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import Awaited, ParticipantState
 from ferret_sdk import Participant
-from ferret_sdk.progress import Progress, Stage
+from ferret_sdk.service.progress import Progress, Stage
 from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)

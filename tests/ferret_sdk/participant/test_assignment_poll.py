@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ferret_sdk import polling
-from ferret_sdk.membership import Membership
-from ferret_sdk.polling import LONGEST_HOLD, Polling
-from ferret_sdk.schemas import Poll
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant import assignment_poll
+from ferret_sdk.participant.assignment_poll import LONGEST_HOLD, Polling
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.service.schemas import Poll
 
 WAITING = {"awaited": "participants", "round": 0, "done": 1, "total": 2}
 IDLE = {"experiment_state": "running", "retry_after_seconds": 0.02, "assignment": None, "waiting": WAITING}
@@ -84,7 +84,7 @@ def test_a_pause_is_as_long_as_the_server_asks_and_bounded(
     server: Any, asking: Polling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept = list[float]()
-    monkeypatch.setattr(polling.time, "sleep", slept.append)
+    monkeypatch.setattr(assignment_poll.time, "sleep", slept.append)
     server.script(
         lambda exchange: exchange.json({**IDLE, "retry_after_seconds": 120.5}, ETag=TAG),
         lambda exchange: exchange.send(304, b"", Retry_After="200"),
@@ -93,4 +93,4 @@ def test_a_pause_is_as_long_as_the_server_asks_and_bounded(
     )
     for _ in range(4):
         asking.wait(asking.ask())
-    assert slept == [120.5, 200, polling.SHORTEST_PAUSE, polling.LONGEST_PAUSE]
+    assert slept == [120.5, 200, assignment_poll.SHORTEST_PAUSE, assignment_poll.LONGEST_PAUSE]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ferret_core.ledger.record import LedgerRecord
-from ferret_sdk.memory import Memory
+from ferret_sdk.participant.client_state import Memory
 
 AA, BB, CC, DD, EE = (letter * 64 for letter in "abcde")
 """Digests of contributions."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ferret_sdk.retry import retry_after
-from ferret_sdk.sent_log import SentLog
+from ferret_sdk.http.retry import retry_after
+from ferret_sdk.participant.egress_log import SentLog
 
 pytestmark = pytest.mark.timeout(150)
 
@@ -20,7 +20,7 @@ DAY = 24 * 3600
 PROGRAM = """
 import datetime, sys, time
 offset, right = float(sys.argv.pop(1)), time.time
-import ferret_cli.main, ferret_cli.joining, ferret_cli.commands.join, ferret_sdk.participant
+import ferret_cli.main, ferret_cli.joining, ferret_cli.commands.join, ferret_sdk.participant.participant
 
 class Wrong(datetime.datetime):
     @classmethod

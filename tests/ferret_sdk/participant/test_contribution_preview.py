@@ -9,7 +9,7 @@ import pytest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Contribution
 from ferret_sdk import Participant
-from ferret_sdk.transport import Answer, Transport
+from ferret_sdk.http.transport import Answer, Transport
 
 pytestmark = pytest.mark.timeout(90)
 

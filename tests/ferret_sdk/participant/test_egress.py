@@ -21,8 +21,8 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import REPORTED, ContributionMeta
 from ferret_sdk import Participant
-from ferret_sdk.sent_log import SentLog, verify
-from ferret_sdk.terms import Terms
+from ferret_sdk.participant.egress_log import SentLog, verify
+from ferret_sdk.participant.site_terms import Terms
 
 pytestmark = [pytest.mark.timeout(150), pytest.mark.heavy]
 

@@ -14,9 +14,10 @@ import pytest
 from ferret_core.protocol.audit import EMPTY, Head
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import Participant, sent_log
-from ferret_sdk.sent_log import SentLog, carrying, verify
-from ferret_sdk.transport import Transport
+from ferret_sdk import Participant
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant import egress_log
+from ferret_sdk.participant.egress_log import SentLog, carrying, verify
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -101,7 +102,7 @@ def test_a_torn_line_is_cut_off_since_its_request_was_never_sent(log: SentLog) -
 def test_on_a_full_disk_nothing_is_sent_and_the_log_stays_whole(server, log: SentLog, monkeypatch) -> None:
     transport = Transport(server.url, on_request=log.noting())
     transport.request("PUT", "/a", content=b"first")
-    monkeypatch.setattr(sent_log, "failpoint", lambda name: _full())
+    monkeypatch.setattr(egress_log, "failpoint", lambda name: _full())
     with pytest.raises(FerretError) as raised:
         transport.request("PUT", "/a", content=b"second")
     assert (raised.value.code, str(log.path) in raised.value.detail) == ("storage.full", True)

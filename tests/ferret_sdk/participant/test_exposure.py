@@ -9,7 +9,7 @@ import pytest
 
 from ferret_core.algorithms.configs.ferret import Config
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_sdk.exposure import Exposure
+from ferret_sdk.participant.exposure import Exposure
 
 SHAPES = {"embedding": (1000, 300), "norm": (3000,)}
 

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import Participant, safe_paths, training
-from ferret_sdk.progress import RoundReport
-from ferret_sdk.sent_log import SentLog, verify
+from ferret_sdk import Participant
+from ferret_sdk.http import safe_paths
+from ferret_sdk.participant import local_training
+from ferret_sdk.participant.egress_log import SentLog, verify
+from ferret_sdk.service.progress import RoundReport
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.heavy]
 
@@ -82,7 +84,7 @@ def test_it_goes_on_once_there_is_room(
             told.append(done.error)
             disk.make_room()
 
-    monkeypatch.setattr(training, "failpoint", full)
+    monkeypatch.setattr(local_training, "failpoint", full)
     full("download")
     state = None
     while state is None:

@@ -12,8 +12,8 @@ import pytest
 
 from ferret_core.datasets._base import Example
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import examples
-from ferret_sdk.examples import read_examples
+from ferret_sdk.participant import local_examples
+from ferret_sdk.participant.local_examples import read_examples
 
 ROWS = [{"instruction": "Add.", "input": "2 2", "output": "4"}, {"instruction": "Why?", "output": "So."}]
 READ = [Example("Add.", "2 2", "4"), Example("Why?", "", "So.")]
@@ -84,7 +84,7 @@ def test_what_is_no_row_is_said() -> None:
 
 
 def test_rows_without_end_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examples, "MOST_ROWS", 10)
+    monkeypatch.setattr(local_examples, "MOST_ROWS", 10)
     assert "more than 10 rows" in refused(iter(lambda: ROWS[0], None))
 
 

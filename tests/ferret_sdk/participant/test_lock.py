@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.lock import in_turn, sole
+from ferret_sdk.participant.lock import in_turn, sole
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from ferret_sdk.lock import sole
+from ferret_sdk.participant.lock import sole
 with sole(Path(sys.argv[1]), "clinic"):
     print("held", flush=True)
     time.sleep(60)

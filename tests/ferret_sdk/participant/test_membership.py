@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ferret_core.protocol.digest import digest_bytes
-from ferret_sdk import membership
-from ferret_sdk.membership import Membership
+from ferret_sdk.participant import membership
+from ferret_sdk.participant.membership import Membership
 
 URL = "https://ferret.test"
 

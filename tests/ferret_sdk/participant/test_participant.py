@@ -14,12 +14,14 @@ import pytest
 from ferret_core.client import local_round as core
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import Awaited, ExperimentState
-from ferret_sdk import Participant, retry, sending
-from ferret_sdk.progress import Progress, RoundReport, Stage
-from ferret_sdk.receipts import outcomes, read
-from ferret_sdk.run import Run
-from ferret_sdk.sent_log import SentLog
-from ferret_sdk.transport import Answer, Transport
+from ferret_sdk import Participant
+from ferret_sdk.http import retry
+from ferret_sdk.http.transport import Answer, Transport
+from ferret_sdk.participant import uploader
+from ferret_sdk.participant.egress_log import SentLog
+from ferret_sdk.participant.receipts import outcomes, read
+from ferret_sdk.service.progress import Progress, RoundReport, Stage
+from ferret_sdk.service.run import Run
 from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)
@@ -326,7 +328,7 @@ def test_what_was_made_before_a_crash_is_sent_and_not_made_again(api, worker, su
 
 def test_what_was_made_during_an_outage_is_sent_when_it_is_over(api, worker, submit, examples, home, wire, monkeypatch):
     monkeypatch.setattr(retry, "FIRST_OUTAGE_PAUSE", 0.1)
-    monkeypatch.setattr(sending, "PATIENT", 1)
+    monkeypatch.setattr(uploader, "PATIENT", 1)
     run, code = submit(simulated=0, rounds=1)
     site = Participant.enrol(api.url, code, "site-a", home)
     reports: list[RoundReport] = []

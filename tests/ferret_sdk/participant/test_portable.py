@@ -13,7 +13,8 @@ import pytest
 import ferret_sdk
 
 POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
-SDK = {module.name for module in pkgutil.walk_packages(ferret_sdk.__path__, "ferret_sdk.")} - {"ferret_sdk.huggingface"}
+ALL = {module.name for module in pkgutil.walk_packages(ferret_sdk.__path__, "ferret_sdk.")}
+SDK = ALL - {"ferret_sdk.participant.transformers_trainer"}
 """Without the Trainer's adapter: what transformers imports for it on Windows is not what it imports here."""
 POSIX_ONLY_IN_OS = ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_DIRECTORY", "O_NOFOLLOW", "getuid", "geteuid")
 """Of what a participant might use; some of it Windows has from Python 3.13 on."""
@@ -35,7 +36,7 @@ for name in {["ferret_sdk", *SDK, *PARTICIPANT, "ferret_cli.main"]}:
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert {"ferret_sdk.service", "ferret_sdk.participant"} <= SDK
+    assert {"ferret_sdk.service.service", "ferret_sdk.participant.participant"} <= SDK
 
 
 @pytest.mark.heavy
@@ -51,11 +52,11 @@ for name in {POSIX_ONLY_IN_OS}:
     delattr(os, name)
 from pathlib import Path
 from ferret_cli.joining import begin
-from ferret_sdk import membership
-from ferret_sdk.examples import read_examples
-from ferret_sdk.lock import in_turn, sole
-from ferret_sdk.membership import Membership
-from ferret_sdk.spool import Spool, Upload
+from ferret_sdk.participant import membership
+from ferret_sdk.participant.local_examples import read_examples
+from ferret_sdk.participant.lock import in_turn, sole
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.participant.spool import Spool, Upload
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 platform, sys.platform = sys.platform, "win32"

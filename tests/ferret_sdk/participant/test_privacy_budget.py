@@ -15,12 +15,13 @@ from dp_accounting.pld import PLDAccountant
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.privacy import Discretion, Gaussian
-from ferret_sdk import Participant, training
-from ferret_sdk.privacy import Budget, Released, Spending, epsilon_of, require_blind
-from ferret_sdk.progress import RoundReport
-from ferret_sdk.spool import Spool
-from ferret_sdk.terms import Privacy, Terms
-from ferret_sdk.transport import Answer, Transport
+from ferret_sdk import Participant
+from ferret_sdk.http.transport import Answer, Transport
+from ferret_sdk.participant import local_training
+from ferret_sdk.participant.privacy_budget import Budget, Released, Spending, epsilon_of, require_blind
+from ferret_sdk.participant.site_terms import Privacy, Terms
+from ferret_sdk.participant.spool import Spool
+from ferret_sdk.service.progress import RoundReport
 from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)
@@ -170,7 +171,7 @@ def test_the_budget_is_spent_before_the_contribution_is_kept_to_be_sent(
             raise Cut
 
     _, site = join()
-    monkeypatch.setattr(training, "failpoint", cut)
+    monkeypatch.setattr(local_training, "failpoint", cut)
     with pytest.raises(Cut):
         site.run(toy_data[0])
     assert site.budget.spent().released == (Released(noise_multiplier=8.0, count=1),)
@@ -199,7 +200,7 @@ def test_what_was_made_before_there_was_a_budget_is_not_sent(
 
     run, site = join(rounds=1)
     with monkeypatch.context() as patch:
-        patch.setattr(training, "failpoint", cut)
+        patch.setattr(local_training, "failpoint", cut)
         with pytest.raises(Cut):
             Participant(site.member, tmp_path, terms=Terms()).run(toy_data[0])
     (folder,) = tmp_path.glob("participants/*/*-upload")
@@ -220,9 +221,9 @@ def test_a_failure_has_one_code_costs_a_contribution_and_ends_the_participation(
 
 
 def test_without_the_package_that_computes_it_no_code_is_spent(api, service, toy_spec, tmp_path, monkeypatch) -> None:
-    from ferret_sdk import privacy
+    from ferret_sdk.participant import privacy_budget
 
-    monkeypatch.setattr(privacy, "find_spec", lambda name: None)
+    monkeypatch.setattr(privacy_budget, "find_spec", lambda name: None)
     with pytest.raises(FerretError) as raised:
         Participant.enrol(api.url, "a-code", "site-a", tmp_path, terms=Terms.model_validate({"privacy": PRIVACY}))
     assert (raised.value.code, "[train,privacy]" in raised.value.detail) == ("setup.missing", True)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ferret_sdk.quiet import QuietHours, Window, ends
+from ferret_sdk.participant.quiet_hours import QuietHours, Window, ends
 
 WINDOW = TypeAdapter[Window](QuietHours)
 MONDAY = datetime(2026, 11, 23)

@@ -11,11 +11,11 @@ import pytest
 from ferret_core.ledger.record import LedgerRecord, Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
-from ferret_sdk import receipts
-from ferret_sdk.membership import Membership
-from ferret_sdk.places import Places
-from ferret_sdk.receipts import Receipts
-from ferret_sdk.spool import Upload
+from ferret_sdk.participant import receipts
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.participant.paths import Places
+from ferret_sdk.participant.receipts import Receipts
+from ferret_sdk.participant.spool import Upload
 from tests.refusals import refused
 
 EXPERIMENT, PARTICIPANT, ASSIGNMENT = "exp_0123456789abcdef", "par_0123456789abcdef", "asg_0123456789abcdef"

@@ -35,11 +35,11 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.engine.collect import collect
 from ferret_db.repositories import contributions, participants
-from ferret_sdk.progress import Progress
-from ferret_sdk.schemas import Lease
-from ferret_sdk.sending import Sending
-from ferret_sdk.spool import Spool, Upload
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant.spool import Spool, Upload
+from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.service.progress import Progress
+from ferret_sdk.service.schemas import Lease
 from tests.tiers import slow
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(120)]
@@ -60,9 +60,9 @@ SITE = """
 import sys
 from pathlib import Path
 
-from ferret_sdk.sending import Sending
-from ferret_sdk.spool import Spool
-from ferret_sdk.transport import Transport
+from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.participant.spool import Spool
+from ferret_sdk.http.transport import Transport
 
 url, token, folder = sys.argv[1:]
 spool, transport = Spool(Path(folder)), Transport(url, token)

@@ -11,7 +11,7 @@ from ferret_core.experiment.federated_data import deal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
 from ferret_sdk import Participant, Site, tasks
-from ferret_sdk.run import Run
+from ferret_sdk.service.run import Run
 from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)
@@ -103,7 +103,7 @@ def test_what_has_to_end_the_training_ends_the_sites_own_too(enrolled, rows, mon
     """Each step of its loop asks whether the lease is still held."""
     _, participant = enrolled(rounds=1)
     lost = FerretError("lease.lost", "the experiment was cancelled")
-    from ferret_sdk import heartbeat
+    from ferret_sdk.participant import lease_heartbeat
 
     checks: list[int] = []
 
@@ -112,7 +112,7 @@ def test_what_has_to_end_the_training_ends_the_sites_own_too(enrolled, rows, mon
         if len(checks) == 2:
             raise lost
 
-    monkeypatch.setattr(heartbeat.Heartbeat, "check", check)
+    monkeypatch.setattr(lease_heartbeat.Heartbeat, "check", check)
     reports: list[Any] = []
     assert participant.run(rows, reports.append, site=site) == "completed"
     assert [report.error and report.error.code for report in reports] == ["lease.lost", None]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import terms
-from ferret_sdk.terms import Terms
+from ferret_sdk.participant import site_terms
+from ferret_sdk.participant.site_terms import Terms
 
 DOCUMENT = Path(__file__).parents[2] / "docs/site-terms.md"
 
@@ -17,14 +17,14 @@ DOCUMENT = Path(__file__).parents[2] / "docs/site-terms.md"
 def test_the_documented_file_is_valid_and_has_every_term(tmp_path: Path) -> None:
     (shown,) = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     (tmp_path / "site.toml").write_text(shown)
-    read = terms.of_home(tmp_path)
-    assert set(read.allow.model_dump(exclude_defaults=True)) == set(terms.Allow.model_fields)
-    assert set(read.limits.model_dump(exclude_defaults=True)) == set(terms.Limits.model_fields)
+    read = site_terms.of_home(tmp_path)
+    assert set(read.allow.model_dump(exclude_defaults=True)) == set(site_terms.Allow.model_fields)
+    assert set(read.limits.model_dump(exclude_defaults=True)) == set(site_terms.Limits.model_fields)
     assert read.privacy is not None
 
 
 def test_without_a_file_nothing_is_restricted(tmp_path: Path) -> None:
-    assert terms.of_home(tmp_path) == Terms()
+    assert site_terms.of_home(tmp_path) == Terms()
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "site.toml"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(FerretError) as raised:
-        terms.read(path)
+        site_terms.read(path)
     assert raised.value.code == "terms.invalid"
     assert said in raised.value.detail
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(FerretError) as raised:
-        terms.read(tmp_path / "site.toml")
+        site_terms.read(tmp_path / "site.toml")
     assert (raised.value.code, "cannot be read" in raised.value.detail) == ("terms.invalid", True)
 
 
@@ -58,5 +58,5 @@ def test_a_file_that_everybody_can_change_is_refused(tmp_path: Path) -> None:
     path.write_text("[limits]\nsteps = 5\n")
     path.chmod(0o646)
     with pytest.raises(FerretError) as raised:
-        terms.read(path)
+        site_terms.read(path)
     assert (raised.value.code, "chmod o-w" in raised.value.detail) == ("terms.invalid", True)

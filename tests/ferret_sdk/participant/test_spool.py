@@ -10,8 +10,8 @@ from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta
-from ferret_sdk.schemas import Lease
-from ferret_sdk.spool import Spool, Upload
+from ferret_sdk.participant.spool import Spool, Upload
+from ferret_sdk.service.schemas import Lease
 
 BLOB = b"first line\nsecond line\x00\xff"
 META = ContributionMeta(

@@ -12,12 +12,13 @@ import torch
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
-from ferret_sdk import Participant, enforcement, quiet
-from ferret_sdk.enforcement import Enforcement
-from ferret_sdk.progress import Progress, RoundReport, Stage
-from ferret_sdk.quiet import ends
-from ferret_sdk.terms import Terms
-from ferret_sdk.usage import Spent, Usage
+from ferret_sdk import Participant
+from ferret_sdk.participant import quiet_hours, terms_enforcement
+from ferret_sdk.participant.quiet_hours import ends
+from ferret_sdk.participant.site_terms import Terms
+from ferret_sdk.participant.terms_enforcement import Enforcement
+from ferret_sdk.participant.usage_counter import Spent, Usage
+from ferret_sdk.service.progress import Progress, RoundReport, Stage
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -46,8 +47,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     def slept(seconds: float) -> None:
         now[0] = datetime.fromtimestamp(now[0].timestamp() + seconds)
 
-    monkeypatch.setattr(quiet, "now", lambda: now[0])
-    monkeypatch.setattr(enforcement, "sleep", slept)
+    monkeypatch.setattr(quiet_hours, "now", lambda: now[0])
+    monkeypatch.setattr(terms_enforcement, "sleep", slept)
     return now
 
 
@@ -115,7 +116,7 @@ def test_training_does_not_begin(held, spec, tables: dict[str, Any], code: str, 
 
 def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(enforcement, "monotonic", lambda: now[0])
+    monkeypatch.setattr(terms_enforcement, "monotonic", lambda: now[0])
     limits = {"steps": 4, "memory_gb": 1000, "bytes_per_round": 20_000, "bytes": 20_000, "hours": 1, "hours_per_day": 1}
     site = held(limits=limits, allow={"participants": 2})
     site.require_round(task(), spec, SHAPES, 60)
@@ -124,7 +125,7 @@ def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch
         site.check_step()
         assert site.usage.read().seconds == 90  # a process that is killed now has lost nothing
         now[0] = 100
-    assert site.usage.read() == Spent(seconds=100, day=quiet.now().date(), seconds_today=100)
+    assert site.usage.read() == Spent(seconds=100, day=quiet_hours.now().date(), seconds_today=100)
     with site.training(MODEL):
         now[0] = 3600
         with pytest.raises(FerretError) as raised:

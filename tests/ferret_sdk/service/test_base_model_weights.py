@@ -11,9 +11,10 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
-from ferret_sdk import Participant, weights
-from ferret_sdk.progress import Stage
-from ferret_sdk.transport import Traffic
+from ferret_sdk import Participant
+from ferret_sdk.http.transport import Traffic
+from ferret_sdk.service import base_model_weights
+from ferret_sdk.service.progress import Stage
 from tests.ferret_core.conftest import COMMIT, _hub
 from tests.refusals import refused
 
@@ -55,8 +56,10 @@ def test_without_a_folder_every_byte_of_the_base_model_is_counted(join):
 def test_weights_in_a_folder_are_used_where_they_are(join, home, tiny_model_dir):
     run, totals, downloaded = join(tiny_model_dir)
     assert run.state == "completed"
-    assert downloaded == sum(file.size for file in run.checkpoint(0) if not weights.holds_weights(file.name))
-    assert totals.bytes_down < sum(file.size for file in run.checkpoint(0) if weights.holds_weights(file.name))
+    assert downloaded == sum(file.size for file in run.checkpoint(0) if not base_model_weights.holds_weights(file.name))
+    assert totals.bytes_down < sum(
+        file.size for file in run.checkpoint(0) if base_model_weights.holds_weights(file.name)
+    )
     assert not list(home.rglob("*.safetensors"))
     assert not list(home.rglob(".joined-*"))
 
@@ -83,11 +86,11 @@ def test_a_copy_of_the_servers_checkpoint_is_compared_file_by_file(join, service
 
 def test_a_folder_without_weights_is_refused(tmp_path):
     with refused("model.invalid", "holds no .safetensors weights"):
-        weights.of_site(tmp_path, ModelSpec(source="a/b"), Traffic())
+        base_model_weights.of_site(tmp_path, ModelSpec(source="a/b"), Traffic())
 
 
 def test_the_hub_is_not_asked_for_a_model_without_a_revision(caplog):
-    assert weights.of_site("hub", ModelSpec(source="/somewhere"), Traffic()) is None
+    assert base_model_weights.of_site("hub", ModelSpec(source="/somewhere"), Traffic()) is None
     assert "come from the server" in caplog.text
 
 
@@ -100,10 +103,10 @@ def test_weights_come_from_the_hubs_revision_and_are_counted_once(names, tmp_pat
         index = str({"weight_map": {"x": names[0], "y": names[1]}}).replace("'", '"')
         files[f"{prefix}model.safetensors.index.json"] = index.encode()
     program = (
-        "from ferret_sdk import weights; from ferret_sdk.transport import Traffic; t = Traffic()\n"
+        "from ferret_sdk.service import base_model_weights; from ferret_sdk.http.transport import Traffic; t = Traffic()\n"
         "from ferret_core.protocol.spec import ModelSpec\n"
         f"spec = ModelSpec(source='org/model', revision='{COMMIT}')\n"
-        "for _ in range(2): folder = weights.of_site('hub', spec, t)\n"
+        "for _ in range(2): folder = base_model_weights.of_site('hub', spec, t)\n"
         "print(folder and sorted(path.name for path in folder.iterdir()), t.down)"
     )
     with _hub(files) as endpoint:
@@ -124,7 +127,7 @@ def test_a_link_that_the_disk_refuses_becomes_a_copy(tmp_path, monkeypatch):
         folder.mkdir()
     (own / "model.safetensors").write_bytes(b"w")
     (server / "config.json").write_bytes(b"{}")
-    with weights.joined(own, server) as folder:
+    with base_model_weights.joined(own, server) as folder:
         assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
     assert not folder.exists()
 

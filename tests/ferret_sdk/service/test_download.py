@@ -7,9 +7,9 @@ import pytest
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk import retry
-from ferret_sdk.download import download
-from ferret_sdk.transport import Transport
+from ferret_sdk.http import retry
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service.download import download
 from tests.refusals import refused
 
 BODY = bytes(range(256)) * 40

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.digest import digest_bytes
-from tests.ferret_sdk.hub_server import MAIN, OWNER, TOKEN, Hub
-from tests.ferret_sdk.test_run import SPEC
+from tests.ferret_sdk.service.hub_server import MAIN, OWNER, TOKEN, Hub
+from tests.ferret_sdk.service.test_run import SPEC
 
 pytestmark = pytest.mark.heavy
 

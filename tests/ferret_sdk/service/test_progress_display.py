@@ -14,8 +14,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from ferret_sdk import Service
-from ferret_sdk import run as run_module
-from ferret_sdk.run import Run
+from ferret_sdk.service import run as run_module
+from ferret_sdk.service.run import Run
 from tests.refusals import refused
 
 EVIL = '<script>alert("x")</script>'

@@ -10,10 +10,10 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk import Service
-from ferret_sdk import run as run_module
-from ferret_sdk.run import Run
-from ferret_sdk.schemas import Experiment
-from ferret_sdk.transport import Transport
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.service import run as run_module
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.schemas import Experiment
 from tests.refusals import refused
 
 SPEC = {

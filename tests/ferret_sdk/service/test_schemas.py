@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from ferret_sdk import schemas
+from ferret_sdk.service import schemas
 
 SERVER = json.loads((Path(__file__).parents[2] / "openapi.json").read_text())["components"]["schemas"]
 MODELS = [

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.address import Address, resolve
+from ferret_sdk.service.server_address import Address, resolve
 from tests.refusals import refused
 
 

@@ -14,11 +14,11 @@ from ferret_cli.output import say
 from ferret_cli.progress import HEADER, line_of, measured
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
-from ferret_sdk.measured import metrics_of
-from ferret_sdk.retry import AWAY
-from ferret_sdk.run import Run
-from ferret_sdk.schemas import Round
-from ferret_sdk.service import Service
+from ferret_sdk.http.retry import AWAY
+from ferret_sdk.service.measured_rounds import metrics_of
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.schemas import Round
+from ferret_sdk.service.service import Service
 
 STEP_SECONDS = 0.3
 PATIENCE_SECONDS = 600.0

@@ -23,7 +23,7 @@ from ferret_bench.paper.reruns.study import Study
 from ferret_cli.files import writable, write
 from ferret_cli.output import emit, say
 from ferret_core.protocol.errors import Exit, FerretError
-from ferret_sdk.transport import is_loopback
+from ferret_sdk.http.transport import is_loopback
 
 HOME = ".ferret"
 CHOSEN = "chosen.toml"

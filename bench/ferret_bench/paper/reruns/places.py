@@ -15,7 +15,7 @@ from ferret_cli.output import say
 from ferret_cli.stack import ports
 from ferret_cli.stack.home import locked
 from ferret_cli.stack.stack import Plan, running
-from ferret_sdk.service import Service
+from ferret_sdk.service.service import Service
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from ferret_sdk.sent_log import SentLog, carrying
+from ferret_sdk.participant.egress_log import SentLog, carrying
 
 LAST = json.loads((Path(__file__).parents[4] / "tests/vectors/ledger.json").read_text(encoding="utf-8"))[4]
 

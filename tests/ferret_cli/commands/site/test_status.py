@@ -9,12 +9,12 @@ import httpx
 import pytest
 
 from ferret_core.protocol.states import ExperimentState
-from ferret_sdk import membership
-from ferret_sdk.kept import note_end
-from ferret_sdk.membership import Membership
-from ferret_sdk.places import Places
-from ferret_sdk.sent_log import SentLog, carrying
-from ferret_sdk.usage import Usage
+from ferret_sdk.participant import membership
+from ferret_sdk.participant.egress_log import SentLog, carrying
+from ferret_sdk.participant.membership import Membership
+from ferret_sdk.participant.membership_files import note_end
+from ferret_sdk.participant.paths import Places
+from ferret_sdk.participant.usage_counter import Usage
 
 ENDED, GOES_ON = "exp_00000000000000aa", "exp_00000000000000bb"
 
