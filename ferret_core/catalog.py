@@ -7,21 +7,24 @@ loads torch: options, their schemas and the check of a contribution need none of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
 from inspect import cleandoc
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ValidationError
 
 from ferret_core import discovery
+from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
 from ferret_core.rounds import sampling
 
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import FederatedAlgorithm
-    from ferret_core.algorithms.configs._base import FederatedConfig
+    from ferret_core.algorithms.configs._base import FederatedConfig, Preset
     from ferret_core.datasets._base import FederatedDataset
     from ferret_core.datasets.partitions._base import FederatedPartition
 
@@ -52,20 +55,35 @@ class CatalogEntry(NamedTuple):
     options: dict[str, Any]
 
 
-def entries(kind: Kind) -> list[CatalogEntry]:
-    """All entries of a kind, by name."""
+def names(kind: str) -> list[str]:
+    """What can be chosen of a kind, sorted; an algorithm's presets come after it."""
     if kind in _SINGLE:
-        return [_single(kind)]
-    return [entry(kind, name) for name in discovery.names(PACKAGES[kind])]
+        return [_SINGLE[kind][0]]
+    found = discovery.names(PACKAGES[kind])
+    if kind != "algorithms":
+        return found
+    return [each for name in found for each in (name, *(of for of, (base, _) in _presets().items() if base == name))]
+
+
+def base(algorithm: str) -> str:
+    """The algorithm that a preset is one of; any other name as it is."""
+    return _presets()[algorithm][0] if algorithm in _presets() else algorithm
+
+
+def entries(kind: Kind) -> list[CatalogEntry]:
+    """All entries of a kind, as :func:`names` has them."""
+    return [entry(kind, name) for name in names(kind)]
 
 
 def entry(kind: Kind, name: str) -> CatalogEntry:
     """One entry; ``catalog.not_found`` with the names there are."""
-    known = [_SINGLE[kind][0]] if kind in _SINGLE else discovery.names(PACKAGES[kind])
+    known = names(kind)
     if name not in known:
         raise FerretError.of_field("catalog.not_found", kind, name, f"choose one of {', '.join(known)}")
     if kind in _SINGLE:
         return _single(kind)
+    if kind == "algorithms" and name in _presets():
+        return _preset_entry(name)
     config = discovery.load(CONFIGS[kind], name, kind).Config
     return _entry(name, discovery.documentation(PACKAGES[kind], name), config)
 
@@ -73,7 +91,8 @@ def entry(kind: Kind, name: str) -> CatalogEntry:
 def resolve(spec: ExperimentSpec) -> ExperimentSpec:
     """``spec`` with every option of its algorithm, dataset and partition checked and filled in.
 
-    Raises ``spec.invalid`` with one field error for each wrong option of all three.
+    A preset becomes its algorithm with all options, so that nothing has to know it afterwards. Raises ``spec.invalid``
+    with one field error for each wrong option of all three.
     """
     wrong: list[FieldError] = []
     omitted = 0
@@ -95,7 +114,8 @@ def resolve(spec: ExperimentSpec) -> ExperimentSpec:
 
 def filled(section: str, choice: Choice) -> Choice:
     """``choice``, that of a ``section``, with its options filled in; ``spec.invalid`` for what is wrong with them."""
-    return Choice.model_validate({"name": choice.name, **_config(SECTIONS[section], section, choice).model_dump()})
+    name = base(choice.name) if section == "algorithm" else choice.name
+    return Choice.model_validate({"name": name, **_config(SECTIONS[section], section, choice).model_dump()})
 
 
 def _rule_errors(spec: ExperimentSpec) -> list[FieldError]:
@@ -189,7 +209,7 @@ def algorithm_config(choice: Choice) -> FederatedConfig:
 
 def algorithm(choice: Choice) -> FederatedAlgorithm:
     """The chosen algorithm, ready to run."""
-    module = discovery.load(PACKAGES["algorithms"], choice.name, "algorithm.name")
+    module = discovery.load(PACKAGES["algorithms"], base(choice.name), "algorithm.name")
     return module.Algorithm(_config("algorithms", "algorithm", choice))
 
 
@@ -204,12 +224,67 @@ def partition(choice: Choice) -> FederatedPartition:
 
 
 def _config(kind: str, section: str, choice: Choice) -> BaseModel:
-    module = discovery.load(CONFIGS[kind], choice.name, f"{section}.name")
+    name, options = choice.name, choice.options
+    if kind == "algorithms" and name in _presets():
+        name, preset = _presets()[name]
+        options = _laid_over(preset.options, options, name)
+    also = _presets() if kind == "algorithms" else ()
+    module = discovery.load(CONFIGS[kind], name, f"{section}.name", also)
     try:
-        return module.Config.model_validate(choice.options)
+        return module.Config.model_validate(options)
     except ValidationError as error:
         errors = field_errors(error, [section], module.Config)
         raise FerretError.of_fields("spec.invalid", errors) from error
+
+
+@cache
+def _presets() -> dict[str, tuple[str, Preset]]:
+    """The presets of all algorithms by name, each with its algorithm's."""
+    package = CONFIGS["algorithms"]
+    return {
+        preset: (name, found)
+        for name in discovery.names(package)
+        for preset, found in getattr(discovery.load(package, name, "algorithm.name"), "PRESETS", {}).items()
+    }
+
+
+def _laid_over(preset: Mapping[str, Any], given: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
+    """The options ``given`` over those of a ``preset``, of which some give way: what a given option excludes, and the
+    local training where another optimizer is given."""
+    schema = entry("algorithms", algorithm).options["properties"]
+    taken = [name for name, value in given.items() if value is not None]
+    gone = {other for name in taken for other in schema.get(name, {}).get("excludes", ())}
+    local = given.get("local")
+    if isinstance(local, Mapping) and "optimizer" in local:
+        asked, own = cast(Mapping[str, Any], local)["optimizer"], preset.get("local", {}).get("optimizer")
+        gone |= {"local"} if asked != own else set()
+    return merge_patch.composed({name: value for name, value in preset.items() if name not in gone}, given)
+
+
+def _preset_entry(name: str) -> CatalogEntry:
+    """The entry of a preset's algorithm with the preset's values for defaults."""
+    algorithm, preset = _presets()[name]
+    options = entry("algorithms", algorithm).options
+    filled_in = _config("algorithms", "algorithm", Choice(name=name)).model_dump(mode="json")
+    _set_defaults(options, filled_in, options.get("$defs", {}))
+    said = ", ".join(f"{option} = {json.dumps(value)}" for option, value in _leaves(preset.options))
+    return CatalogEntry(name, preset.title, f"A preset of ``{algorithm}``: {said}.", options)
+
+
+def _set_defaults(schema: dict[str, Any], values: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        option = schema["properties"][name]
+        option["default"] = value
+        if (table := tables.get(option.get("$ref", "").rpartition("/")[2])) is not None:
+            _set_defaults(table, value, tables)
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(cast(Mapping[str, Any], value), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def _single(kind: Kind) -> CatalogEntry:

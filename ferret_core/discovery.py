@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from inspect import cleandoc
@@ -40,12 +41,13 @@ def documentation(package: str, name: str) -> str:
     return cleandoc(ast.get_docstring(module) or "")
 
 
-def load(package: str, name: str, field: str) -> ModuleType:
-    """The module of entry ``name``; ``spec.invalid`` about ``field`` if there is none."""
+def load(package: str, name: str, field: str, also: Iterable[str] = ()) -> ModuleType:
+    """The module of entry ``name``; ``spec.invalid`` about ``field`` if there is none, with the names there are and
+    those of ``also``."""
     try:
         return _module(package, name)
     except LookupError as error:
-        message = f"is unknown; choose one of {', '.join(names(package))}"
+        message = f"is unknown; choose one of {', '.join(sorted([*names(package), *also]))}"
         raise FerretError.of_field("spec.invalid", field, name, message) from error
 
 

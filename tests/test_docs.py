@@ -79,6 +79,12 @@ def test_every_algorithm_and_no_other_is_documented() -> None:
     assert sorted(rows) == algorithms.NAMES
 
 
+def test_every_preset_of_an_algorithm_and_no_other_is_documented() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", (ROOT / "docs/algorithms.md").read_text(), re.MULTILINE)
+    presets = [name for name in catalog.names("algorithms") if catalog.base(name) != name]
+    assert sorted(rows) == sorted((name, catalog.base(name)) for name in presets)
+
+
 def test_every_folder_on_the_map_exists_and_every_package_is_on_it() -> None:
     text = (ROOT / "docs/map.md").read_text()
     named = set(re.findall(r"^\| `([\w/]+?)/?`", text, re.MULTILINE))

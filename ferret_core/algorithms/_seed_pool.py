@@ -1,4 +1,4 @@
-"""Candidate seeds: the part that FedKSeed and FedKSeed-Pro share.
+"""Candidate seeds: FedKSeed's directions, how they are drawn, and what is found along them.
 
 An experiment has K candidate directions. Each participant draws its own from them by its task's seed, which the
 server knows: only slopes travel up. Down travel the slopes' means for the candidates that anybody drew: K bits say
@@ -7,7 +7,6 @@ which these are, and 4 bytes each what they are.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -22,6 +21,10 @@ from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Arrays
 from ferret_core.training.config import ZerothOrderConfig
 from ferret_core.training.zeroth_order import descend, move_along
+
+SCALE = 2.0**40
+TERMS = 18
+"""Of the exponential series: those left out are below the rounding of fp64 for exponents up to 1."""
 
 
 def candidates(seed: int, K: int) -> Array:
@@ -51,6 +54,27 @@ def look_along(model: nn.Module, state: State, client: Client, local: ZerothOrde
     return LocalUpdate({"slopes": client.protected(done.slopes)}, done.trained.metrics, columns=columns)
 
 
+def history(K: int) -> State:
+    """Σ|ĝ| of the candidates' histories, fp32 (K,), and how many ĝ these hold, int32 (K,): each begins with one 0."""
+    return {"magnitudes": np.zeros(K, dtype=np.float32), "counts": np.ones(K, dtype=np.int32)}
+
+
+def odds(state: State) -> Array:
+    """int64 (K,): the probabilities that follow from a :func:`history`, times one number, rounded down."""
+    means = state["magnitudes"].astype(np.float64) / state["counts"]
+    above = means - means.min()
+    return np.floor(_exp(above / (above.max() or 1.0)) * SCALE).astype(np.int64)
+
+
+def remember(state: State, result: Arrays) -> State:
+    """The :func:`history` in ``state`` with that of a round."""
+    magnitudes, counts = state["magnitudes"].copy(), state["counts"].copy()
+    drawn = drawn_in(result, len(counts))
+    magnitudes[drawn] += result["magnitudes"]
+    counts[drawn] += result["counts"]
+    return {"magnitudes": magnitudes, "counts": counts}
+
+
 class Gathered(NamedTuple):
     """What a round's participants found along each of K candidates.
 
@@ -64,7 +88,7 @@ class Gathered(NamedTuple):
     rounding: Array
 
 
-def gather(odds: Array, contributions: Iterable[Weighted], clip: float = math.inf) -> Gathered:
+def gather(odds: Array, contributions: Iterable[Weighted], clip: float) -> Gathered:
     """Adds up the slopes by candidate, in fp64, streamed; the draws follow from the contributions' seeds."""
     slopes, magnitudes = np.zeros(len(odds)), np.zeros(len(odds))
     counts = np.zeros(len(odds), dtype=np.int32)
@@ -96,3 +120,11 @@ def step_along(model: nn.Module, state: State, result: Arrays, step: float) -> N
     chosen = seeds[drawn_in(result, len(seeds))].tolist()
     steps = {seed: -step * slope for seed, slope in zip(chosen, result["slopes"].tolist(), strict=True)}
     move_along(model, steps, int(result["rounding"][0]))
+
+
+def _exp(x: Array) -> Array:
+    """eˣ for x from 0 to 1 by + × ÷ alone: the same bits on every machine, which no library's own exp promises."""
+    total = np.ones_like(x)
+    for n in range(TERMS, 0, -1):
+        total = 1 + total * x / n
+    return total

@@ -12,6 +12,9 @@ ICLR 2022, https://arxiv.org/abs/2106.09685. Sends 4·r·(fan_in + fan_out) byte
         (A, B) ← (A, B) − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ          (nᵢ: i's examples, or 1)
 
 The mean of factors is not the factors' mean product: the authors' choice, kept here.
+
+The preset ``fedit_sgd`` is FedIT-SGD, a baseline of Qin et al., ICML 2024, https://arxiv.org/abs/2312.06353, and of the
+Ferret paper: plain gradient descent keeps no moments, only one gradient of the adapters beside them.
 """
 
 from __future__ import annotations

@@ -17,6 +17,13 @@ Qin et al. send each slope's seed with it and rebuild w from the first model in 
 all of them. Here the draw follows from the task's seed, so that 4·T bytes are all that travels up, and each replica
 adds a round's steps to the model it has, which gives the same w. Participants walk on one fp32 copy of the weights.
 Their code draws z from a normal distribution; here its entries are ±1, of the same variance.
+
+The preset ``fedkseed_pro`` is FedKSeed-Pro, of the same paper. With ``sampling = "importance"`` candidates are drawn by
+p_k. Each has a history G_k, which begins as {0} and which every ĝ of a round joins:
+
+    φ_k ← mean of |ĝ|, cut at a clip, over G_k;  p_k ← softmax of φ scaled to 0 … 1
+
+A steep direction is thus drawn at most e times as often as a flat one. Down travels also what the histories gain.
 """
 
 from __future__ import annotations
@@ -27,9 +34,18 @@ import numpy as np
 from torch import nn
 
 from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
-from ferret_core.algorithms._seed_pool import candidates, gather, look_along, packed, step_along
+from ferret_core.algorithms._seed_pool import (
+    candidates,
+    gather,
+    history,
+    look_along,
+    odds,
+    packed,
+    remember,
+    step_along,
+)
 from ferret_core.algorithms.configs.fedkseed import Config
-from ferret_core.protocol.wire import Arrays
+from ferret_core.protocol.wire import Array, Arrays
 
 
 class Algorithm(WholeModel):
@@ -37,18 +53,26 @@ class Algorithm(WholeModel):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.odds = np.ones(config.K, dtype=np.int64)
+        self.remembers = config.sampling == "importance"
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        return {"candidates": candidates(seed, self.config.K)}
+        K = self.config.K
+        return {"candidates": candidates(seed, K), **(history(K) if self.remembers else {})}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        return look_along(model, state, client, self.config.local, self.odds)
+        return look_along(model, state, client, self.config.local, self._odds(state))
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
-        return packed(gather(self.odds, contributions))
+        gathered = gather(self._odds(state), contributions, self.config.clip)
+        if not self.remembers:
+            return packed(gathered)
+        drawn = gathered.counts > 0
+        return {**packed(gathered), "magnitudes": gathered.magnitudes[drawn], "counts": gathered.counts[drawn]}
 
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         local = self.config.local
         step_along(model, state, result, rate * local.learning_rate / local.perturbations)
-        return state
+        return {**state, **remember(state, result)} if self.remembers else state
+
+    def _odds(self, state: State) -> Array:
+        return odds(state) if self.remembers else np.ones(self.config.K, dtype=np.int64)

@@ -14,6 +14,12 @@ on Signal Processing 70, 2022, https://arxiv.org/abs/2201.09531, Algorithm 1. As
 Fang et al. take the forward difference from w, uniformly on the unit sphere, with radius μ. Here it is central, which
 costs as much for b₂ = 1 and is off by ε² instead of ε, and on random signs, which lie on the sphere of radius √d: their
 μ is ε√d.
+
+The preset ``fedmezo`` is FedMeZO, a baseline of Qin et al., ICML 2024, and of Shu et al., ICML 2025. It is MeZO between
+the rounds of FedAvg: Malladi et al., "Fine-Tuning Language Models with Just Forward Passes", NeurIPS 2023,
+https://arxiv.org/abs/2305.17333, Algorithm 1. MeZO walks on the model itself. Here it walks on a copy in fp32, for the
+difference Δᵢ and because adding and taking away εz leaves rounding behind: the peak is two copies of the weights and
+one forward pass.
 """
 
 from __future__ import annotations

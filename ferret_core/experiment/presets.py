@@ -28,7 +28,7 @@ PRESETS = (
         "The paper's own setting: 4096 coordinates in fp16 of basis T, ten steps of plain SGD, a server rate of 5 in "
         "unbiased units.",
         {
-            "algorithm": {"name": "ferret", "preset": "paper", "local": {"learning_rate": 3e-4, "steps": 10}},
+            "algorithm": {"name": "ferret_paper", "local": {"learning_rate": 3e-4, "steps": 10}},
             "server": {"learning_rate": 1.67},
         },
     ),

@@ -36,11 +36,11 @@ from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 
-ZEROTH_ORDER = ("fedkseed", "fedkseed_pro", "fedmezo", "fedzo", "hiso")
+ZEROTH_ORDER = ("fedkseed", "fedzo", "hiso")
 FORWARD_ONLY = {"learning_rate": 2e-3, "steps": 4, "batch_size": 4, "epsilon": 1e-3}
 LEARNING = {"local": {**FORWARD_ONLY, "steps": 30}}
 """With fewer steps a zeroth-order method learns nothing in a few rounds; nothing else needs so many."""
-ADAPTERS = {"fed_sb": 1e-2, "fedit": 1e-2, "ffa_lora": 1e-2, "fedit_sgd": 0.3, "fedprompt": 0.1, "fedptuning": 3e-2}
+ADAPTERS = {"fed_sb": 1e-2, "fedit": 1e-2, "ffa_lora": 1e-2, "fedprompt": 0.1, "fedptuning": 3e-2}
 """Algorithms that freeze the model, with their rates: what they learn the toy task on must know something already."""
 TOY: dict[str, dict[str, Any]] = {
     "fetchsgd": {"columns": 6_000, "k": 3_000},

@@ -8,10 +8,31 @@ import jsonschema
 import pytest
 
 from ferret_core import catalog, discovery
-from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.errors import FerretError, FieldError
+from ferret_core.protocol.spec import Choice, ExperimentSpec
+from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
+PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "fedit_sgd": ("fedit", {"local": {"optimizer": "sgd", "learning_rate": 1e-2}}),
+    "fedkseed_pro": ("fedkseed", {"sampling": "importance"}),
+    "fedmezo": ("fedzo", {"local": {"learning_rate": 1e-6, "epsilon": 1e-3}}),
+    "ferret_paper": (
+        "ferret",
+        {
+            "basis": "T",
+            "K": 4096,
+            "allocation": "norm",
+            "coordinates": "float16",
+            "blocks": "grouped",
+            "local": {"optimizer": "sgd"},
+        },
+    ),
+}
+
+
+def filled(name: str, **options: Any) -> Choice:
+    return catalog.filled("algorithm", Choice.model_validate({"name": name, **options}))
 
 
 @pytest.mark.parametrize("kind", ["algorithms", "datasets", "partitions", "models", "experiments"])
@@ -56,6 +77,55 @@ def test_all_wrong_options_are_named_at_once(toy_spec: SpecFactory) -> None:
     with pytest.raises(FerretError) as caught:
         catalog.resolve(toy_spec(algorithm={"name": "ferret", "K": 0, "basis": "Z"}, partition={"name": "x"}))
     assert {error.field for error in caught.value.errors} == {"algorithm.K", "algorithm.basis", "partition.name"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_its_algorithm_with_its_options(preset: str) -> None:
+    algorithm, options = PRESETS[preset]
+    assert filled(preset) == filled(algorithm, **options)
+    assert filled(preset).name == catalog.base(preset) == algorithm
+    steps = filled(preset, local={"steps": 3}).options["local"]
+    assert steps == {**filled(preset).options["local"], "steps": 3}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_entry_of_a_preset_follows_its_algorithms_and_shows_its_values_as_defaults(preset: str) -> None:
+    algorithm, _ = PRESETS[preset]
+    names = [entry.name for entry in catalog.entries("algorithms")]
+    assert names == catalog.names("algorithms")
+    assert names[names.index(preset) - 1] == algorithm
+    entry = catalog.entry("algorithms", preset)
+    assert f"preset of ``{algorithm}``" in entry.description
+    shown = {name: option["default"] for name, option in entry.options["properties"].items()}
+    assert shown == filled(preset).model_dump(mode="json", exclude={"name"})
+
+
+def test_what_a_user_sets_wins_over_a_preset_and_takes_away_what_it_excludes() -> None:
+    assert filled("fedmezo", local={"epsilon": 0.5}) == filled("fedzo", local={"learning_rate": 1e-6, "epsilon": 0.5})
+    assert filled("fedkseed_pro", sampling="uniform") == filled("fedkseed")
+    by_bytes = filled("ferret_paper", bytes_per_round=9000).options
+    assert (by_bytes["K"], by_bytes["bytes_per_round"], by_bytes["basis"]) == (None, 9000, "T")
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "normalized"])
+def test_a_presets_rate_is_for_its_own_optimizer(optimizer: str) -> None:
+    assert filled("fedit_sgd", local={"optimizer": optimizer}) == filled("fedit", local={"optimizer": optimizer})
+    assert filled("fedit_sgd", local={"optimizer": "sgd"}) == filled("fedit_sgd")
+
+
+@pytest.mark.parametrize("options", [{"K": 4096}, {"local": {"epsilon": 0}}, {"local": {"optimizer": "adam"}}])
+def test_a_presets_wrong_options_are_refused_as_its_algorithms(options: dict[str, Any]) -> None:
+    found: list[tuple[FieldError, ...]] = []
+    for name in ("fedmezo", "fedzo"):
+        with pytest.raises(FerretError) as caught:
+            filled(name, **options)
+        found.append(tuple(caught.value.errors))
+    assert found[0] == found[1]
+
+
+def test_an_unknown_algorithm_is_told_of_presets_too() -> None:
+    with refused("spec.invalid", "fedmezo"):
+        filled("fedmezzo")
 
 
 @pytest.mark.heavy

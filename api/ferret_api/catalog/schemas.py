@@ -17,6 +17,6 @@ class CatalogEntry(Resource):
 
 
 class CatalogEntryList(Resource):
-    """Entries by name."""
+    """Entries by name; an algorithm is followed by its presets, which can be chosen as it can."""
 
     items: list[CatalogEntry]

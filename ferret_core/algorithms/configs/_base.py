@@ -56,6 +56,16 @@ class FederatedConfig(Protocol):
         ...
 
 
+class Preset(NamedTuple):
+    """Options of an algorithm under a name that can be chosen in place of the algorithm's.
+
+    ``configs/<name>.py`` has them as ``PRESETS``, by name. ``title`` is one line.
+    """
+
+    title: str
+    options: dict[str, Any]
+
+
 @runtime_checkable
 class CorrectsSteps(Protocol):
     """The options of an algorithm that changes every local step: a site cannot train for it in a way of its own."""

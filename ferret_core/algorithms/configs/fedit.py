@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import Adam, LowRank
+from ferret_core.algorithms.configs._base import Adam, LowRank, Preset
 from ferret_core.training.config import LOCAL
+
+PRESETS = {
+    "fedit_sgd": Preset(
+        "FedIT-SGD: FedIT with plain gradient descent in place of Adam.",
+        {"local": {"optimizer": "sgd", "learning_rate": 1e-2}},
+    )
+}
 
 
 class Config(LowRank):

@@ -6,12 +6,20 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import Size, check_slopes, size_of, slope_norms, slopes
+from ferret_core.algorithms.configs._base import Preset, Size, check_slopes, size_of, slope_norms, slopes
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.models.shapes import Shapes
+from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LOCAL, ZerothOrderConfig
+
+PRESETS = {
+    "fedkseed_pro": Preset(
+        "FedKSeed-Pro: FedKSeed that draws more often the directions along which the loss was steep.",
+        {"sampling": "importance"},
+    )
+}
 
 
 class Config(Strict):
@@ -20,6 +28,13 @@ class Config(Strict):
     shardable: ClassVar[Literal[True]] = True
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
+    sampling: Literal["uniform", "importance"] = Field(
+        default="uniform",
+        description="How candidates are drawn; importance: more often those along which the loss was steep",
+    )
+    clip: float = Field(
+        default=1000.0, gt=0, le=MAX_REAL, description="Largest |ĝ| that counts in the probabilities, for importance"
+    )
     local: ZerothOrderConfig = Field(default=ZerothOrderConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:

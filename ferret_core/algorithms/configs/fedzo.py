@@ -6,8 +6,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.algorithms.configs._base import Preset, SendsUpdate
 from ferret_core.training.config import LOCAL, ZerothOrderConfig
+
+PRESETS = {
+    "fedmezo": Preset(
+        "FedMeZO: FedZO with the rate and ε that MeZO's paper found best for most of its tasks.",
+        {"local": {"learning_rate": 1e-6, "epsilon": 1e-3}},
+    )
+}
 
 
 class Config(SendsUpdate):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import Size, check_metadata, size_of
+from ferret_core.algorithms.configs._base import Preset, Size, check_metadata, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
@@ -28,15 +28,18 @@ from ferret_core.training.expected_update_norm import expected_length
 DEFAULT_BYTES = 8192
 OPTIMIZER = "normalized"
 """Its updates have the same length in a model of any size, and so has the noise that their projection adds."""
-PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {
-        "basis": "T",
-        "K": 4096,
-        "allocation": "norm",
-        "coordinates": "float16",
-        "blocks": "grouped",
-        "local": {"optimizer": "sgd"},
-    }
+PRESETS = {
+    "ferret_paper": Preset(
+        "The paper's Ferret: basis T, K = 4096 in fp16, allocation, blocks and plain SGD as there.",
+        {
+            "basis": "T",
+            "K": 4096,
+            "allocation": "norm",
+            "coordinates": "float16",
+            "blocks": "grouped",
+            "local": {"optimizer": "sgd"},
+        },
+    )
 }
 
 
@@ -45,10 +48,6 @@ class Config(Strict):
 
     shardable: ClassVar[Literal[True]] = True
 
-    preset: Literal["paper"] | None = Field(
-        default=None,
-        description="paper: basis T, K = 4096 in fp16, allocation, blocks and plain SGD as there; others win over it",
-    )
     bytes_per_round: int | None = Field(
         default=None,
         ge=1,
@@ -102,19 +101,14 @@ class Config(Strict):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Writes the preset and the budget out, so that a stored specification says what was run."""
+        """Writes the optimizer and the budget out, so that a stored specification says what was run."""
         if not isinstance(options, Mapping):
             return options
         given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
-        preset = PRESETS.get(str(given.get("preset")), {})
-        filled = {**preset, **given}
         local = given.get("local", {})
         if isinstance(local, Mapping):
-            chosen = preset.get("local", {"optimizer": OPTIMIZER})
-            filled["local"] = {**chosen, **cast(Mapping[str, Any], local)}
-        if "bytes_per_round" in given and "K" not in given:
-            filled.pop("K", None)
-        return filled if "K" in filled else {"bytes_per_round": DEFAULT_BYTES, **filled}
+            given["local"] = {"optimizer": OPTIMIZER, **cast(Mapping[str, Any], local)}
+        return given if "K" in given else {"bytes_per_round": DEFAULT_BYTES, **given}
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

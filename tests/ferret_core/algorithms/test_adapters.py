@@ -1,4 +1,4 @@
-"""What ``fedit``, ``fedit_sgd``, ``fedprompt`` and ``fedptuning`` have in common: adapters in a frozen model."""
+"""What ``fedit``, ``fedprompt`` and ``fedptuning`` have in common: adapters in a frozen model."""
 
 from __future__ import annotations
 
@@ -35,11 +35,9 @@ from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
 
-NAMES = ["fedit", "fedit_sgd", "fedprompt", "fedptuning"]
-LORA = "ef03c6c4b2987899f6351ab98e8b7ed6928c68dc9cc93c0a612dd1134a831d06"
+NAMES = ["fedit", "fedprompt", "fedptuning"]
 FIRST_WEIGHTS = {
-    "fedit": LORA,
-    "fedit_sgd": LORA,
+    "fedit": "ef03c6c4b2987899f6351ab98e8b7ed6928c68dc9cc93c0a612dd1134a831d06",
     "fedprompt": "60d20bd648b5464cf1d5fc7fafd26931eb2e8ab05902c4f351ce9166c0e7bb78",
     "fedptuning": "cc49c8f3fd9791fcde804b568d61d17817e385b6a9a6ffbb595a31a3eee35b0b",
 }

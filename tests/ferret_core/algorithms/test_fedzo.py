@@ -65,3 +65,14 @@ def test_participants_look_along_directions_of_their_own(toy_spec: SpecFactory) 
     replica = replica_of(toy_spec("fedzo", options={"local": {**LOCAL, "steps": 1}}))
     sent = [contribute(replica, client).sealed for client in clients_of(replica)[:2]]
     assert abs(np.corrcoef([sealed.contribution.arrays["update"] for sealed in sent])[0, 1]) < 0.05
+
+
+def test_a_model_in_half_precision_is_tuned_in_fp32_and_left_as_it_was(toy_spec: SpecFactory) -> None:
+    """At a rate so low that bf16 would round every step away."""
+    spec = toy_spec("fedzo", options={"local": {**LOCAL, "learning_rate": 1e-6}})
+    replica = replica_of(spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": "bfloat16"})}))
+    update = contribute(replica, clients_of(replica)[0]).sealed.contribution.arrays["update"]
+    assert model_digest(replica.model, files=replica.files) == replica.digest
+    assert update.dtype == np.float32
+    assert 0 < np.abs(update).max() < 1e-4
+    assert (update != 0).mean() > 0.9

@@ -82,7 +82,7 @@ def replica_of(spec: ExperimentSpec) -> Replica:
         {"basis": "G", "allocation": "uniform", "coordinates": "sign", "whole_up_to": 64},
         {"basis": "H", "coordinates": "sparse_sign", "bytes_per_round": 500, "K": None},
         {"basis": "G", "allocation": "curvature", "coordinates": "sign", "blocks": "grouped", "whole_up_to": 64},
-        {"preset": "paper"},
+        {"basis": "T", "allocation": "norm", "coordinates": "float16", "blocks": "grouped"},
     ],
     ids=lambda options: "-".join(str(value) for value in options.values()),
 )
@@ -258,7 +258,6 @@ def test_shared_coordinates_average_like_the_mean_of_the_reconstructions() -> No
         ({"blocks": 0}, "blocks"),
         ({"blocks": 2**24 + 1}, "blocks"),
         ({"basis": "I"}, "basis"),
-        ({"preset": "authors"}, "preset"),
         ({"coordinates": "sparse_sign", "K": 900}, "K = 900: .* needs bytes_per_round"),
         ({"coordinates": "sparse_sign", "basis": "T"}, "basis = 'T': .* needs basis = 'G' or 'H'"),
         ({"coordinates": "sparse_sign", "seeds": "shared", "allocation": "fixed"}, "seeds = 'shared': .* 'own'"),
@@ -270,21 +269,21 @@ def test_options_that_cannot_go_together_are_refused(options: dict[str, Any], me
 
 
 def test_the_stored_specification_says_what_a_preset_and_a_default_mean(toy_spec: SpecFactory) -> None:
-    def resolved(**options: Any) -> dict[str, Any]:
-        spec = catalog.resolve(toy_spec(options=options))
+    def resolved(name: str = "ferret_paper", **options: Any) -> dict[str, Any]:
+        spec = catalog.resolve(toy_spec(name, options=options))
         assert catalog.resolve(spec) == spec, "resolving twice is once"
         return spec.algorithm.options
 
     paper = {"basis": "T", "K": 4096, "coordinates": "float16", "allocation": "norm", "blocks": "grouped"}
-    assert resolved(preset="paper").items() >= paper.items()
-    assert resolved(preset="paper", basis="G").items() >= (paper | {"basis": "G"}).items()
-    by_bytes = resolved(preset="paper", bytes_per_round=9000)
+    assert resolved().items() >= paper.items()
+    assert resolved(basis="G").items() >= (paper | {"basis": "G"}).items()
+    by_bytes = resolved(bytes_per_round=9000)
     assert (by_bytes["K"], by_bytes["bytes_per_round"], by_bytes["basis"]) == (None, 9000, "T")
     rate = {"learning_rate": 3e-4}
-    assert resolved(preset="paper", local=rate)["local"].items() >= (rate | {"optimizer": "sgd", "momentum": 0}).items()
-    assert resolved(preset="paper", local=rate | {"optimizer": "adam"})["local"]["optimizer"] == "adam"
-    assert resolved().items() >= {"K": None, "bytes_per_round": 8192, "preset": None}.items()
-    assert resolved(K=5).items() >= {"K": 5, "bytes_per_round": None}.items()
+    assert resolved(local=rate)["local"].items() >= (rate | {"optimizer": "sgd", "momentum": 0}).items()
+    assert resolved(local=rate | {"optimizer": "adam"})["local"]["optimizer"] == "adam"
+    assert resolved("ferret").items() >= {"K": None, "bytes_per_round": 8192}.items()
+    assert resolved("ferret", K=5).items() >= {"K": 5, "bytes_per_round": None}.items()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tests.algorithms import NAMES
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
-FIXED = {"fedkseed", "fedkseed_pro", "fedmezo", "fedprox", "fedzo", "hiso", "scaffold"}
+FIXED = {"fedkseed", "fedprox", "fedzo", "hiso", "scaffold"}
 """Their own training is part of what they send."""
 
 
@@ -228,4 +228,4 @@ def test_a_site_has_one_function_of_each_kind() -> None:
     with pytest.raises(TypeError, match="takes a function"):
         site.evaluate(3)  # pyrefly: ignore[bad-specialization]
     with refused("training.unsupported", "cannot take"):
-        site.require(Choice(name="fedmezo"))
+        site.require(Choice(name="fedzo"))

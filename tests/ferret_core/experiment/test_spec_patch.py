@@ -40,7 +40,7 @@ def test_every_example_takes_every_algorithm(path: Path, name: str) -> None:
         spec = catalog.resolve(ExperimentSpec.model_validate(revised.document))
         assert spec.algorithm.name == name
         same_algorithm = name == stated["algorithm"]["name"]
-        own = {f"algorithm.{option}" for option in ("K", "bytes_per_round", "preset")}
+        own = {f"algorithm.{option}" for option in ("K", "bytes_per_round")}
         assert bool(own & revised.dropped.keys()) is not (same_algorithm or own.isdisjoint(_options(stated)))
 
 

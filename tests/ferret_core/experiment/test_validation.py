@@ -54,7 +54,7 @@ def test_what_has_to_be_said_is_what_was_said(toy_spec: Callable[..., Experiment
     plain = {**toy_spec().model_dump(mode="json", include={"name", "model", "dataset"}), "participants": {"edge": 2}}
     for algorithm in (
         {"name": "ferret"},
-        {"name": "ferret", "preset": "paper", "basis": "G", "local": {"learning_rate": 0.5}},
+        {"name": "ferret_paper", "basis": "G", "local": {"learning_rate": 0.5}},
         {"name": "ferret", "local": {"optimizer": "adam", "learning_rate": 0.1, "epochs": 2}},
         {"name": "fedavg", "local": {"optimizer": "normalized", "learning_rate": 0.1}},
     ):

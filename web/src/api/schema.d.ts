@@ -2115,7 +2115,7 @@ export interface components {
         };
         /**
          * CatalogEntryList
-         * @description Entries by name.
+         * @description Entries by name; an algorithm is followed by its presets, which can be chosen as it can.
          */
         CatalogEntryList: {
             /** Items */

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ferret_bench.paper.reruns.record import Record
 from ferret_bench.paper.reruns.settings import Row, Settings, variants_of
 from ferret_bench.paper.reruns.study import Study
-from ferret_core import catalog, discovery
+from ferret_core import catalog
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
@@ -195,7 +195,7 @@ def _lacks(tree: Tree) -> str | None:
     """The first plug-in of the specification that is not installed here."""
     for section, kind in PLUG_INS.items():
         name = tree.get(section, {}).get("name")
-        if name is not None and name not in discovery.names(catalog.PACKAGES[kind]):
+        if name is not None and name not in catalog.names(kind):
             return f"{section} {name}"
     return None
 

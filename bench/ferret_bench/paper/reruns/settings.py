@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ferret_bench.paper.reruns.study import Study, Variant
 from ferret_cli import specfile
+from ferret_core import catalog
 from ferret_core.protocol import spec_file
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec_file import Tree
@@ -99,7 +100,8 @@ def read(file: Path | None, assignments: Sequence[str], study: Study, *, absolut
 
 
 def variants_of(study: Study, algorithm: str) -> Mapping[str, Variant]:
-    return study.variants.get(algorithm, {})
+    """Those of the algorithm; a preset is run in its algorithm's ways."""
+    return study.variants.get(catalog.base(algorithm), {})
 
 
 def shipped(name: str) -> Tree:

@@ -35,7 +35,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "shared": FERRET | {"seeds": "shared", "coordinates": "float16", "allocation": "uniform"},
     "fedavg": {"name": "fedavg", "local": {"steps": 1}},
     "fedkseed": {"name": "fedkseed", "K": 16, "local": {"steps": 2}},
-    "fedkseed_pro": {"name": "fedkseed_pro", "K": 16, "local": {"steps": 2}},
+    "importance": {"name": "fedkseed", "sampling": "importance", "K": 16, "local": {"steps": 2}},
 }
 
 
@@ -46,7 +46,7 @@ def small(toy_spec: Specs, algorithm: dict[str, Any] = FERRET, dtype: str = "bfl
     return ExperimentSpec.model_validate(tree)
 
 
-@pytest.mark.parametrize("name", ["G", "fedavg", "fedkseed", *slow("T", "shared", "fedkseed_pro")])
+@pytest.mark.parametrize("name", ["G", "fedavg", "fedkseed", *slow("T", "shared", "importance")])
 @pytest.mark.heavy
 def test_following_the_ledger_in_files_gives_the_digests_of_memory(
     name: str, toy_spec: Specs, stored: Stored, simulated: Simulated, tmp_path: Path

@@ -42,9 +42,11 @@ def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]
         "fedavg": ("fedavg", {"local": {**LOCAL, "optimizer": "adamw", "clip_norm": 0.5, "loss": "sequences"}}),
         "diloco": ("diloco", {"local": {**LOCAL, "optimizer": "adafactor", "activation_checkpointing": True}}),
         "bfloat16": ("fedavg", {"local": {**LOCAL, "optimizer": "sgd", "precision": "bfloat16"}}),
-        "fedmezo": ("fedmezo", {"local": {"steps": 1, "batch_size": 2}}),
         "fedzo": ("fedzo", {"local": {"steps": 1, "batch_size": 2}}),
-        "fedkseed_pro": ("fedkseed_pro", {"K": 16, "local": {"steps": 1, "batch_size": 2}}),
+        "importance": (
+            "fedkseed",
+            {"sampling": "importance", "K": 16, "local": {"steps": 1, "batch_size": 2}},
+        ),
         "fedkseed": ("fedkseed", {"K": 16, "local": {"steps": 2, "batch_size": 2, "accumulation": 2}}),
     }
     return [
@@ -56,7 +58,7 @@ def experiments(toy_spec: SpecFactory, names: list[str]) -> list[dict[str, Any]]
     ("size", "names"),
     [
         (2, ["G", "fedavg", "fedkseed"]),
-        pytest.param(2, ["T", "H", "R", "bfloat16", "diloco", "fedmezo", "fedzo", "fedkseed_pro"], marks=SLOW),
+        pytest.param(2, ["T", "H", "R", "bfloat16", "diloco", "fedzo", "importance"], marks=SLOW),
         pytest.param(4, ["G", "T", "fedavg", "fedkseed"], marks=SLOW),
     ],
 )

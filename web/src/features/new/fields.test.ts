@@ -19,7 +19,7 @@ const SCHEMA = {
     blocks: { anyOf: [{ enum: ['tensor', 'grouped'], type: 'string' }, { type: 'integer' }], default: 'tensor' },
     guard: { type: 'boolean', default: true },
     one: { const: 'paper', type: 'string', default: 'paper' },
-    preset: { anyOf: [{ const: 'paper', type: 'string' }, { type: 'null' }], default: null },
+    either: { anyOf: [{ const: 'paper', type: 'string' }, { type: 'null' }], default: null },
     targets: { type: 'array', default: ['q'] },
     rate: { type: 'number', default: 0.5 },
     local: { $ref: '#/$defs/Local', default: { optimizer: 'sgd' }, description: 'Training' },
@@ -37,7 +37,7 @@ test('every kind of value has its input', () => {
     'a.blocks': 'text',
     'a.guard': 'flag',
     'a.one': 'choice',
-    'a.preset': 'choice',
+    'a.either': 'choice',
     'a.targets': 'list',
     'a.rate': 'number',
   })

@@ -8,9 +8,9 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.aggregation.aggregate import fold
-from ferret_core.algorithms import _seed_pool, fedkseed_pro
+from ferret_core.algorithms import _seed_pool, fedkseed
 from ferret_core.algorithms._base import Client, State, Weighted
-from ferret_core.algorithms.fedkseed_pro import odds
+from ferret_core.algorithms._seed_pool import odds
 from ferret_core.client.local_round import contribute
 from ferret_core.contribution import Sealed
 from ferret_core.experiment.federated_data import FederatedData
@@ -22,6 +22,7 @@ from ferret_core.rounds.sampling import client_names, round_tasks
 SpecFactory = Callable[..., ExperimentSpec]
 
 LOCAL = {"learning_rate": 1e-4, "steps": 20, "batch_size": 2, "epsilon": 1e-3}
+IMPORTANCE = {"sampling": "importance", "local": LOCAL}
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
@@ -48,7 +49,7 @@ def probabilities(state: State) -> Array:
 
 
 def test_at_first_all_directions_are_drawn_alike(toy_spec: SpecFactory) -> None:
-    replica = replica_of(toy_spec("fedkseed_pro"))
+    replica = replica_of(toy_spec("fedkseed", options=IMPORTANCE))
     assert len(set(odds(replica.state).tolist())) == 1
 
 
@@ -71,7 +72,7 @@ def test_odds_of_the_largest_pool_add_up_without_overflow() -> None:
 def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
     """Two rounds' magnitudes by candidate, each cut at the clip, and the 0 that a history begins with."""
     K, clip = 8, 0.5
-    replica = replica_of(toy_spec("fedkseed_pro", options={"K": K, "clip": clip, "local": LOCAL}))
+    replica = replica_of(toy_spec("fedkseed", options={**IMPORTANCE, "K": K, "clip": clip}))
     magnitudes, counts = np.zeros(K), np.ones(K, np.int32)
     for _ in range(2):
         before = odds(replica.state)
@@ -93,7 +94,7 @@ def test_a_steep_direction_is_drawn_more_often() -> None:
 
 def test_one_result_moves_the_history_of_others_alike(toy_spec: SpecFactory) -> None:
     """Nothing but the round's result tells a replica what to draw by."""
-    spec = toy_spec("fedkseed_pro", options={"K": 16, "local": LOCAL})
+    spec = toy_spec("fedkseed", options={**IMPORTANCE, "K": 16})
     replica, follower = replica_of(spec), replica_of(spec)
     start = replica.state
     sent = one_round(replica)
@@ -105,4 +106,4 @@ def test_one_result_moves_the_history_of_others_alike(toy_spec: SpecFactory) -> 
 
 def test_the_clip_must_be_above_zero() -> None:
     with pytest.raises(ValueError, match="clip"):
-        fedkseed_pro.Config(clip=0)
+        fedkseed.Config(clip=0)
