@@ -75,11 +75,6 @@ class Feeds:
         return self._streams.total()
 
     @property
-    def pollers(self) -> int:
-        """Running now."""
-        return len(self._feeds)
-
-    @property
     def dropped(self) -> int:
         """Streams ended because their reader was too slow."""
         return self._dropped + sum(feed.dropped for feed in self._feeds.values())

@@ -12,10 +12,10 @@ from ferret_core.algorithms._cosines import PRECISION, cosines, transformed, tra
 from ferret_core.algorithms.configs._chunks import cut
 from ferret_core.demo import model_path
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.budget import METADATA
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.simulate import simulate
+from tests.algorithms import METADATA
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]

@@ -23,13 +23,13 @@ from ferret_core.models.parameters import trainable
 from ferret_core.models.shapes import sizes
 from ferret_core.participant import contribute
 from ferret_core.projection import FORMAT_VERSION, quantize
-from ferret_core.projection.budget import METADATA
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta, encode
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.training.local import LocalMetrics
+from tests.algorithms import METADATA
 from tests.refusals import refused
 from tests.tiers import slow
 

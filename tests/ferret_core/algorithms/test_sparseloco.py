@@ -20,11 +20,11 @@ from ferret_core.algorithms.configs._chunks import (
 )
 from ferret_core.demo import model_path
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.budget import METADATA
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.replica import Replica
 from ferret_core.simulate import simulate
+from tests.algorithms import METADATA
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
