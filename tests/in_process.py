@@ -10,7 +10,6 @@ from pathlib import Path
 import uvicorn
 
 from ferret_api.app import create_app
-from ferret_api.settings import ApiSettings
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.storage import open_storage
 from ferret_db.database import Database
@@ -22,6 +21,7 @@ from ferret_worker.coordinate import coordinate
 from ferret_worker.evaluate import evaluate
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.train import train
+from tests.sized import made
 
 ADMIN = "an-admin-token-for-the-tests"
 NO_BROKER = "redis://127.0.0.1:1/0"
@@ -40,7 +40,7 @@ class Api:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        settings = ApiSettings(
+        settings = made(
             home=self.home,
             broker_url=NO_BROKER,
             admin_token=ADMIN,

@@ -64,7 +64,12 @@ class start:
         self.process = subprocess.Popen(
             command,
             env=environment
-            | {"FERRET_THREADS": "1", "FERRET_POLL_SECONDS": "0.2", "FERRET_ROOTS": "/", "FERRET_MIN_PARTICIPANTS": "1"}
+            | {
+                "FERRET_THREADS": "1",
+                "FERRET_EXPECTED_PARTICIPANTS": "40",
+                "FERRET_ROOTS": "/",
+                "FERRET_MIN_PARTICIPANTS": "1",
+            }
             | {"FERRET_ALERT_NETWORKS": "127.0.0.0/8"}
             | self.settings,
             stdout=subprocess.PIPE,

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ferret_api import hosts
 from ferret_api.oidc.settings import OidcSettings
+from ferret_api.server import SHUTDOWN_SECONDS
 from ferret_api.settings import ApiSettings
 from ferret_api.system import prometheus
 from ferret_core import __version__
@@ -380,7 +381,7 @@ class TestRendered:
     def test_running_requests_have_the_time_that_the_api_gives_them(self, chart: Chart) -> None:
         pod = chart.pods("minimal")["api"]
         _, pause = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
-        assert int(pause) + ApiSettings().shutdown_seconds < pod["terminationGracePeriodSeconds"]
+        assert int(pause) + SHUTDOWN_SECONDS < pod["terminationGracePeriodSeconds"]
 
     def test_a_training_worker_has_the_gpu_that_its_settings_name(self, chart: Chart) -> None:
         def asked(case: str) -> tuple[object, str]:
@@ -530,7 +531,7 @@ def names(fields: set[str]) -> list[str]:
 def test_the_schema_names_every_setting_that_values_may_give() -> None:
     """A setting that is new belongs into ``values.schema.json`` too, or into the sets below."""
     by_the_chart = {"home", "storage_url", "roots", "heartbeat", "host", "port", "public_url", "allowed_hosts"}
-    by_the_chart |= {"trusted_proxies", "max_connections_per_address", "device"}
+    by_the_chart |= {"trusted_proxies", "device"}
     of_other_ways_to_serve = {"listen_fd", "tls_cert", "tls_key", "log_bytes", "log_files"}
     secret = {name for name, field in FIELDS.items() if FROM_FILE in field.metadata}
     not_given = by_the_chart | of_other_ways_to_serve | secret

@@ -55,7 +55,7 @@ class Context:
             database=Database(settings.database_url, broker.send, settings.running_experiments),
             storage=settings.open_storage(),
             limits=RateLimits(settings),
-            pace=Pace(settings),
+            pace=Pace(settings.sizing),
         )
 
     def narrowed(self) -> Context:

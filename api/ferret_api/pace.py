@@ -9,7 +9,7 @@ import time
 
 from sqlalchemy.orm import Session
 
-from ferret_api.settings import ApiSettings
+from ferret_api.sizing import SPREAD, Sizing
 from ferret_core.protocol.states import Awaited
 from ferret_db.engine.waiting import Waiting
 from ferret_db.repositories import participants
@@ -18,8 +18,6 @@ NEARLY = 0.9
 """The part of the participants or contributions that has arrived when the next step is taken to be near."""
 PATIENCE = 4.0
 """How many times as long is waited for what is not near."""
-SPREAD = 0.5
-"""Pauses lie between 1 - SPREAD and 1 + SPREAD times their mean."""
 HASTE = 0.1
 """The part of the shortest pause after which a question may come that will be held."""
 COUNT_SECONDS = 5.0
@@ -29,10 +27,10 @@ COUNT_SECONDS = 5.0
 class Pace:
     """Chooses the pauses of a whole service: any of its processes may run one. For any thread."""
 
-    def __init__(self, settings: ApiSettings) -> None:
-        self._shortest = settings.poll_seconds
-        self._longest = settings.longest_poll_seconds / (1 + SPREAD)
-        self._per_second = settings.polls_per_second
+    def __init__(self, sizing: Sizing) -> None:
+        self._shortest = sizing.poll_seconds
+        self._longest = sizing.longest_poll_seconds / (1 + SPREAD)
+        self._per_second = sizing.polls_per_second
         self._enrolled = 0
         self._count_again_at = -math.inf
 
@@ -45,8 +43,8 @@ class Pace:
     def seconds(self, waiting: Waiting | None) -> float:
         """How long a participant that waits for ``waiting`` should pause.
 
-        On average ``FERRET_POLL_SECONDS``, or what keeps all participants together at ``FERRET_POLLS_PER_SECOND``;
-        :data:`PATIENCE` times the latter while no round is about to open. At most ``FERRET_LONGEST_POLL_SECONDS``.
+        On average ``poll_seconds``, or what keeps all participants together at ``polls_per_second``; :data:`PATIENCE`
+        times the latter while no round is about to open. At most ``longest_poll_seconds``.
         """
         return self._jittered(self._shortest, self._turn if is_near(waiting) else PATIENCE * self._turn)
 

@@ -31,12 +31,13 @@ class RateLimits:
 
     def __init__(self, settings: ApiSettings) -> None:
         self._counts = _counts(settings)
+        sizing = settings.sizing
         self._limiter = FixedWindowRateLimiter(self._counts)
-        self._strangers = RateLimitItemPerMinute(settings.stranger_requests_per_minute, namespace="strangers")
-        self._failures = RateLimitItemPerMinute(settings.failures_per_minute, namespace="failures")
-        self._participants = RateLimitItemPerMinute(settings.participant_requests_per_minute, namespace="participants")
-        self._users = RateLimitItemPerMinute(settings.user_requests_per_minute, namespace="users")
-        self._questions = RateLimitItemPerMinute(settings.playground_per_minute, namespace="questions")
+        self._strangers = RateLimitItemPerMinute(sizing.stranger_requests_per_minute, namespace="strangers")
+        self._failures = RateLimitItemPerMinute(sizing.failures_per_minute, namespace="failures")
+        self._participants = RateLimitItemPerMinute(sizing.participant_requests_per_minute, namespace="participants")
+        self._users = RateLimitItemPerMinute(sizing.user_requests_per_minute, namespace="users")
+        self._questions = RateLimitItemPerMinute(sizing.playground_per_minute, namespace="questions")
         self._alert_tests = RateLimitItemPerMinute(ALERT_TESTS_PER_MINUTE, namespace="alert-tests")
         self._recognised: dict[str, None] = {}
 

@@ -15,19 +15,21 @@ from fastapi import FastAPI
 
 from ferret_api.app import create_app
 from ferret_api.connections.handshake import TlsListener
-from ferret_api.connections.limits import Limits
 from ferret_api.connections.listener import Listener
 from ferret_api.connections.protocol import DeadlineProtocol
 from ferret_api.connections.register import Connections
 from ferret_api.context import Context
+from ferret_api.network import networks
 from ferret_api.settings import ApiSettings
 from ferret_api.tls import Tls
 from ferret_core.protocol.errors import FerretError
-from ferret_db import descriptors, tracing
+from ferret_db import tracing
 
 logger = logging.getLogger(__name__)
 
 BACKLOG = 2048
+SHUTDOWN_SECONDS = 5
+"""Given to running requests when the API stops."""
 TICKS_PER_SECOND = 10  # of uvicorn's main loop
 
 
@@ -37,7 +39,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: FastAPI, context: Context) -> None:
         self.context = context
         settings = context.settings
-        self.connections = Connections(Limits.of(settings, descriptors.limit()))
+        self.connections = Connections(settings.sizing, networks(settings.trusted_proxies))
         self.tls = Tls(settings.certificate) if settings.certificate else None
         config = uvicorn.Config(
             app,
@@ -50,8 +52,8 @@ class Server(uvicorn.Server):
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies,
             backlog=BACKLOG,
-            timeout_keep_alive=settings.keep_alive_seconds,
-            timeout_graceful_shutdown=settings.shutdown_seconds,
+            timeout_keep_alive=settings.sizing.keep_alive_seconds,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         super().__init__(config)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -12,11 +11,14 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
+from ferret_api.network import networks
+from ferret_api.sizing import Sizing
 from ferret_core.protocol.alerts import MAIL_ADDRESS
 from ferret_core.protocol.limits import MAX_PART_BYTES
 from ferret_core.protocol.playground import MOST_TOKENS
 from ferret_core.protocol.roles import Role
 from ferret_core.system.tls_certificate import Certificate
+from ferret_db import descriptors
 from ferret_db.settings import FROM_FILE, ServiceSettings
 
 
@@ -30,11 +32,10 @@ def _origin(url: str | None) -> str | None:
 
 
 def _networks(listed: str) -> str:
-    for network in filter(None, map(str.strip, listed.split(","))):
-        try:
-            ip_network(network)
-        except ValueError as error:
-            raise ValueError(f"{error}: give addresses and networks such as 10.0.0.5,10.1.0.0/24") from error
+    try:
+        networks(listed)
+    except ValueError as error:
+        raise ValueError(f"{error}: give addresses and networks such as 10.0.0.5,10.1.0.0/24") from error
     return listed
 
 
@@ -156,9 +157,6 @@ class ApiSettings(ServiceSettings):
         description="Private networks, separated by commas, into which webhooks of alerts may lead, e.g. 10.0.0.0/8; "
         "public addresses always may",
     )
-    alert_seconds: float = Field(
-        default=2, gt=0, description="Seconds between two looks for alerts that are to be sent"
-    )
     alert_stalled_seconds: float = Field(
         default=600, ge=0, description="Seconds that an experiment stands still before an alert says so"
     )
@@ -175,96 +173,25 @@ class ApiSettings(ServiceSettings):
     smtp_from: str = Field(
         default="ferret@localhost", max_length=254, pattern=MAIL_ADDRESS, description="Sender of the e-mail"
     )
-    failures_per_minute: int = Field(
-        default=100,
+    expected_participants: int = Field(
+        default=400,
         ge=1,
-        description="Wrong tokens and codes, and attempts with a password, from one address within a minute, before it "
-        "has to wait",
-    )
-    stranger_requests_per_minute: int = Field(
-        default=6_000,
-        ge=1,
-        description="Requests without a token known to be good from one address within a minute",
-    )
-    participant_requests_per_minute: int = Field(
-        default=6_000, ge=1, description="Requests of one participant within a minute"
-    )
-    user_requests_per_minute: int = Field(
-        default=60_000, ge=1, description="Requests with the admin token, or in one session, within a minute"
-    )
-    poll_seconds: float = Field(
-        default=2, gt=0, description="Seconds on average between two questions of an idle participant, if there are few"
-    )
-    polls_per_second: float = Field(
-        default=200,
-        gt=0,
-        description="Questions for work per second that all participants together are told to ask at most: "
-        "with more participants each waits longer",
-    )
-    longest_poll_seconds: float = Field(
-        default=300,
-        gt=0,
-        le=300,
-        description="Seconds that a participant is told to wait at most, however many there are",
-    )
-    hold_seconds: int = Field(
-        default=30,
-        ge=0,
-        le=50,
-        description="Seconds for which a participant's question for work is held at most until there is an answer; "
-        "0: never",
-    )
-    max_held: int = Field(
-        default=0,
-        ge=0,
-        description="Most questions held at a time, the others are answered at once; 0: a quarter of the connections",
+        description="Participants that there will be at a time, about: how often they ask and may ask follows from it",
     )
     max_connections: int = Field(
         default=4096,
         ge=1,
-        description="Most connections at a time; fewer where the system allows too few open files",
-    )
-    max_connections_per_address: int = Field(
-        default=0,
-        ge=0,
-        description="Most connections from one address (IPv6: one /64); 0: half of all. "
-        "Behind a reverse proxy, whose address all of them have, as many as FERRET_MAX_CONNECTIONS",
-    )
-    header_seconds: float = Field(
-        default=10, gt=0, description="Seconds until a request's headers must be complete, from its connection on"
-    )
-    body_seconds: float = Field(
-        default=30,
-        gt=0,
-        description="Seconds that a body may take, and a client to read its answer, beyond those that "
-        "FERRET_BODY_BYTES_PER_SECOND gives it",
-    )
-    body_bytes_per_second: int = Field(
-        default=16384, ge=1, description="Slowest rate of a body, and of a client that reads its answer"
-    )
-    keep_alive_seconds: int = Field(
-        default=10, ge=1, description="Seconds after which a connection without a further request is closed"
-    )
-    stream_poll_seconds: float = Field(
-        default=0.5, gt=0, description="Seconds between two looks for new events of an experiment"
-    )
-    max_streams: int = Field(default=0, ge=0, description="Most event streams at a time; 0: half of the connections")
-    max_streams_per_token: int = Field(
-        default=1024, ge=1, description="Most event streams at a time with one token or session"
-    )
-    playground_per_minute: int = Field(
-        default=30, ge=1, description="Questions of one user to models in the playground within a minute"
-    )
-    playground_waiting: int = Field(
-        default=8, ge=1, description="Questions that wait for the playground's worker at most; more are refused"
-    )
-    playground_wait_seconds: float = Field(
-        default=120, gt=0, description="Seconds that a question waits for a worker of the playground to take it"
+        description="Most connections of one API process at a time; fewer where the system allows too few open files. "
+        "A quarter of them may be held questions for work, half of them event streams",
     )
     playground_tokens: int = Field(
         default=512, ge=1, le=MOST_TOKENS, description="Longest answer in the playground, in tokens"
     )
-    shutdown_seconds: int = Field(default=5, ge=1, description="Seconds given to running requests when the API stops")
+
+    @cached_property
+    def sizing(self) -> Sizing:
+        """What follows from the participants and connections that there may be."""
+        return Sizing.derived(self.expected_participants, self.max_connections, descriptors.limit())
 
     @cached_property
     def certificate(self) -> Certificate | None:

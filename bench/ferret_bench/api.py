@@ -38,9 +38,9 @@ from typing import Any, NamedTuple, final
 
 from ferret_bench._api.population import Cohort, enrol
 from ferret_bench._api.service import Service, serving
+from ferret_bench._api.slow import slow_connections
 from ferret_bench._api.turns import turning
 from ferret_bench._base import Document, Say, Table
-from ferret_bench._connections import crowd
 from ferret_bench._control import databases
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
@@ -156,7 +156,7 @@ def _case(folder: Path, name: str, size: Size, dripping: int, say: Say) -> dict[
 def _measured(service: Service, cohorts: Sequence[Cohort], size: Size, dripping: int, say: Say) -> dict[str, Any]:
     say(f"{size.polls:g} polls and {size.uploads:g} uploads a second for {size.case_seconds:g} s, {dripping} dripping")
     order = {**size._asdict(), "port": service.port, "cohorts": cohorts}
-    slow = crowd.dripping(service.port, dripping) if dripping else nullcontext()
+    slow = slow_connections(service.port, dripping) if dripping else nullcontext()
     with slow, subprocess.Popen([sys.executable, "-m", "ferret_bench._api.load"], **_PIPES) as load:
         begin, used = perf_counter(), service.cpu_seconds
         with sampled(lambda: service.resident_bytes, 1.0) as resident:

@@ -33,8 +33,8 @@ from threading import Timer
 from time import perf_counter
 from typing import Any, final
 
+from ferret_bench._api.alone import Api, serving
 from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench._connections.api import Api, serving
 from ferret_bench._uploads import waiting
 from ferret_bench._uploads.link import Link
 from ferret_bench._uploads.waiting import Opened
@@ -116,7 +116,7 @@ def _case(home: Path, mebibytes: int, max_seconds: float) -> dict[str, Any]:
         return {"missing": f"{home.parent} has {free >> 20} MiB free, and {needed >> 20} are needed"}
     weights = mebibytes * MEBIBYTE // waiting.WEIGHT_BYTES
     settings = {"FERRET_PART_BYTES": str(PART), "FERRET_LEASE_SECONDS": str(waiting.ROUND_SECONDS)}
-    with serving(home, None, **settings) as api:
+    with serving(home, **settings) as api:
         opened = waiting.opened(api.database, weights)
         upload = waiting.kept(f"http://127.0.0.1:{api.port}", opened.token, weights, home / "site")
         copied = median(_copy_seconds(home / "site/contribution", home / "copy") for _ in range(COPIES))

@@ -22,8 +22,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
+from ferret_bench._api.alone import serving
 from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench._connections.api import serving
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
@@ -67,7 +67,7 @@ class Benchmark:
         begin, load, sizes = perf_counter(), os.getloadavg(), QUICK if quick else Sizes()
         with (
             tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder,
-            serving(Path(folder) / "home", None) as api,
+            serving(Path(folder) / "home") as api,
             browser.started() as chromium,
         ):
             curve.measured_rounds(api, sizes.rounds)

@@ -42,7 +42,7 @@ def own_environment() -> None:
     participant is the user's own, so its rounds may be downloaded."""
     for name in ELSEWHERE:
         os.environ.pop(f"FERRET_{name}", None)
-    os.environ.setdefault("FERRET_POLL_SECONDS", "0.5")
+    os.environ.setdefault("FERRET_EXPECTED_PARTICIPANTS", "1")
     os.environ.setdefault("FERRET_MIN_PARTICIPANTS", "1")
 
 

@@ -32,7 +32,7 @@ PASS_SECONDS = 1e-9
 TERM_SECONDS = 3e-10
 """Of one weight and one contribution's reconstruction on basis G or H, on one core: docs/results/projection.md."""
 HEADER = 600
-"""Bytes of a contribution's header: ids, digests, seed and metrics; up to ``METADATA`` where names are long."""
+"""Bytes of a contribution's header: ids, digests, seed and metrics; up to 1,024 where names are long."""
 DOWN = 900
 """Bytes of the header of a round's update."""
 LISTED = 5

@@ -1,7 +1,7 @@
 """How many coordinates fit into a number of bytes.
 
 Counted is all that grows with model and K: the arrays (coordinates, scales, their exponent) and the list of K_l in
-the metadata. What is left, names, digests, seed, metrics and the headers of the arrays, is at most ``METADATA`` bytes
+the metadata. What is left, names, digests, seed, metrics and the headers of the arrays, is at most 1,024 bytes
 as long as names are short.
 """
 
@@ -15,8 +15,6 @@ from ferret_core.projection.allocation import least
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinate_encoding import Kind, Precision, layouts
 from ferret_core.protocol.errors import FerretError
-
-METADATA = 1024
 
 
 def coordinates_within(budget: int, kind: Precision, blocks: Sequence[Block]) -> int:

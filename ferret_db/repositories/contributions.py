@@ -34,10 +34,6 @@ def add_all(s: Session, rows: Sequence[Contribution]) -> None:
     s.flush()
 
 
-def of_assignment(s: Session, assignment_id: str) -> Contribution | None:
-    return s.scalars(select(Contribution).where(Contribution.assignment_id == assignment_id)).one_or_none()
-
-
 def by_idempotency_keys(s: Session, keys: Sequence[Key]) -> dict[Key, Contribution]:
     """What was accepted under each of the keys, the last where there is more than one."""
     if not keys:

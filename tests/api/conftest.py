@@ -38,6 +38,7 @@ from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import contributions, participants
 from ferret_db.tables import FIRST_PROJECT, Assignment
 from ferret_sdk.http.certificates import pinned
+from tests.sized import made
 from tests.tiers import EITHER_DATABASE
 
 ADMIN = "an-admin-token-for-the-tests"
@@ -56,7 +57,7 @@ NO_ALERTS = 86_400.0
 def make_settings(tmp_path: Path, migrated: Path) -> Callable[..., ApiSettings]:
     """Settings of a service whose home folder has a migrated database."""
     home = make_home(tmp_path, migrated)
-    return lambda **changes: ApiSettings(
+    return lambda **changes: made(
         **{"home": home, "broker_url": NO_BROKER, "admin_token": ADMIN, "allowed_hosts": TEST_HOST}
         | {"alert_seconds": NO_ALERTS, **changes}
     )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from ferret_api.settings import ApiSettings
+from ferret_api.sizing import Sizing
 from ferret_db.repositories import events
 from ferret_sdk.http import certificates
 from ferret_sdk.service.service import Service
@@ -241,7 +241,7 @@ def test_who_guesses_too_often_has_to_wait_and_nobody_else(make_front: Callable[
 def test_it_gives_up_an_idle_connection_before_the_api_does(caddy: str, tmp_path: Path) -> None:
     config = json.dumps(adapted(caddy, tmp_path, f"https://{NAME}", "api:8765"))
     (idle,) = re.findall(r'"keep_alive": \{"idle_timeout": (\d+)\}', config)
-    assert int(idle) / 1e9 < ApiSettings.model_fields["keep_alive_seconds"].default
+    assert int(idle) / 1e9 < Sizing.keep_alive_seconds
 
 
 def test_it_spreads_requests_over_all_that_it_is_given(caddy: str, tmp_path: Path) -> None:

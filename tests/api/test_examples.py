@@ -15,6 +15,7 @@ from ferret_api.settings import ApiSettings
 from ferret_core.protocol.roles import Role
 from tests.api.conftest import ADMIN, NO_BROKER, TEST_HOST, Site, make_home, open_site
 from tests.api.people import a_user
+from tests.sized import made
 
 DOCUMENT = create_app(ApiSettings()).openapi()
 ANSWERS = {
@@ -62,7 +63,7 @@ BODIES = [
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Site]:
     """A service that has a provider to sign in with, and does not mind how often somebody shows a wrong credential."""
-    settings = ApiSettings(
+    settings = made(
         home=make_home(tmp_path_factory.mktemp("examples"), migrated),
         broker_url=NO_BROKER,
         admin_token=ADMIN,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import mean
 from typing import Any
 
@@ -16,7 +17,7 @@ from ferret_db.tables import Participant
 SOON, LATER = Waiting(Awaited.MODEL, 3), Waiting(Awaited.CONTRIBUTIONS, 3, 100, 1000)
 
 
-def pauses(site: Any, enrolled: int, waiting: Waiting | None = SOON, **settings: Any) -> list[float]:
+def pauses(site: Any, enrolled: int, waiting: Waiting | None = SOON, **sizes: Any) -> list[float]:
     """A thousand, of an experiment with so many participants."""
     experiment_id = site.submit(participants={"edge": 2})
     rows = [
@@ -27,7 +28,7 @@ def pauses(site: Any, enrolled: int, waiting: Waiting | None = SOON, **settings:
     ]
     with site.database.begin() as s:
         s.add_all(rows)
-    chosen = Pace(site.context.settings.model_copy(update=settings))
+    chosen = Pace(replace(site.context.settings.sizing, **sizes))
     with site.database.read() as s:
         chosen.count(s)
     return [chosen.seconds(waiting) for _ in range(1000)]
@@ -66,7 +67,7 @@ def test_participants_of_experiments_that_are_over_do_not_count(site: Any) -> No
 def test_newcomers_are_counted_after_a_while(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "COUNT_SECONDS", 0.0)
     site.submit(participants={"edge": 2})
-    chosen = Pace(site.context.settings.model_copy(update={"polls_per_second": 1.0}))
+    chosen = Pace(replace(site.context.settings.sizing, polls_per_second=1.0))
     with site.database.read() as s:
         chosen.count(s)
     assert chosen.seconds(SOON) <= 3

@@ -37,6 +37,7 @@ from ferret_db.repositories import artifacts, workers
 from ferret_db.tables import Worker
 from tests.api.conftest import ADMIN, TEST_HOST, Live, make_home, spec
 from tests.api.people import a_user
+from tests.sized import made
 
 PATIENCE_SECONDS = 120.0
 Event = tuple[str, dict[str, Any]]
@@ -159,7 +160,7 @@ def patient(
     own = broker.prepare(home)
     own.child.start()
     live = Live(
-        ApiSettings(
+        made(
             home=home,
             broker_url=own.url,
             admin_token=ADMIN,

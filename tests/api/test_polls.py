@@ -311,12 +311,12 @@ def test_a_board_nobody_asks_for_is_given_up(
 ) -> None:
     place.ask()
     feeds = live.app.state.feeds
-    assert feeds.pollers == 1
+    assert len(feeds._feeds) == 1
     monkeypatch.setattr(boards, "KEPT_SECONDS", 0.0)
     with live.site.database.begin() as s:
         lifecycle.pause(s, experiment)
     deadline = time.monotonic() + 10
-    while feeds.pollers:
+    while len(feeds._feeds):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

@@ -12,7 +12,7 @@ import pytest
 
 from ferret_core.discovery import load, names
 
-ELSEWHERE = {"edge", "fuzz", "projection"}
+ELSEWHERE = {"edge", "projection"}
 WEB = Path(__file__).parents[2] / "web"
 
 

@@ -27,7 +27,7 @@ SETTINGS = {
     "FERRET_LEASE_SECONDS": str(LEASE_SECONDS),
     "FERRET_RECONCILE_SECONDS": "1",
     "FERRET_MIN_PARTICIPANTS": "1",  # one real participant takes part, whose ledger is read
-    "FERRET_POLL_SECONDS": "0.2",
+    "FERRET_EXPECTED_PARTICIPANTS": "40",
     "FERRET_TASK_STRIKES": "1000000",  # a task whose workers are killed by hand is no poison
     "FERRET_THREADS": "1",  # bits are equal at equal thread counts
     "OMP_NUM_THREADS": "1",

@@ -46,11 +46,11 @@ def test_a_demo_that_still_runs_is_left_alone(ferret, tmp_path):
 def test_the_demo_keeps_out_of_an_installation_in_use(monkeypatch):
     monkeypatch.setenv("FERRET_DATABASE_URL", "postgresql://production/ferret")
     monkeypatch.setenv("FERRET_BROKER_URL_FILE", "/run/secrets/broker")
-    monkeypatch.setenv("FERRET_POLL_SECONDS", "9")
+    monkeypatch.setenv("FERRET_EXPECTED_PARTICIPANTS", "9")
     prepare.own_environment()
     assert "FERRET_DATABASE_URL" not in os.environ
     assert "FERRET_BROKER_URL_FILE" not in os.environ
-    assert os.environ["FERRET_POLL_SECONDS"] == "9"
+    assert os.environ["FERRET_EXPECTED_PARTICIPANTS"] == "9"
 
 
 def test_the_result_of_an_experiment_that_failed_early(monkeypatch):

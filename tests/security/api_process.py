@@ -31,7 +31,6 @@ class ApiProcess:
             "FERRET_PORT": "0",
             "FERRET_ADMIN_TOKEN": ADMIN,
             "FERRET_BROKER_URL": NO_BROKER,
-            "FERRET_ALERT_SECONDS": "86400",
             **settings,
         }
 

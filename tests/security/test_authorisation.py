@@ -15,6 +15,7 @@ from ferret_core.protocol.roles import EVERY_SCOPE, Role, Scope
 from tests.api.conftest import ADMIN as ADMIN_TOKEN
 from tests.api.conftest import NO_BROKER, TEST_HOST, Site, make_home, open_site
 from tests.api.people import a_user
+from tests.sized import made
 
 VIEWERS = frozenset(role.value for role in Role)
 ANYONE = frozenset({"anyone"})
@@ -228,7 +229,7 @@ class Client(NamedTuple):
 @pytest.fixture(scope="module")
 def patient_site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Site]:
     """One that does not mind how often somebody shows what is good for nothing."""
-    settings = ApiSettings(
+    settings = made(
         home=make_home(tmp_path_factory.mktemp("matrix"), migrated),
         broker_url=NO_BROKER,
         admin_token=ADMIN_TOKEN,

@@ -132,7 +132,7 @@ def test_no_part_of_an_answer_waits_until_the_client_has_acknowledged_the_one_be
 
 def test_a_connection_that_came_before_the_server_was_ready_has_the_same_options(quick: Any) -> None:
     listening = listen("127.0.0.1", 0)
-    connections = Connections(quick.server.connections.limits)
+    connections = Connections(quick.server.connections.sizing)
     with Peer(listening.getsockname()[1]), Listener(listening, connections) as listener:
         accepted, _ = listener.accept()
         with accepted:
@@ -197,7 +197,7 @@ def test_idle_connections_give_way_to_new_ones(serve: Any, make_settings: Any) -
     assert live.server.connections.closed["evicted"] >= 32
 
 
-def test_one_address_gets_half_of_all_unless_told_otherwise(serve: Any, make_settings: Any) -> None:
+def test_one_address_gets_half_of_all(serve: Any, make_settings: Any) -> None:
     live = serve(make_settings(max_connections=8))
     live.admin.close()
     wait_until(lambda: live.server.connections.open == 0)
@@ -295,3 +295,15 @@ def test_without_a_descriptor_left_it_waits_quietly_and_goes_on_when_there_is_on
         assert log.stat().st_size < 50_000
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (300, 300))
         assert answers(port)
+
+
+def test_a_trusted_proxy_may_have_all_connections(serve: Any, make_settings: Any) -> None:
+    live = serve(make_settings(max_connections=8, trusted_proxies="127.0.0.1"))
+    live.admin.close()
+    wait_until(lambda: live.server.connections.open == 0)
+    with ExitStack() as held:
+        peers = [held.enter_context(Peer(live.port)) for _ in range(7)]
+        for peer in peers:
+            peer.send(post(live, 1000))
+        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
+        assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200

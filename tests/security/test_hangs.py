@@ -170,7 +170,7 @@ def service(
         "FERRET_BROKER_URL": broker.url,
         "FERRET_LEASE_SECONDS": LEASE_SECONDS,
         "FERRET_RECONCILE_SECONDS": "0.5",
-        "FERRET_POLL_SECONDS": "0.2",
+        "FERRET_EXPECTED_PARTICIPANTS": "40",
         "FERRET_THREADS": "1",
     }
     children = {

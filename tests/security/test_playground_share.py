@@ -27,7 +27,7 @@ def live(serve: Any, make_settings: Any, tmp_path: Any, need: Any) -> Iterator[A
     folder = tmp_path / "redis"
     folder.mkdir()
     redis = Redis(folder)
-    live = serve(make_settings(broker_url=redis.url, playground_waiting=8))
+    live = serve(make_settings(broker_url=redis.url))
     with live.site.database.begin() as s:
         workers.seen(s, workers.Identity("w", Queue.PLAYGROUND, "host", 1, "cpu"))
     yield live

@@ -27,6 +27,7 @@ with warnings.catch_warnings():
 from ferret_api.app import create_app
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.roles import Role
+from tests.sized import made
 
 pytestmark = [pytest.mark.timeout(1800)]
 OTHERS = ("stranger", "participant", Role.RESEARCHER.value, Role.VIEWER.value, "browser")
@@ -67,7 +68,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, migrated: Any) -> Iterator
 
     many = 10**9
     live = Live(
-        ApiSettings(
+        made(
             home=make_home(tmp_path_factory.mktemp("fuzzed"), migrated),
             broker_url=NO_BROKER,
             admin_token=ADMIN,

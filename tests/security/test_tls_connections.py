@@ -71,7 +71,7 @@ def test_handshakes_give_way_to_new_connections(secure: Any) -> None:
         began = time.monotonic()
         for _ in range(10):
             assert healthz(live).status_code == 200
-        assert time.monotonic() - began < live.site.context.settings.header_seconds
+        assert time.monotonic() - began < live.site.context.settings.sizing.header_seconds
         assert live.server.connections.open <= 8 + 1
     assert live.server.connections.closed["evicted"] >= 92
 

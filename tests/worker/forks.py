@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def finish(service: Service, request: Request) -> dict[str, Any]:
 
 def _with_a_participant(service: Service, request: Request) -> None:
     """The API, its worker and the participant, each in a thread; they live until the experiment's end."""
-    settings = ApiSettings(home=service.settings.home, poll_seconds=0.02)
+    settings = ApiSettings(home=service.settings.home)
     context = Context(
         settings=settings,
         admin=AdminToken("of-no-use"),
@@ -139,7 +140,7 @@ def _with_a_participant(service: Service, request: Request) -> None:
         database=service.database,
         storage=service.context.storage,
         limits=RateLimits(settings),
-        pace=Pace(settings),
+        pace=Pace(replace(settings.sizing, poll_seconds=0.02)),
     )
     with listen("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
+from ferret_api.network import networks as parsed
 from ferret_core.protocol.errors import FerretError
 
 Address = IPv4Address | IPv6Address
@@ -29,7 +30,7 @@ class Allowed:
     """Public addresses, and those of the operator's ``networks``, separated by commas."""
 
     def __init__(self, networks: str) -> None:
-        self._networks = [ip_network(network) for network in filter(None, map(str.strip, networks.split(",")))]
+        self._networks = parsed(networks)
 
     def holds(self, address: Address) -> bool:
         """Whether a webhook may lead there."""

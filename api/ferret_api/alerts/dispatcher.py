@@ -77,7 +77,7 @@ class Dispatcher:
 
     async def _pause(self) -> None:
         """Until some project's turn is over, and for ``alert_seconds`` at most."""
-        seconds = self._context.settings.alert_seconds
+        seconds = self._context.settings.sizing.alert_seconds
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         else:

@@ -49,7 +49,7 @@ class _Socket(socket.socket):
     def __init__(self, accepted: socket.socket, peer: tuple[Any, ...], connections: Connections) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
         self._peer, self._connections = peer, connections
-        self._handshake = Handshake(self, network(peer[0]), connections.limits.header_seconds)
+        self._handshake = Handshake(self, network(peer[0]), connections.sizing.header_seconds)
         connections.begun(peer, self._handshake)
 
     def close(self) -> None:

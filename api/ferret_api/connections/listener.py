@@ -50,7 +50,7 @@ class Listener(socket.socket):
                     raise
                 raise BlockingIOError(errno.EAGAIN, "a connection is being closed for this one") from error
             if self._connections.admit(address[0]):
-                _set_options(accepted, self._connections.limits.body_seconds)
+                _set_options(accepted, self._connections.sizing.body_seconds)
                 return self.admitted(accepted, address), address
             self.refuse(accepted)
 

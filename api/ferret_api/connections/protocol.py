@@ -23,13 +23,13 @@ class DeadlineProtocol(H11Protocol):
 
     Headers must be complete ``header_seconds`` after the connection was made, or after the first byte of a later
     request. A body, and a client that reads its answer, has ``body_seconds`` plus what its bytes take at
-    ``bytes_per_second``; time in which the server itself does not read is not counted.
+    ``body_bytes_per_second``; time in which the server itself does not read is not counted.
     """
 
     def __init__(self, *args: Any, connections: Connections, **options: Any) -> None:
         super().__init__(*args, **options)
         self._connections = connections
-        self._limits = connections.limits
+        self._sizing = connections.sizing
         self.address = ""
         self._headers_since: float | None = None
         self._body_seconds = 0.0
@@ -94,7 +94,7 @@ class DeadlineProtocol(H11Protocol):
             return READER
         if self.conn.their_state is h11.IDLE:
             since = self._headers_since
-            return HEADERS if since is not None and now - since > self._limits.header_seconds else None
+            return HEADERS if since is not None and now - since > self._sizing.header_seconds else None
         if self.conn.their_state is h11.SEND_BODY and not self.flow.read_paused:
             self._body_seconds += passed
             return BODY if self._body_seconds > self._body_allowance() else None
@@ -130,16 +130,16 @@ class DeadlineProtocol(H11Protocol):
         cycle = cast(Any, self.cycle)
         # After the answer nobody needs the rest of the body: more of it buys no more time.
         counted = 0 if cycle is not None and cycle.response_complete else self._body_bytes
-        return self._limits.body_seconds + counted / self._limits.bytes_per_second
+        return self._sizing.body_seconds + counted / self._sizing.body_bytes_per_second
 
     def _expect_reader(self, waiting: int) -> None:
-        allowance = self._limits.body_seconds + waiting / self._limits.bytes_per_second
+        allowance = self._sizing.body_seconds + waiting / self._sizing.body_bytes_per_second
         self._reader_deadline = time.monotonic() + allowance
 
     def _explanation(self, reason: str) -> str:
         if reason == HEADERS:
-            return f"the request's headers were not complete after {self._limits.header_seconds:g} s; send it again"
+            return f"the request's headers were not complete after {self._sizing.header_seconds:g} s; send it again"
         return (
-            f"the body came slower than {self._limits.bytes_per_second} bytes per second for more than "
-            f"{self._limits.body_seconds:g} s; send it again over a faster connection"
+            f"the body came slower than {self._sizing.body_bytes_per_second} bytes per second for more than "
+            f"{self._sizing.body_seconds:g} s; send it again over a faster connection"
         )

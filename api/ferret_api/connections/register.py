@@ -6,8 +6,8 @@ import time
 from collections import Counter
 from typing import Any, Protocol
 
-from ferret_api.connections.limits import Limits
-from ferret_api.network import network
+from ferret_api.network import Networks, is_within, network
+from ferret_api.sizing import Sizing
 
 AT_ONCE = 64
 """Connections on their way in or out at one time; the others wait in the kernel's queue until the loop has turned."""
@@ -33,14 +33,18 @@ class Connection(Protocol):
 
 
 class Connections:
-    """Counts connections from their acceptance until their descriptor is free again. Used on the event loop alone."""
+    """Counts connections from their acceptance until their descriptor is free again. Used on the event loop alone.
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
+    ``proxies`` may have all connections: those of everybody else come from them.
+    """
+
+    def __init__(self, sizing: Sizing, proxies: Networks = ()) -> None:
+        self.sizing = sizing
+        self._proxies = proxies
         self.closed: Counter[str] = Counter()
         """By the reason for which the server closed a connection, or refused it."""
         # Of few connections fewer, or the last to come would find none among them that is known to be idle.
-        self._at_once = max(1, min(AT_ONCE, limits.total // 4, limits.per_address // 4))
+        self._at_once = max(1, min(AT_ONCE, sizing.max_connections // 4, sizing.max_connections_per_address // 4))
         self._accepted = Counter[str]()
         self._open: dict[Connection, None] = {}  # whoever did nothing for the longest time comes first
         self._closing: set[Connection] = set()
@@ -59,9 +63,9 @@ class Connections:
     def admit(self, host: str) -> bool:
         """Counts a connection from ``host``, in whose place an idle one is closed if need be; False if none is idle."""
         address = network(host)
-        if self._accepted[address] - self._leaving(address) >= self.limits.per_address:
+        if self._accepted[address] - self._leaving(address) >= self._most_of(host):
             admitted = self._evict(address)
-        elif self.open - len(self._closing) >= self.limits.total:
+        elif self.open - len(self._closing) >= self.sizing.max_connections:
             admitted = self._evict(None)
         else:
             admitted = True
@@ -125,6 +129,10 @@ class Connections:
             self._closing.add(connection)
             self.closed[reason] += 1
         connection.close(reason)
+
+    def _most_of(self, host: str) -> int:
+        proxy = is_within(host, self._proxies)
+        return self.sizing.max_connections if proxy else self.sizing.max_connections_per_address
 
     def _leaving(self, address: str) -> int:
         return sum(connection.address == address for connection in self._closing)

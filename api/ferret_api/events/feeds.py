@@ -13,14 +13,12 @@ import anyio.to_thread
 from fastapi import Depends, Request
 
 from ferret_api.admin_token import AdminToken
-from ferret_api.connections.limits import Limits
 from ferret_api.context import Context
 from ferret_api.events.feed import Feed, Subscription
 from ferret_api.events.page import Look, look
 from ferret_api.events.permission import Claim, permitted
 from ferret_api.events.watch import Follower, Watch
 from ferret_core.protocol.errors import FerretError
-from ferret_db import descriptors
 from ferret_db.database import Database
 
 R = TypeVar("R")
@@ -58,14 +56,13 @@ class Feeds:
     @classmethod
     def of(cls, context: Context) -> Self:
         """As the settings say; whatever is followed, half of the connections are for requests."""
-        settings = context.settings
-        connections = Limits.of(settings, descriptors.limit()).total
+        sizing = context.settings.sizing
         return cls(
             context.database,
             context.admin,
-            settings.stream_poll_seconds,
-            most=settings.max_streams or max(1, connections // 2),
-            most_per_token=settings.max_streams_per_token,
+            sizing.stream_poll_seconds,
+            most=sizing.max_streams,
+            most_per_token=sizing.max_streams_per_token,
             stopping=context.stopping,
         )
 
@@ -73,11 +70,6 @@ class Feeds:
     def streams(self) -> int:
         """Open now."""
         return self._streams.total()
-
-    @property
-    def pollers(self) -> int:
-        """Running now."""
-        return len(self._feeds)
 
     @property
     def dropped(self) -> int:

@@ -16,14 +16,12 @@ from fastapi import Depends, Request
 from sqlalchemy.exc import OperationalError
 
 from ferret_api.auth import Identity
-from ferret_api.connections.limits import Limits
 from ferret_api.context import Context
 from ferret_api.events.feeds import Feeds
 from ferret_api.participants.board import Board
 from ferret_api.participants.stage import Stage, look
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_db import descriptors
 
 logger = logging.getLogger(__name__)
 
@@ -59,9 +57,8 @@ class Boards:
 
     @classmethod
     def of_process(cls, context: Context, feeds: Feeds) -> Self:
-        """As the settings say; by default a quarter of the connections may be held."""
-        connections = Limits.of(context.settings, descriptors.limit()).total
-        return cls(context, feeds, context.settings.max_held or max(1, connections // 4))
+        """As the settings say."""
+        return cls(context, feeds, context.settings.sizing.max_held)
 
     @property
     def held(self) -> int:
@@ -116,7 +113,7 @@ class Boards:
         return board
 
     async def _open(self, experiment_id: str) -> Board:
-        board = Board(await self._look(experiment_id, None), self._context.settings.polls_per_second)
+        board = Board(await self._look(experiment_id, None), self._context.settings.sizing.polls_per_second)
         self.changes += 1
         if board.stage.state.finished:
             board.ended = True

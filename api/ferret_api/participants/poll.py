@@ -20,6 +20,8 @@ from ferret_api.participants.schemas import NextAssignment, Waiting
 from ferret_api.participants.tag import Tag
 from ferret_db.engine.waiting import Waiting as Awaiting
 
+HOLD_SECONDS = 30
+"""For which a question is held at most until there is an answer: shorter than most proxies wait."""
 WHOLE = 0.9
 """The part of its time for which a question was held to the end, whatever the clocks say."""
 
@@ -60,7 +62,7 @@ class Poll:
         self._presence = presence
         self._bearer = bearer
         self._asked = asked
-        self._wait = min(asked.wait, context.settings.hold_seconds)
+        self._wait = min(asked.wait, HOLD_SECONDS)
         self._held = 0.0
 
     async def answer(self) -> Answer:

@@ -34,6 +34,10 @@ SILENT_SECONDS = 10.0
 RESTART_SECONDS = 30.0
 """A worker that ends while a question waits is given so long to be replaced by its supervisor."""
 TIMEOUT_SECONDS = 5.0
+WAIT_SECONDS = 120.0
+"""For which a question waits for a worker to take it."""
+MOST_WAITING = 8
+"""Questions that wait at a time: a worker answers one after the other, so the last waits some minutes."""
 MOST_OF_USER = 2
 """Open questions of one user, so that nobody takes all places of the queue."""
 
@@ -115,9 +119,9 @@ class Conversation:
             if self.seconds - heard > SILENT_SECONDS:
                 raise _interrupted(f"the worker has said nothing for {SILENT_SECONDS:.0f} s")
             return
-        most = self._context.settings.playground_wait_seconds
-        if self.seconds > most:
-            raise FerretError("playground.busy", f"no worker took the question within {most:g} s: try again later")
+        if self.seconds > WAIT_SECONDS:
+            detail = f"no worker took the question within {WAIT_SECONDS:g} s: try again later"
+            raise FerretError("playground.busy", detail)
         if self.seconds > RESTART_SECONDS:
             await run_in_threadpool(self._require_worker)
 
@@ -132,7 +136,7 @@ class Conversation:
         lengths = self._context.broker.lengths()
         if lengths is None:
             raise self._no_broker()
-        if (waiting := lengths[Queue.PLAYGROUND]) >= self._context.settings.playground_waiting:
+        if (waiting := lengths[Queue.PLAYGROUND]) >= MOST_WAITING:
             raise FerretError("playground.busy", f"{waiting} questions wait already: try again in a minute")
 
     def _no_broker(self) -> FerretError:

@@ -41,7 +41,7 @@ def measure(name: str, folder: Path, participants: int) -> dict[str, Any]:
 
 
 def _measure(database: Database, participants: int) -> dict[str, Any]:
-    experiment = started(database, participants)
+    experiment = _started(database, participants)
     opening, round_id = _timed(lambda: _open(database, experiment, participants))
     with database.read() as s:
         waiting = assignment_rows.of_round(s, round_id)
@@ -63,7 +63,7 @@ def _measure(database: Database, participants: int) -> dict[str, Any]:
     }
 
 
-def started(database: Database, participants: int) -> Experiment:
+def _started(database: Database, participants: int) -> Experiment:
     """A running experiment with that many simulated participants. Its model does not exist."""
     spec = ExperimentSpec.model_validate(
         {

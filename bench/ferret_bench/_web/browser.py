@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from ferret_bench._connections.api import TOKEN, Api
+from ferret_bench._api.alone import TOKEN, Api
 from ferret_core.protocol.errors import FerretError
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

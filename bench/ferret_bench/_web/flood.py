@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-from ferret_bench._connections.api import Api
+from ferret_bench._api.alone import Api
 from ferret_bench._web import browser as chromium
 from ferret_bench.measure.repeated import repeated
 from ferret_db.repositories import events, experiments

@@ -29,22 +29,6 @@ def cosine(letter: str, d: int, K: int, noise: float = 0) -> float:
     return 1 / math.sqrt(1 + error(letter, d, K, noise))
 
 
-def second_moment(letter: str, d: int, K: int, N: int = 1) -> float:
-    """E‖mean of N reconstructions with own seeds of one Δ‖²/‖Δ‖²: 1 + error/N.
-
-    The paper's proof of theorem 4 takes it as 1, by E[VVᵀVVᵀ] = ρ²I (docs/theory.md).
-    """
-    return 1 + error(letter, d, K) / N
-
-
-def contraction(rate: float, smoothness: float, moment: float) -> float:
-    """E‖w⁺‖²/‖w‖² of one step down β/2·‖w‖² along an unbiased estimate with this second moment.
-
-    It is least at a rate of 1/(β·moment), where it is 1 − 1/moment, and 1 at twice that rate.
-    """
-    return 1 - 2 * rate * smoothness + (rate * smoothness) ** 2 * moment
-
-
 def bound(d: int, K: int) -> float:
     """The paper's theorem 2: E‖Δ~ − Δ‖/‖Δ‖ ≤ max(2√q, q) with q = 2·ln(2d)/(ρK)."""
     q = 2 * math.log(2 * d) / (basis("T").moments(d).rho * K)

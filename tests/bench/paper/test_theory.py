@@ -23,6 +23,22 @@ CASES = [
 ]
 
 
+def second_moment(letter: str, d: int, K: int, N: int = 1) -> float:
+    """E‖mean of N reconstructions with own seeds of one Δ‖²/‖Δ‖²: 1 + error/N.
+
+    The paper's proof of theorem 4 takes it as 1, by E[VVᵀVVᵀ] = ρ²I (docs/theory.md).
+    """
+    return 1 + theory.error(letter, d, K) / N
+
+
+def contraction(rate: float, smoothness: float, moment: float) -> float:
+    """E‖w⁺‖²/‖w‖² of one step down β/2·‖w‖² along an unbiased estimate with this second moment.
+
+    It is least at a rate of 1/(β·moment), where it is 1 − 1/moment, and 1 at twice that rate.
+    """
+    return 1 - 2 * rate * smoothness + (rate * smoothness) ** 2 * moment
+
+
 def estimate(delta: Tensor, letter: str, K: int, N: int, seed: int) -> Tensor:
     """What the server makes of N participants who send the same Δ under seeds of their own."""
     d, blocks = len(delta), equal_blocks(len(delta), 1)
@@ -46,7 +62,7 @@ def test_the_mean_of_v_vt_v_vt_is_not_that_of_the_papers_proof(letter: str) -> N
         V = basis(letter).entries(torch.arange(d), torch.arange(K), Block(0, "w", d), K, seed).double()
         total += (V @ V.T) @ (V @ V.T)
     found = total / seeds / (basis(letter).moments(d).rho * K) ** 2
-    assert float(found.diagonal().mean()) == pytest.approx(theory.second_moment(letter, d, K), rel=0.02)
+    assert float(found.diagonal().mean()) == pytest.approx(second_moment(letter, d, K), rel=0.02)
     assert float((found - found.diagonal().diag()).abs().max()) < 0.3, "a multiple of the identity"
 
 
@@ -57,7 +73,7 @@ def test_the_energy_of_a_round_grows_with_d_over_k_and_n(letter: str, d: int, K:
         float(estimate(delta.float(), letter, K, N, n).double().square().sum() / delta.square().sum())
         for n in range(60)
     ]
-    assert sum(energies) / 60 == pytest.approx(theory.second_moment(letter, d, K, N), rel=0.05)
+    assert sum(energies) / 60 == pytest.approx(second_moment(letter, d, K, N), rel=0.05)
 
 
 @pytest.mark.parametrize(("letter", "d", "K", "N"), CASES)
@@ -68,15 +84,15 @@ def test_the_largest_rate_that_converges_falls_with_d_over_k_and_n(letter: str, 
         rate = math.sqrt(low * high)
         grows = descended(letter, d, K, N, rate, rounds=10) > 1
         low, high = (low, rate) if grows else (rate, high)
-    expected = 2 / SQUARES.smoothness / theory.second_moment(letter, d, K, N)
+    expected = 2 / SQUARES.smoothness / second_moment(letter, d, K, N)
     assert math.sqrt(low * high) == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize(("letter", "d", "K", "N"), CASES)
 def test_rounds_to_converge_grow_with_d_over_k_and_n(letter: str, d: int, K: int, N: int) -> None:
     """At the best rate, and at half of it, a round takes off the share that theory says."""
-    moment = theory.second_moment(letter, d, K, N)
+    moment = second_moment(letter, d, K, N)
     for share in (1.0, 0.5):
         rate = share / (SQUARES.smoothness * moment)
-        taken_off = -math.log(theory.contraction(rate, SQUARES.smoothness, moment))
+        taken_off = -math.log(contraction(rate, SQUARES.smoothness, moment))
         assert -math.log(descended(letter, d, K, N, rate, rounds=30)) == pytest.approx(taken_off, rel=0.15)

@@ -11,11 +11,11 @@ from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms._dct import PRECISION, cosines, transformed, transformed_back
 from ferret_core.algorithms.configs._chunks import cut
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.sample import model_path
 from ferret_core.simulate import simulate
+from tests.algorithms import METADATA
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]

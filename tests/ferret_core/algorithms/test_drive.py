@@ -10,11 +10,11 @@ import pytest
 from ferret_core.algorithms import drive
 from ferret_core.algorithms._base import Weighted
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.simulate import simulate
+from tests.algorithms import METADATA
 
 SpecFactory = Callable[..., ExperimentSpec]
 D = 4 * 4096

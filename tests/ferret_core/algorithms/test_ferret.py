@@ -22,7 +22,6 @@ from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
 from ferret_core.models.shapes import sizes
 from ferret_core.projection import FORMAT_VERSION, quantize
-from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta, encode
@@ -30,6 +29,7 @@ from ferret_core.replica.replica import Replica
 from ferret_core.rounds.sampling import client_names, round_tasks
 from ferret_core.simulate import simulate
 from ferret_core.training.local import LocalMetrics
+from tests.algorithms import METADATA
 from tests.refusals import refused
 from tests.tiers import slow
 

@@ -11,7 +11,6 @@ from ferret_core import catalog
 from ferret_core.algorithms import fetchsgd
 from ferret_core.algorithms._base import Weighted
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.byte_budget import METADATA
 from ferret_core.projection.kernels.cpu.count_sketch import estimates, sketch
 from ferret_core.projection.philox import Tag
 from ferret_core.projection.philox import draw as words_of
@@ -19,6 +18,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
 from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
+from tests.algorithms import METADATA
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from ferret_core.algorithms import qsgd
 from ferret_core.algorithms._base import Weighted
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.simulate import simulate
+from tests.algorithms import METADATA
 
 SpecFactory = Callable[..., ExperimentSpec]
 SEEDS = 400

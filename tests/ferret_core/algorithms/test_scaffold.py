@@ -11,11 +11,11 @@ from torch import nn
 from ferret_core.algorithms import fedavg, scaffold
 from ferret_core.algorithms._base import Weighted
 from ferret_core.models.parameters import shapes, trainable
-from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Arrays, Contribution
 from ferret_core.simulate import simulate
 from ferret_core.training.config import LocalConfig
+from tests.algorithms import METADATA
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]

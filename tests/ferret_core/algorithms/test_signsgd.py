@@ -11,11 +11,11 @@ from ferret_core.algorithms import signsgd
 from ferret_core.algorithms._base import Weighted
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice, ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.simulate import simulate
+from tests.algorithms import METADATA
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]

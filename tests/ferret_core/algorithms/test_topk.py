@@ -14,11 +14,11 @@ from ferret_core.algorithms._sparsify import largest
 from ferret_core.algorithms.configs._base import size_of
 from ferret_core.algorithms.configs._elias_fano import index_layouts, pack_indices, unpack_indices
 from ferret_core.models.parameters import shapes
-from ferret_core.projection.byte_budget import METADATA
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
+from tests.algorithms import METADATA
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { contrast, distance, GROUND, oklab, seen, SIGHT } from '@/lib/colour-vision'
+import { contrast, distance, GROUND, oklab, seen, SIGHT } from '@/lib/test-colour-vision'
 
 import { COLOURS, lineStyle } from './palette'
 import { MOST_RUNS } from './view'

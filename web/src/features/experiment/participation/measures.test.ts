@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { contrast, distance, GROUND, oklab, seen, SIGHT } from '@/lib/colour-vision'
+import { contrast, distance, GROUND, oklab, seen, SIGHT } from '@/lib/test-colour-vision'
 import { NOTHING } from '@/lib/heat-map/draw'
 import { type Rgb, SHADES } from '@/lib/heat-map/scale'
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -43,8 +42,8 @@ class Api(NamedTuple):
 
 
 @contextmanager
-def serving(home: Path, descriptors: int | None, **settings: str) -> Generator[Api]:
-    """With ``descriptors`` as the limit on open files, else what the system allows."""
+def serving(home: Path, **settings: str) -> Generator[Api]:
+    """``settings`` are environment variables."""
     home.mkdir(parents=True)
     url = f"sqlite:///{home}/ferret.db"
     migrate.upgrade(url)
@@ -64,7 +63,6 @@ def serving(home: Path, descriptors: int | None, **settings: str) -> Generator[A
                 **settings,
             },
             stderr=said,
-            preexec_fn=_limited(descriptors),
         )
     try:
         yield Api(_port(process, log), process.pid, database, experiment, log)
@@ -84,12 +82,6 @@ def get(port: int, path: str = "/api/v1/experiments", timeout: float = 30.0) -> 
         return response.status
     finally:
         connection.close()
-
-
-def _limited(descriptors: int | None) -> Callable[[], None] | None:
-    if descriptors is None:
-        return None
-    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
