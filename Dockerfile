@@ -10,6 +10,7 @@ COPY participant ./participant
 COPY ferret_core ./ferret_core
 COPY ferret_sdk ./ferret_sdk
 COPY ferret_cli ./ferret_cli
+COPY ferret_runtime ./ferret_runtime
 COPY ferret_db ./ferret_db
 COPY api ./api
 COPY worker ./worker

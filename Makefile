@@ -86,7 +86,7 @@ gpu-wheels: setup ## fetch what a machine with a GPU and without an index lacks 
 screenshots: setup ## make the pictures of docs/screenshots again, from the demo and the built dashboard
 	$(BIN)/python docs/generator/screenshots.py $(ARGS)
 
-SOURCES := ferret_core ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
+SOURCES := ferret_core ferret_runtime ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
 check: setup $(NODE_MODULES) ## format, lint, types, import rules, guard, bandit, openapi.json, the lock, documentation site, dashboard
 	$(BIN)/ruff format --check .
@@ -96,7 +96,7 @@ check: setup $(NODE_MODULES) ## format, lint, types, import rules, guard, bandit
 	$(BIN)/python -m scripts.guard
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(SOURCES)
 	$(BIN)/python -m scripts.lock --check
-	$(BIN)/python -m ferret_api.openapi --check
+	$(BIN)/python -m ferret_api.write_openapi --check
 	$(BIN)/python docs/generator/build.py
 	@if command -v npm >/dev/null; then cd web && npm run check && npm run stale; \
 	elif [ "$${CI:-}" = true ]; then echo 'CI needs Node 20 with npm' >&2; exit 1; \
@@ -117,7 +117,7 @@ format: setup ## rewrite files in the project's format
 
 .PHONY: openapi
 openapi: setup $(NODE_MODULES) ## write openapi.json and the dashboard's types from the API
-	$(BIN)/python -m ferret_api.openapi
+	$(BIN)/python -m ferret_api.write_openapi
 	@if command -v npm >/dev/null; then cd web && npm run types; fi
 
 .PHONY: web

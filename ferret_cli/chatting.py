@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from ferret_cli.choose import experiment
 from ferret_cli.output import emit, say
+from ferret_cli.resolve_experiment import experiment
 from ferret_core.evaluation.streaming_generation import answer, load_exported, question_ids
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.sanitize import shown_lines

@@ -6,7 +6,7 @@ import getpass
 import sys
 from pathlib import Path
 
-from ferret_cli.secret import read
+from ferret_cli.secret_input import read
 from ferret_core.protocol.errors import FerretError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ferret_cli.setup import require_training
+from ferret_cli.requirements_check import require_training
 from ferret_core import catalog
 from ferret_core.experiment.estimate import Plan
 from ferret_core.experiment.estimate import plan as make

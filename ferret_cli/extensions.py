@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from ferret_cli.setup import missing
+from ferret_cli.requirements_check import missing
 from ferret_core.protocol.errors import FerretError
 
 GROUP = "ferret.commands"

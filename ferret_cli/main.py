@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ferret_cli import failure
+from ferret_cli import error_output
 from ferret_cli.commands import (
     api,
     backup,
@@ -107,10 +107,10 @@ def main() -> None:
     try:
         app()
     except FerretError as error:
-        if failure.debugging():
+        if error_output.debugging():
             raise
-        sys.exit(failure.show(error))
+        sys.exit(error_output.show(error))
     except Exception as error:
-        if failure.debugging():
+        if error_output.debugging():
             raise
-        sys.exit(failure.show(failure.of_exception(error)))
+        sys.exit(error_output.show(error_output.of_exception(error)))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ferret_cli.code import code_of
+from ferret_cli.enrolment_code_input import code_of
 from ferret_cli.service_file import Service
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import write_durably

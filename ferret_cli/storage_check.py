@@ -10,11 +10,11 @@ from typing import NamedTuple
 from ferret_core.storage import FileKind
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.engine.records import Altered, altered
-from ferret_db.engine.verify import damaged
-from ferret_db.repositories import references
-from ferret_db.repositories.references import Reference
-from ferret_db.settings import ServiceSettings
+from ferret_db.engine.consistency import Altered, altered
+from ferret_db.engine.file_integrity import damaged
+from ferret_db.repositories import stored_files
+from ferret_db.repositories.stored_files import Reference
+from ferret_runtime.settings import ServiceSettings
 
 
 class Checked(NamedTuple):
@@ -35,7 +35,7 @@ def check(settings: ServiceSettings, experiments: Sequence[str | None] = (None,)
     migrate.check(settings.database_url)
     database, storage = Database(settings.database_url), settings.open_storage()
     with database.read() as s:
-        files = [file for id in experiments for file in references.of_all(s, id)]
+        files = [file for id in experiments for file in stored_files.of_all(s, id)]
         rows = [row for id in experiments for row in altered(s, storage, id)]
     database.dispose()
     return Checked(len({file.location for file in files}), damaged(storage, files), rows)

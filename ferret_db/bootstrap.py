@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from ferret_core.protocol.errors import Exit, FerretError
 from ferret_core.system.permissions import keep_private
-from ferret_db import descriptors, logs, migrate, tracing
-from ferret_db.settings import ServiceSettings
+from ferret_db import migrate
+from ferret_runtime import file_descriptors, logging, tracing
+from ferret_runtime.settings import ServiceSettings
 
 
 def run(serve: Callable[[], None]) -> int:
@@ -27,8 +28,8 @@ def run(serve: Callable[[], None]) -> int:
 
 def prepare(settings: ServiceSettings) -> None:
     """Sets logging and limits up, closes the home to others, and refuses a database of another version's schema."""
-    logs.configure(settings.log_level, settings.log_format)
-    descriptors.raise_limit()
+    logging.configure(settings.log_level, settings.log_format)
+    file_descriptors.raise_limit()
     keep_private(settings.home)
     settings.home.mkdir(parents=True, exist_ok=True)  # where database and storage are elsewhere nothing else makes it
     migrate.check(settings.database_url)

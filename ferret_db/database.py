@@ -24,8 +24,8 @@ from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.failpoints import failpoint
 from ferret_db import clock
-from ferret_db.reach import EVERYTHING, Reach
 from ferret_db.repositories import outbox
+from ferret_db.row_visibility import EVERYTHING, Reach
 from ferret_db.tables import OutboxMessage
 
 logger = logging.getLogger(__name__)

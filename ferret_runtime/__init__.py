@@ -1,0 +1,1 @@
+"""What API and worker processes share: settings, logging, file descriptors, the broker, tracing."""

@@ -32,7 +32,7 @@ TALKATIVE = {
     "s3transfer": "WARNING",
 }
 """Libraries that speak at every evaluation, look at the schema and request to a store, whose signatures they tell; and
-at every span that a collector does not take, which ``ferret_db.tracing`` says once a minute."""
+at every span that a collector does not take, which ``ferret_runtime.tracing`` says once a minute."""
 
 bound = structlog.contextvars.bound_contextvars
 

@@ -19,8 +19,8 @@ from ferret_core import sample
 from ferret_core.protocol.errors import FerretError, FieldError, described
 from ferret_core.storage import ObjectStore, Storage, open_storage
 from ferret_core.system.untrusted_files import USERS_DATA, Readable
-from ferret_db.broker import address
-from ferret_db.logs import LogFormat, LogLevel
+from ferret_runtime.broker import address
+from ferret_runtime.logging import LogFormat, LogLevel
 
 PREFIX = "FERRET_"
 FROM_FILE = "from_file"

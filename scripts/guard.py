@@ -17,6 +17,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 SOURCES = (
     "ferret_core",
+    "ferret_runtime",
     "ferret_db",
     "ferret_sdk",
     "ferret_cli",

@@ -39,7 +39,8 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.storage import ObjectStore
-from ferret_db import logs, migrate
+from ferret_db import migrate
+from ferret_runtime import logging as logs
 from tests import object_store as s3_server
 from tests import postgresql_server
 

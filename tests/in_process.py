@@ -13,14 +13,14 @@ from ferret_api.app import create_app
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.storage import open_storage
 from ferret_db.database import Database
-from ferret_db.repositories import assignments, experiments, listing, metrics, rounds
-from ferret_db.repositories.listing import ExperimentFilter
+from ferret_db.repositories import assignments, experiment_list, experiments, metrics, rounds
+from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_worker.aggregate import aggregate
-from ferret_worker.context import Context
 from ferret_worker.coordinate import coordinate
 from ferret_worker.evaluate import evaluate
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.train import train
+from ferret_worker.worker_state import Context
 from tests.sized import made
 
 ADMIN = "an-admin-token-for-the-tests"
@@ -82,7 +82,9 @@ class Worker:
         while not self._stop.wait(0.05):
             with self.database.read() as s:
                 ids = [
-                    item.id for item in listing.list_page(s, ExperimentFilter(), 100).items if not item.state.finished
+                    item.id
+                    for item in experiment_list.list_page(s, ExperimentFilter(), 100).items
+                    if not item.state.finished
                 ]
             for id in ids:
                 self._move_on(id)

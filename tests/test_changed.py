@@ -21,7 +21,7 @@ TESTS = Path(__file__).parent
             "scripts/test_lock.py",
         ),  # by way of errors.py
         ("ferret_core/algorithms/topk.py", "contract/test_algorithm.py", "ferret_core/ledger/test_record.py"),
-        ("tests/teams.py", "ferret_core/distributed/test_barrier.py", "ferret_core/ledger/test_record.py"),
+        ("tests/process_groups.py", "ferret_core/distributed/test_barrier.py", "ferret_core/ledger/test_record.py"),
         ("tests/api/conftest.py", "api/test_users.py", "ferret_core/ledger/test_record.py"),
         ("docs/theory.md", "test_docs.py", "ferret_core/ledger/test_record.py"),
     ],

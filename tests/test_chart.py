@@ -15,7 +15,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from ferret_api import hosts
+from ferret_api.http import trusted_hosts
 from ferret_api.oidc.settings import OidcSettings
 from ferret_api.server import SHUTDOWN_SECONDS
 from ferret_api.settings import ApiSettings
@@ -23,7 +23,7 @@ from ferret_api.system import prometheus
 from ferret_core import __version__
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.settings import FROM_FILE, ServiceSettings
+from ferret_runtime.settings import FROM_FILE, ServiceSettings
 from ferret_worker.settings import WorkerSettings
 from scripts import secrets
 from tests.helm import CHART, NAMESPACE
@@ -409,9 +409,12 @@ class TestRendered:
         found = OidcSettings.of(api)
         assert found is not None
         assert (found.client_secret, found.roles) == ("of oidc_client_secret", {"ferret-admins": "admin"})
-        assert {"ferret.internal", "ferret.example.org", "ferret-api", f"ferret-api.{NAMESPACE}.svc"} <= hosts.names(
-            api
-        )
+        assert {
+            "ferret.internal",
+            "ferret.example.org",
+            "ferret-api",
+            f"ferret-api.{NAMESPACE}.svc",
+        } <= trusted_hosts.names(api)
         assert chart.environment("everything", "train")["FERRET_THREADS"] == "8"
         assert chart.environment("everything", "aggregate")["FERRET_LOG_LEVEL"] == "debug"
 
@@ -470,7 +473,7 @@ class TestRendered:
             host = re.fullmatch(r"http://(.*):8765/metrics", asked["url"])
             assert host
             assert isinstance(api, ApiSettings)
-            assert host[1] in hosts.names(api), "else the API refuses to answer KEDA"
+            assert host[1] in trusted_hosts.names(api), "else the API refuses to answer KEDA"
             assert trigger["authenticationRef"] == {"name": authentication["metadata"]["name"]}
 
     def test_a_network_policy_lets_its_peers_in_to_the_api_alone(self, chart: Chart) -> None:

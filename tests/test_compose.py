@@ -15,7 +15,7 @@ import yaml
 from ferret_api.oidc.settings import OidcSettings
 from ferret_api.settings import ApiSettings
 from ferret_cli.main import app
-from ferret_db.settings import FROM_FILE
+from ferret_runtime.settings import FROM_FILE
 from ferret_worker.settings import WorkerSettings
 from scripts import lock, secrets
 

@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ferret_api.settings import ApiSettings
-from ferret_cli import specfile
+from ferret_cli import spec_input
 from ferret_cli.main import app
-from ferret_cli.simulation import facts
+from ferret_cli.simulation_output import facts
 from ferret_cli.tune import plan
 from ferret_cli.tune.settings import USUAL_TRIALS, Settings
 from ferret_core import catalog
@@ -161,7 +161,7 @@ def test_every_example_is_a_valid_experiment_or_search(path: Path, monkeypatch: 
     if "tune" in tomllib.loads(path.read_text()):
         assert plan.read(path).name
     else:
-        assert catalog.resolve(specfile.load(path)).name
+        assert catalog.resolve(spec_input.load(path)).name
 
 
 def changed_examples() -> list[tuple[str, tuple[str, ...]]]:
@@ -185,7 +185,7 @@ def test_a_change_that_is_shown_gives_a_valid_experiment(
 ) -> None:
     for name in re.findall(r"\$\{(\w+)\}", (ROOT / example).read_text()):
         monkeypatch.setenv(name, f"/somewhere/{name.lower()}")
-    before, after = (catalog.resolve(specfile.load(ROOT / example, given)) for given in ((), changes))
+    before, after = (catalog.resolve(spec_input.load(ROOT / example, given)) for given in ((), changes))
     assert after != before
 
 

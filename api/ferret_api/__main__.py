@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from ferret_api.settings import ApiSettings
-from ferret_db import process, tracing
+from ferret_db import bootstrap
+from ferret_runtime import tracing
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,13 +19,13 @@ def main(arguments: list[str] | None = None) -> int:
 
     def run() -> None:
         settings = ApiSettings.read(**given)
-        process.prepare(settings)
+        bootstrap.prepare(settings)
         tracing.start("ferret-api")
         from ferret_api.server import serve  # a refusal to start needs no web framework
 
         serve(settings)
 
-    return process.run(run)
+    return bootstrap.run(run)
 
 
 if __name__ == "__main__":

@@ -15,16 +15,16 @@ from fastapi.openapi.models import APIKey, APIKeyIn
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.base import SecurityBase
 
-from ferret_api import cookies
+from ferret_api.auth import cookies
 from ferret_api.context import Context, WholeContext
-from ferret_api.same_origin import SAFE, is_same_origin
+from ferret_api.http.csrf import SAFE, is_same_origin
 from ferret_api.schemas import ExperimentId
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import EVERY_SCOPE, Role, Scope
 from ferret_db import tables
 from ferret_db.database import Database
-from ferret_db.reach import EVERYTHING, FOR_PARTICIPANTS, Reach
 from ferret_db.repositories import participants, sessions, user_tokens, users
+from ferret_db.row_visibility import EVERYTHING, FOR_PARTICIPANTS, Reach
 
 ANYONE, PARTICIPANT = "anyone", "participant"
 F = TypeVar("F", bound=Callable[..., Any])

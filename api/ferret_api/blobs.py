@@ -18,8 +18,8 @@ from starlette.datastructures import Headers
 from starlette.responses import StreamingResponse
 
 from ferret_api.context import Context
-from ferret_api.damage import repairing
-from ferret_api.entity_tag import matches
+from ferret_api.http.entity_tag import matches
+from ferret_api.repair_request import repairing
 from ferret_api.schemas import OCTETS
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage

@@ -12,9 +12,9 @@ from celery import Celery
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import Queue, TaskName
-from ferret_db.broker.lengths import Lengths
-from ferret_db.broker.sender import Sender
 from ferret_db.tables import OutboxMessage
+from ferret_runtime.broker.queue_depth import Lengths
+from ferret_runtime.broker.sender import Sender
 
 _TIMEOUT_SECONDS = 2
 

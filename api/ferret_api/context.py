@@ -9,19 +9,19 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from ferret_api import admin_token
-from ferret_api.admin_token import AdminToken
+from ferret_api.auth import admin_token
+from ferret_api.auth.admin_token import AdminToken
+from ferret_api.auth.passwords import PasswordThreads
 from ferret_api.broker import Broker
 from ferret_api.downloads import Downloads
-from ferret_api.failed_sign_ins import FailedSignIns
-from ferret_api.pace import Pace
-from ferret_api.passwords import PasswordThreads
-from ferret_api.rate_limits import RateLimits
+from ferret_api.limits.poll_interval import Pace
+from ferret_api.limits.rate_limits import RateLimits
+from ferret_api.limits.sign_in_audit import FailedSignIns
+from ferret_api.limits.upload_concurrency import UploadGate
 from ferret_api.settings import ApiSettings
-from ferret_api.upload_gate import UploadGate
 from ferret_core.storage import Storage
 from ferret_db.database import Database
-from ferret_db.reach import NOTHING
+from ferret_db.row_visibility import NOTHING
 
 WRITERS = 8
 """Threads that write contributions and wait for the disk."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from ferret_api.auth import Reader
+from ferret_api.access import Reader
 from ferret_core.protocol.errors import FerretError
 from ferret_core.rounds.sampling import client_names
 from ferret_db.repositories import experiments, ledger

@@ -14,7 +14,7 @@ from ferret_core.protocol.audit import AuditAction
 from ferret_db.repositories import audit
 
 if TYPE_CHECKING:
-    from ferret_api.auth import Reader
+    from ferret_api.access import Reader
     from ferret_api.context import Context
 
 PAUSE_SECONDS = 3600.0

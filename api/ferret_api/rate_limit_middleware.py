@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ferret_api import cookies
+from ferret_api.auth import cookies
 from ferret_api.context import Context
-from ferret_api.errors import problem
+from ferret_api.http.errors import problem
+from ferret_api.limits.errors import TooMany
 from ferret_api.schemas import PREFIX
-from ferret_api.too_many import TooMany
 
 ENROL = f"{PREFIX}/participants"
 SIGN_IN = {f"{PREFIX}/session", f"{PREFIX}/session/oidc"}

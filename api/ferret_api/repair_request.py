@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ferret_api.context import Context
 from ferret_core.protocol.errors import FerretError
-from ferret_db.engine.verify import DAMAGE, call_for_repair
+from ferret_db.engine.file_integrity import DAMAGE, call_for_repair
 
 
 @contextmanager

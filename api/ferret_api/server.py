@@ -14,16 +14,16 @@ import uvicorn
 from fastapi import FastAPI
 
 from ferret_api.app import create_app
+from ferret_api.client_network import networks
 from ferret_api.connections.handshake import TlsListener
 from ferret_api.connections.listener import Listener
+from ferret_api.connections.pool import Connections
 from ferret_api.connections.protocol import DeadlineProtocol
-from ferret_api.connections.register import Connections
 from ferret_api.context import Context
-from ferret_api.network import networks
 from ferret_api.settings import ApiSettings
-from ferret_api.tls import Tls
+from ferret_api.tls_reload import Tls
 from ferret_core.protocol.errors import FerretError
-from ferret_db import tracing
+from ferret_runtime import tracing
 
 logger = logging.getLogger(__name__)
 

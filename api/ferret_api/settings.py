@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from ferret_api.network import networks
+from ferret_api.client_network import networks
 from ferret_api.sizing import Sizing
 from ferret_core.protocol.alerts import MAIL_ADDRESS
 from ferret_core.protocol.limits import MAX_PART_BYTES
 from ferret_core.protocol.playground import MOST_TOKENS
 from ferret_core.protocol.roles import Role
 from ferret_core.system.tls_certificate import Certificate
-from ferret_db import descriptors
-from ferret_db.settings import FROM_FILE, ServiceSettings
+from ferret_runtime import file_descriptors
+from ferret_runtime.settings import FROM_FILE, ServiceSettings
 
 
 def _origin(url: str | None) -> str | None:
@@ -191,7 +191,7 @@ class ApiSettings(ServiceSettings):
     @cached_property
     def sizing(self) -> Sizing:
         """What follows from the participants and connections that there may be."""
-        return Sizing.derived(self.expected_participants, self.max_connections, descriptors.limit())
+        return Sizing.derived(self.expected_participants, self.max_connections, file_descriptors.limit())
 
     @cached_property
     def certificate(self) -> Certificate | None:

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Request, Response
 from sqlalchemy.orm import Session
 
-from ferret_api import cookies
+from ferret_api.auth import cookies
 from ferret_api.context import Context
 from ferret_db.repositories import audit, sessions
 from ferret_db.tables import UserToken

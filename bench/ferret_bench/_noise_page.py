@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_core.protocol.formatting import size
 
 TIMES = 4
@@ -26,8 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     folder: Path = parser.parse_args(arguments).folder
     runs = read(folder)
     folder.joinpath("noise.md").write_text(page(runs), encoding="utf-8")
-    with drawing.applied():
-        folder.joinpath("noise.png").write_bytes(drawing.png(picture(runs)))
+    with plot_style.applied():
+        folder.joinpath("noise.png").write_bytes(plot_style.png(picture(runs)))
     return 0
 
 
@@ -76,11 +76,11 @@ def picture(runs: Mapping[str, Run]) -> Figure:
     axes: Any = figure.subplots()
     weights = [run["parameters"] for run in runs.values()]
     found = [run["dimension"] for run in runs.values()]
-    axes.errorbar(weights, found, [run["dimension_half"] or 0 for run in runs.values()], fmt="o", color=drawing.BLUE)
+    axes.errorbar(weights, found, [run["dimension_half"] or 0 for run in runs.values()], fmt="o", color=plot_style.BLUE)
     for name, d, dimension in zip(runs, weights, found, strict=True):
         axes.annotate(name, (d, dimension), xytext=(8, 6), textcoords="offset points")
     ends = [min(weights) / 2, max(weights) * 2]
-    axes.plot(ends, ends, "--", color=drawing.GREY, label="D = d")
+    axes.plot(ends, ends, "--", color=plot_style.GREY, label="D = d")
     axes.set(xscale="log", yscale="log", xlabel="weights d", ylabel="D, one-bit coordinates")
     axes.set_title("Coordinates whose noise costs as much as a round's step")
     axes.legend()

@@ -36,18 +36,19 @@ from statistics import linear_regression
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench._api.population import Cohort, enrol
+from ferret_bench._api.fake_workers import turning
+from ferret_bench._api.participants import Cohort, enrol
 from ferret_bench._api.service import Service, serving
 from ferret_bench._api.slow import slow_connections
-from ferret_bench._api.turns import turning
 from ferret_bench._base import Document, Say, Table
 from ferret_bench._control import databases
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
-from ferret_bench.measure.sampled import sampled
-from ferret_db import descriptors, migrate
+from ferret_bench.measure.sampler import sampled
+from ferret_db import migrate
 from ferret_db.database import Database
+from ferret_runtime import file_descriptors
 
 BOUNDS = {
     "p99_ms": Bound("<=", 250),
@@ -80,7 +81,7 @@ class Benchmark:
 
     def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
         begin, load = perf_counter(), os.getloadavg()
-        descriptors.raise_limit()  # of this process, which holds the dripping ends
+        file_descriptors.raise_limit()  # of this process, which holds the dripping ends
         size = QUICK if quick else FULL
         name = "sqlite" if databases.missing("postgresql") else "postgresql"
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder:

@@ -22,9 +22,9 @@ from time import perf_counter
 from typing import Any, final
 
 from ferret_bench._base import Document, Say, Table
-from ferret_bench._edge import catch_up, story, ways
+from ferret_bench._edge import catch_up, links, scenario
+from ferret_bench._edge.testbed import inhabited
 from ferret_bench._edge.waiting import Deadline
-from ferret_bench._edge.world import inhabited
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
@@ -57,7 +57,7 @@ class Benchmark:
 
     def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
         begin, deadline = perf_counter(), Deadline.after(max_seconds)
-        taken = {way: _played(way, say, deadline) for way in (["direct"] if bounds or quick else ways.WAYS)}
+        taken = {way: _played(way, say, deadline) for way in (["direct"] if bounds or quick else links.WAYS)}
         missed = None if bounds else _caught_up(QUICK_MISSED if quick else MISSED, say, deadline)
         return {
             "benchmark": "edge",
@@ -78,16 +78,16 @@ class Benchmark:
 
 
 def _played(way: str, say: Say, deadline: Deadline) -> dict[str, Any]:
-    if reason := ways.missing(way):
+    if reason := links.missing(way):
         return {"missing": reason}
     say(f"{way}: five sites")
-    with ways.WAYS[way]() as place, inhabited(place) as world:
-        return story.play(world, say, deadline)
+    with links.WAYS[way]() as place, inhabited(place) as world:
+        return scenario.play(world, say, deadline)
 
 
 def _caught_up(missed: int, say: Say, deadline: Deadline) -> dict[str, Any]:
     say(f"a site that is away for {missed} rounds")
-    with ways.direct() as place, inhabited(place) as world:
+    with links.direct() as place, inhabited(place) as world:
         return catch_up.measure(world, missed, say, deadline)
 
 

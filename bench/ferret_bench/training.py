@@ -28,8 +28,8 @@ import torch
 
 from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench._projection.llama import THREE_BILLION, TOY, random_batches, random_llama
+from ferret_bench._training.configurations import MOST_COPIES, SMALL, WAYS
 from ferret_bench._training.footprint import AS_IS, GIVEN_BACK, STEPS, Arguments, in_a_fresh_process, peak_bytes
-from ferret_bench._training.ways import MOST_COPIES, SMALL, WAYS
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Turns, in_turns

@@ -35,9 +35,9 @@ from typing import Any, final
 
 from ferret_bench._api.alone import Api, serving
 from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench._uploads import waiting
-from ferret_bench._uploads.link import Link
-from ferret_bench._uploads.waiting import Opened
+from ferret_bench._uploads import pending_upload
+from ferret_bench._uploads.broken_link import Link
+from ferret_bench._uploads.pending_upload import Opened
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
@@ -114,11 +114,11 @@ def _case(home: Path, mebibytes: int, max_seconds: float) -> dict[str, Any]:
     free, needed = shutil.disk_usage(home.parent).free, FILES * mebibytes * MEBIBYTE
     if free < needed:
         return {"missing": f"{home.parent} has {free >> 20} MiB free, and {needed >> 20} are needed"}
-    weights = mebibytes * MEBIBYTE // waiting.WEIGHT_BYTES
-    settings = {"FERRET_PART_BYTES": str(PART), "FERRET_LEASE_SECONDS": str(waiting.ROUND_SECONDS)}
+    weights = mebibytes * MEBIBYTE // pending_upload.WEIGHT_BYTES
+    settings = {"FERRET_PART_BYTES": str(PART), "FERRET_LEASE_SECONDS": str(pending_upload.ROUND_SECONDS)}
     with serving(home, **settings) as api:
-        opened = waiting.opened(api.database, weights)
-        upload = waiting.kept(f"http://127.0.0.1:{api.port}", opened.token, weights, home / "site")
+        opened = pending_upload.opened(api.database, weights)
+        upload = pending_upload.kept(f"http://127.0.0.1:{api.port}", opened.token, weights, home / "site")
         copied = median(_copy_seconds(home / "site/contribution", home / "copy") for _ in range(COPIES))
         found = {"missing": None, **_sent(api, opened, upload, home / "site", max_seconds)}
     shutil.rmtree(home)
@@ -135,7 +135,7 @@ def _sent(api: Api, opened: Opened, upload: Upload, folder: Path, max_seconds: f
     return {
         "size": upload.size,
         "part_bytes": upload.part_bytes,
-        "accepted": waiting.accepted(api.database, opened.round_id) == [upload.digest],
+        "accepted": pending_upload.accepted(api.database, opened.round_id) == [upload.digest],
         "resent_bytes": said["sent"] - upload.size,
         "seconds": said["seconds"],
         "outage_seconds": outage,

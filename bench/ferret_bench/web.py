@@ -27,8 +27,8 @@ from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
-from ferret_bench.measure.spread import spread
-from ferret_cli.setup import require_modules
+from ferret_bench.measure.percentiles import spread
+from ferret_cli.requirements_check import require_modules
 
 BOUNDS = {
     "javascript_gzip_bytes": Bound("<=", 200_000),

@@ -22,7 +22,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from ferret_cli import specfile
+from ferret_cli import spec_input
 from ferret_core import sample
 from ferret_core.sample import tasks
 from ferret_sdk.service.run import Run
@@ -79,7 +79,7 @@ def _runs(service: Service, data: Path) -> list[Run]:
     data.mkdir()
     tasks.write(data)
     os.environ.update(FERRET_DEMO_MODEL=str(sample.model_path()), FERRET_DEMO_DATA=str(data))
-    spec = specfile.load(Path(sample.__file__).with_name("demo.toml"))
+    spec = spec_input.load(Path(sample.__file__).with_name("demo.toml"))
     simulated = spec.participants.model_copy(update={"edge": 0})
     runs = [
         service.submit(spec.model_copy(update={"name": f"demo, seed {seed}", "seed": seed, "participants": simulated}))

@@ -8,16 +8,16 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from ferret_cli.backup.inspect import Member, invalid, require_equal, survey
 from ferret_cli.backup.manifest import DATABASE, Digesting, Entry, Manifest
-from ferret_cli.backup.survey import Member, invalid, require_equal, survey
-from ferret_cli.stack.home import LOCK_FILE, locked
+from ferret_cli.stack.home_lock import LOCK_FILE, locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import flush_folder, make_folder_durably, replacing
 from ferret_core.system.failpoints import failpoint
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import audit
-from ferret_db.settings import ServiceSettings
+from ferret_runtime.settings import ServiceSettings
 
 CHUNK_BYTES = 1 << 20
 

@@ -17,9 +17,9 @@ from ferret_core.system.atomic_files import make_folder_durably, replacing
 from ferret_core.system.failpoints import failpoint
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.repositories import audit, references
-from ferret_db.settings import ServiceSettings
+from ferret_db.repositories import audit, stored_files
 from ferret_db.snapshot import snapshot
+from ferret_runtime.settings import ServiceSettings
 from ferret_sdk.service.server_address import TOKEN_FILE
 
 
@@ -60,7 +60,7 @@ def _named(database: Path) -> dict[str, str]:
     copy = Database(f"sqlite:///{database}")
     try:
         with copy.read() as s:
-            return {file.location: file.digest for file in references.of_all(s)}
+            return {file.location: file.digest for file in stored_files.of_all(s)}
     finally:
         copy.dispose()
 

@@ -18,7 +18,7 @@ def api(
     tls_key: options.TlsKey = None,
 ) -> None:
     """Run the API alone, as one process of a larger installation."""
-    from ferret_cli.setup import require_server
+    from ferret_cli.requirements_check import require_server
 
     require_server()
     given = {"FERRET_HOST": host, "FERRET_PORT": port, "FERRET_TLS_CERT": tls_cert, "FERRET_TLS_KEY": tls_key}

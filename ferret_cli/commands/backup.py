@@ -17,13 +17,13 @@ def backup(
 ) -> None:
     """Save this machine's service in one file, even while it runs: experiments, models, contributions, token."""
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_server
+    from ferret_cli.requirements_check import require_server
     from ferret_core.protocol.formatting import size
 
     require_server()
 
     from ferret_cli.backup.write import write
-    from ferret_db.settings import ServiceSettings
+    from ferret_runtime.settings import ServiceSettings
 
     path = file.expanduser().absolute()
     manifest = write(ServiceSettings.read(home=home), path)

@@ -40,7 +40,7 @@ def chat(
     An experiment's model is exported once, into FERRET_HOME/chat. Every question is asked alone: training knows no
     conversation. Ctrl-C ends an answer.
     """
-    from ferret_cli.setup import require_training
+    from ferret_cli.requirements_check import require_training
     from ferret_core.protocol.errors import FerretError
 
     require_training()

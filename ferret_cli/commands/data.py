@@ -11,7 +11,7 @@ import typer
 from ferret_cli import options
 
 if TYPE_CHECKING:
-    from ferret_cli.data.holdings import Holding
+    from ferret_cli.data.partition_summary import Holding
     from ferret_core.protocol.spec import ExperimentSpec
 
 data = typer.Typer(
@@ -39,22 +39,22 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show which examples each simulated client of the experiment in FILE holds; draw it with --out."""
-    from ferret_cli import specfile
+    from ferret_cli import spec_input
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_drawing, require_training
+    from ferret_cli.requirements_check import require_drawing, require_training
 
     require_training()
     if out is not None:
         require_drawing()
 
-    from ferret_cli.data.holdings import document, holdings
+    from ferret_cli.data.partition_summary import document, holdings
     from ferret_cli.data.tokens import tokenised_by
     from ferret_cli.files import writable
     from ferret_core import catalog
     from ferret_core.experiment.federated_data import deal
     from ferret_core.protocol.errors import FerretError
 
-    spec = catalog.resolve(specfile.load(file, assignments or (), unset or ()))
+    spec = catalog.resolve(spec_input.load(file, assignments or (), unset or ()))
     if not spec.participants.simulated:
         message = "real participants bring their own data, so nothing is split: set it to at least 1"
         raise FerretError.of_field("spec.invalid", "participants.simulated", 0, message)
@@ -73,16 +73,16 @@ def show(
 
 
 def _draw(folder: Path, held: Sequence[Holding], spec: ExperimentSpec) -> dict[str, str]:
-    from ferret_cli import drawing
-    from ferret_cli.data.holdings import rows
-    from ferret_cli.data.picture import draw
+    from ferret_cli import plot_style
+    from ferret_cli.data.partition_summary import rows
+    from ferret_cli.data.plot import draw
     from ferret_cli.files import to_csv, write
 
     chosen = ", ".join(f"{name} = {value}" for name, value in spec.partition.options.items())
     how = f"{spec.partition.name} ({chosen})" if chosen else spec.partition.name
     title = f"{spec.dataset.name} over {len(held):,} clients, {how}"
-    with drawing.applied():
-        picture = drawing.png(draw(held, title))
+    with plot_style.applied():
+        picture = plot_style.png(draw(held, title))
     return {
         "csv": str(write(folder / "partition.csv", to_csv(rows(held)).encode())),
         "png": str(write(folder / "partition.png", picture)),

@@ -28,15 +28,15 @@ def demo(
     Prints one address for the browser and keeps serving until Ctrl-C.
     """
     from ferret_cli.output import say
-    from ferret_cli.setup import require_server
+    from ferret_cli.requirements_check import require_server
 
     require_server()
 
-    from ferret_cli.demo import prepare
-    from ferret_cli.demo.show import show
+    from ferret_cli.demo import setup
+    from ferret_cli.demo.command import show
 
     try:
-        show(prepare.plan(home, port), once=once, json=json)
+        show(setup.plan(home, port), once=once, json=json)
     except KeyboardInterrupt:
         say("stopped")
         if once:

@@ -15,7 +15,7 @@ def doctor(port: options.Port = options.DEFAULT_PORT, json: options.Json = False
     found = [*software.checks(), software.server()]
     if found[-1].ok:
         from ferret_cli.doctor import installation
-        from ferret_db.settings import ServiceSettings
+        from ferret_runtime.settings import ServiceSettings
 
         found += installation.checks(ServiceSettings.read(), port)
     if json:

@@ -98,14 +98,14 @@ def join(
     """Take part in an experiment with your own data, until it ends."""
     import socket
 
-    from ferret_cli.setup import require_training
+    from ferret_cli.requirements_check import require_training
 
     require_training()
 
-    from ferret_cli import site_file
-    from ferret_cli.code import code_of
-    from ferret_cli.failure import advising
-    from ferret_cli.fields import names_of
+    from ferret_cli import hooks_file
+    from ferret_cli.enrolment_code_input import code_of
+    from ferret_cli.error_output import advising
+    from ferret_cli.field_mapping import names_of
     from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
     from ferret_cli.previewing import show_preview
     from ferret_sdk.participant.local_examples import read_examples
@@ -119,7 +119,7 @@ def join(
         # A code works once: it is not spent before the data are known to be readable.
         fields = names_of(field or [])
         read_examples(data, fields)
-        own = None if site is None else site_file.load(site)
+        own = None if site is None else hooks_file.load(site)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
         if base is not None and base != base_model_weights.HUB:

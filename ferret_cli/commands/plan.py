@@ -43,16 +43,16 @@ def plan(
 
     Nothing is trained.
     """
-    from ferret_cli import specfile
+    from ferret_cli import spec_input
+    from ferret_cli.estimate_output import digest_of, lines
     from ferret_cli.output import emit, say
-    from ferret_cli.planning import digest_of, lines
     from ferret_core import catalog
     from ferret_core.experiment.estimate import document
     from ferret_core.experiment.estimate import plan as make
     from ferret_core.experiment.throughput import measured_flops
     from ferret_core.models import architecture
 
-    spec = catalog.resolve(specfile.load(file, assignments or (), unset or (), preset))
+    spec = catalog.resolve(spec_input.load(file, assignments or (), unset or (), preset))
     model = architecture.of_llama(shape) if shape else architecture.of_folder(spec.model.source)
     found = make(spec, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
     of_model = digest_of(spec.model) if digest else None

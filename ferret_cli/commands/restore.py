@@ -17,7 +17,7 @@ def restore(
 ) -> None:
     """Restore a backup into a new or empty folder, all or nothing; every file is checked against its digest."""
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_server
+    from ferret_cli.requirements_check import require_server
     from ferret_core.protocol.formatting import size
 
     require_server()

@@ -43,7 +43,7 @@ def serve(
     https.
     """
     from ferret_cli.output import say
-    from ferret_cli.setup import require_server
+    from ferret_cli.requirements_check import require_server
 
     require_server()
 

@@ -30,23 +30,23 @@ def simulate(
     The model is the same, bit for bit, as that of a server that runs FILE on the CPU. FERRET_DEVICE=cpu leaves a GPU
     alone. Under torchrun all its processes hold one model together: torchrun --nproc-per-node 4 -m ferret_cli simulate.
     """
-    from ferret_cli import specfile
+    from ferret_cli import spec_input
     from ferret_cli.output import emit, say
     from ferret_cli.progress import HEADER
-    from ferret_cli.setup import require_training
+    from ferret_cli.requirements_check import require_training
 
     require_training()
 
     from ferret_sdk.service.download import require_empty
 
-    spec = specfile.load(file, assignments or (), unset or (), preset)
+    spec = spec_input.load(file, assignments or (), unset or (), preset)
     if out is not None:
         require_empty(out, "--out")
 
     import torch
 
-    from ferret_cli import site_file
-    from ferret_cli.simulation import document, facts, line
+    from ferret_cli import hooks_file
+    from ferret_cli.simulation_output import document, facts, line
     from ferret_core.distributed.barrier import together
     from ferret_core.distributed.process_group import started
     from ferret_core.replica.export import complete
@@ -55,7 +55,7 @@ def simulate(
 
     if threads is not None:
         torch.set_num_threads(threads)
-    own = None if site is None else site_file.load(site)
+    own = None if site is None else hooks_file.load(site)
     with started(chosen_device().type) as team:
         speaks = team is None or team.is_first
 

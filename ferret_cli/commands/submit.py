@@ -26,16 +26,16 @@ def submit(
 
     ${NAME} in a value stands for an environment variable.
     """
-    from ferret_cli import specfile
-    from ferret_cli.failure import require_completed
+    from ferret_cli import spec_input
+    from ferret_cli.error_output import require_completed
+    from ferret_cli.estimate_output import summary
     from ferret_cli.output import emit, say
-    from ferret_cli.planning import summary
     from ferret_cli.watch import watch_to_the_end
     from ferret_sdk.http.transport import is_loopback
     from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
-    spec = specfile.load(file, assignments or (), unset or (), preset, absolute_paths=is_loopback(service.url))
+    spec = spec_input.load(file, assignments or (), unset or (), preset, absolute_paths=is_loopback(service.url))
     for fact in summary(spec):
         say(fact)
     run = service.submit(spec, key, project=project, priority=priority)

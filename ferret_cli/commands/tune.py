@@ -45,7 +45,7 @@ def tune(
 
     Writes best.toml, trials.csv and trials.png into the study's folder.
     """
-    from ferret_cli.setup import require_training, require_tuning
+    from ferret_cli.requirements_check import require_training, require_tuning
     from ferret_sdk.http.transport import is_loopback
     from ferret_sdk.service.service import Service
 
@@ -55,7 +55,7 @@ def tune(
     service = None if url is None else Service(url, insecure_http=insecure_http)
 
     from ferret_cli.files import writable
-    from ferret_cli.tune import confirm as confirmation
+    from ferret_cli.tune import final_evaluation as confirmation
     from ferret_cli.tune.plan import read
     from ferret_cli.tune.search import search
 
@@ -68,13 +68,13 @@ def tune(
 
 def _runner(service: Service | None, threads: int | None) -> Runner:
     if service is not None:
-        from ferret_cli.tune.at_service import runner
+        from ferret_cli.tune.remote_runner import runner
 
         return runner(service)
 
     import torch
 
-    from ferret_cli.tune.in_process import run
+    from ferret_cli.tune.local_runner import run
 
     if threads is not None:
         torch.set_num_threads(threads)

@@ -14,8 +14,8 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
-from ferret_cli.data.holdings import Holding
-from ferret_cli.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
+from ferret_cli.data.partition_summary import Holding
+from ferret_cli.plot_style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
 
 YELLOW = "#F0E442"
 COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, YELLOW, GREY, BLACK)

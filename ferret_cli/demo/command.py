@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ferret_cli.demo import prepare
-from ferret_cli.demo.play import play
-from ferret_cli.demo.result import document, summary
-from ferret_cli.failure import require_completed
+from ferret_cli.demo import setup
+from ferret_cli.demo.run import play
+from ferret_cli.demo.summary import document, summary
+from ferret_cli.error_output import require_completed
 from ferret_cli.output import emit, say
 from ferret_cli.stack.stack import Plan, Stack, running
 from ferret_core.protocol.states import ExperimentState
@@ -20,8 +20,8 @@ def show(plan: Plan, *, once: bool, json: bool) -> None:
     started = time.monotonic()
     with running(plan, say) as stack:
         _greet(stack, json)
-        data = prepare.data(plan.home)
-        run = play(stack, prepare.spec(data), data)
+        data = setup.data(plan.home)
+        run = play(stack, setup.spec(data), data)
         result = document(run, _checkpoint(run, plan.home), time.monotonic() - started)
         say(summary(result))
         if json:

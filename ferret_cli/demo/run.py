@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ferret_cli.output import say
 from ferret_cli.progress import HEADER, line_of, measured
-from ferret_cli.stack import parts
+from ferret_cli.stack import process_specs
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.stack import Stack
 from ferret_core.protocol.errors import FerretError
@@ -56,4 +56,4 @@ def _participant(stack: Stack, code: str, examples: Path) -> Child:
     home = stack.plan.home
     arguments = [stack.plan.url, "--data", str(examples), "--name", PARTICIPANT, "--yes"]
     environment = {"FERRET_CODE": code, "FERRET_HOME": str(home / PARTICIPANT), "OMP_NUM_THREADS": "1"}
-    return parts.participant(home, PARTICIPANT, arguments, environment)
+    return process_specs.participant(home, PARTICIPANT, arguments, environment)

@@ -7,10 +7,10 @@ import shutil
 from importlib.resources import files
 from pathlib import Path
 
-from ferret_cli import specfile
+from ferret_cli import spec_input
 from ferret_cli.options import DEFAULT_PORT
 from ferret_cli.stack import ports
-from ferret_cli.stack.home import LOCK_FILE, locked
+from ferret_cli.stack.home_lock import LOCK_FILE, locked
 from ferret_cli.stack.stack import Plan
 from ferret_core import sample
 from ferret_core.protocol.spec import ExperimentSpec
@@ -68,4 +68,4 @@ def spec(data: Path) -> ExperimentSpec:
     """The demo's experiment, which ships beside its model."""
     os.environ["FERRET_DEMO_MODEL"] = str(sample.model_path())
     os.environ["FERRET_DEMO_DATA"] = str(data)
-    return specfile.load(Path(str(files(sample) / "demo.toml")))
+    return spec_input.load(Path(str(files(sample) / "demo.toml")))

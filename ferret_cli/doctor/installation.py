@@ -16,8 +16,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import size
 from ferret_core.system.tls_certificate import valid_until
 from ferret_db import migrate
-from ferret_db.broker import address
-from ferret_db.settings import ServiceSettings
+from ferret_runtime.broker import address
+from ferret_runtime.settings import ServiceSettings
 from ferret_sdk.http.certificates import pinned
 from ferret_sdk.service.server_address import TOKEN_FILE, Address, running_server
 

@@ -9,7 +9,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from ferret_cli.doctor.check import Check
-from ferret_cli.setup import INSTALL_SERVER, INSTALL_TRAINING, SERVER_MODULES, missing
+from ferret_cli.requirements_check import INSTALL_SERVER, INSTALL_TRAINING, SERVER_MODULES, missing
 
 OLDEST_PYTHON = (3, 11)
 TRAINING = ("torch", "transformers", "safetensors", "peft", "rouge-score")

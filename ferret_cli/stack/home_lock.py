@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from ferret_cli.lock import Held, take
+from ferret_cli.pid_lock import Held, take
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.service.server_address import SERVER_FILE, TOKEN_FILE

@@ -23,7 +23,7 @@ class Rotation(NamedTuple):
     @classmethod
     def configured(cls) -> Self:
         """By ``FERRET_LOG_BYTES`` and ``FERRET_LOG_FILES``."""
-        from ferret_db.settings import ServiceSettings  # participants have no server
+        from ferret_runtime.settings import ServiceSettings  # participants have no server
 
         settings = ServiceSettings.read()
         return cls(settings.log_bytes, settings.log_files)

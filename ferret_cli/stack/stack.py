@@ -15,9 +15,9 @@ from types import FrameType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ferret_cli.stack import broker, parts, ports
+from ferret_cli.stack import broker, ports, process_specs
 from ferret_cli.stack.child import Child
-from ferret_cli.stack.home import admin_token, announced, locked
+from ferret_cli.stack.home_lock import admin_token, announced, locked
 from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
 from ferret_core import sample
@@ -28,7 +28,7 @@ from ferret_core.system.untrusted_files import USERS_DATA
 from ferret_sdk.http.transport import Transport
 
 if TYPE_CHECKING:
-    from ferret_db.settings import ServiceSettings
+    from ferret_runtime.settings import ServiceSettings
 
 WATCH_SECONDS = 0.2
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
@@ -114,15 +114,15 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
 
     Raises ``home.in_use``, ``port.in_use`` or ``settings.invalid`` before anything is started or changed.
     """
-    from ferret_db import intact, migrate
-    from ferret_db.settings import ServiceSettings
+    from ferret_db import integrity, migrate
+    from ferret_runtime.settings import ServiceSettings
 
     plan.require_certificate()
     _listen_for_signals()
     with locked(plan.home), ports.listening(plan.host, plan.port) as listener:
         settings = ServiceSettings.read(home=plan.home)
         keep_private(plan.home)
-        intact.require(settings)
+        integrity.require(settings)
         migrate.upgrade(settings.database_url)
         supervisor = Supervisor(say, silent=silent_after(settings.lease_seconds))
         try:
@@ -156,10 +156,10 @@ def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) ->
         environment["FERRET_BROKER_URL"] = own.url
         children.append(own.child)
     serving = environment | _figures(plan)
-    children += [parts.api(plan.home, serving, listener, name) for name in _numbered("api", plan.api_processes)]
+    children += [process_specs.api(plan.home, serving, listener, name) for name in _numbered("api", plan.api_processes)]
     for name in _numbered("train", plan.workers):
-        children.append(parts.worker(plan.home, name, "train", environment))
-    children += [parts.worker(plan.home, queue, queue, environment) for queue in ("aggregate", "playground")]
+        children.append(process_specs.worker(plan.home, name, "train", environment))
+    children += [process_specs.worker(plan.home, queue, queue, environment) for queue in ("aggregate", "playground")]
     return children
 
 

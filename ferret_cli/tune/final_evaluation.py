@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ferret_cli.output import say
 from ferret_cli.progress import HEADER, RoundLine
-from ferret_cli.tune.perform import measured, run_name
 from ferret_cli.tune.plan import Plan
+from ferret_cli.tune.run_trial import measured, run_name
 from ferret_cli.tune.runner import Runner
 from ferret_cli.tune.study import Study
 from ferret_cli.tune.trial import Trial

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferret_cli.failure import of_exception
-from ferret_cli.simulation import line
+from ferret_cli.error_output import of_exception
+from ferret_cli.simulation_output import line
 from ferret_cli.tune.runner import OnRound
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from ferret_cli import specfile
+from ferret_cli import spec_input
 from ferret_cli.tune.parse import parsed
 from ferret_cli.tune.settings import MOST_TRIALS, USUAL_TRIALS, Settings
 from ferret_cli.tune.space import Draw, Range, Values, corners, dimensions, drawn, size
@@ -61,7 +61,7 @@ class Plan:
     def spec(self, part: Tree, **fixed: Any) -> ExperimentSpec:
         """The specification of a trial, with ``fixed`` values; ``spec.invalid`` where they do not go together."""
         tree = deepcopy(OF_TRIALS)
-        specfile.merge(tree, self.experiment)
+        spec_input.merge(tree, self.experiment)
         return catalog.resolve(ExperimentSpec.read(revise(tree, part).document | fixed, "the trial"))
 
     def draw(self, draw: Draw) -> Tree:
@@ -86,12 +86,12 @@ class Plan:
 def read(
     file: Path, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
 ) -> Plan:
-    """The plan in ``file``, changed as :func:`ferret_cli.specfile.document` says.
+    """The plan in ``file``, changed as :func:`ferret_cli.spec_input.document` says.
 
     Raises ``spec.invalid`` about settings that are wrong, ranges that are none, and values in the space that the
     specification refuses.
     """
-    tree = specfile.document(file, assignments, unset, absolute_paths=absolute_paths)
+    tree = spec_input.document(file, assignments, unset, absolute_paths=absolute_paths)
     table = tree.pop(TABLE, None)
     if not isinstance(table, dict):
         message = (

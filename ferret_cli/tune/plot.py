@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
-from ferret_cli.drawing import BLACK, BLUE, GREY, ORANGE, RED
+from ferret_cli.plot_style import BLACK, BLUE, GREY, ORANGE, RED
 from ferret_cli.tune.plan import Plan
 from ferret_cli.tune.space import Choice, Dimension, dimensions, short_names
 from ferret_cli.tune.trial import Trial, best

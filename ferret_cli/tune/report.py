@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import tomli_w
 
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_cli.files import Row, to_csv, write
-from ferret_cli.tune.perform import shown_value
-from ferret_cli.tune.picture import draw
 from ferret_cli.tune.plan import Plan
+from ferret_cli.tune.plot import draw
+from ferret_cli.tune.run_trial import shown_value
 from ferret_cli.tune.space import dimensions, field_of, short_names
 from ferret_cli.tune.trial import Trial, best, ranked, standard_error
 from ferret_core.protocol.formatting import quantity
@@ -22,8 +22,8 @@ from ferret_core.protocol.spec_file import Tree
 
 def written(plan: Plan, trials: Sequence[Trial], folder: Path) -> dict[str, Path]:
     """Writes the files; ``toml``, the best trial, only if one completed."""
-    with drawing.applied():
-        picture = drawing.png(draw(plan, trials))
+    with plot_style.applied():
+        picture = plot_style.png(draw(plan, trials))
     files = {
         "csv": write(folder / "trials.csv", to_csv([_csv_row(plan, trial) for trial in trials]).encode()),
         "png": write(folder / "trials.png", picture),

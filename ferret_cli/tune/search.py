@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ferret_cli.output import emit, say, table
 from ferret_cli.tune import report
-from ferret_cli.tune.confirm import confirm
-from ferret_cli.tune.perform import perform
+from ferret_cli.tune.final_evaluation import confirm
 from ferret_cli.tune.plan import Plan
+from ferret_cli.tune.run_trial import perform
 from ferret_cli.tune.runner import Runner
 from ferret_cli.tune.study import opened
 from ferret_cli.tune.trial import Trial, best

@@ -21,7 +21,7 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from ferret_cli.lock import Held, take
+from ferret_cli.pid_lock import Held, take
 from ferret_cli.tune.plan import TABLE, Plan
 from ferret_cli.tune.space import Dimension, Range, Values, grid
 from ferret_cli.tune.trial import Trial

@@ -58,7 +58,7 @@ NAMES = (
     "evaluate.begun",
     "evaluate.measured",
     "evaluate.recorded",
-    # repair and garbage collection (worker/repair.py, ferret_db/engine/collect.py)
+    # repair and garbage collection (worker/repair.py, ferret_db/engine/garbage_collection.py)
     "repair.rebuilt",
     "collect.marked",
     # an upload at the API (api/participants/upload.py)

@@ -15,9 +15,9 @@ from ferret_core.ledger.record import Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, may_move
 from ferret_core.rounds.cost import LocalCost
-from ferret_db.engine.held import check_held, check_open
+from ferret_db.engine.lease_checks import check_held, check_open
 from ferret_db.engine.rounds import close_if_due
-from ferret_db.repositories import assignments, contributions, events, experiments, rounds, service
+from ferret_db.repositories import assignments, contributions, events, experiments, rounds, service_clock
 from ferret_db.repositories.contributions import Key
 from ferret_db.repositories.events import NewEvent
 from ferret_db.tables import Assignment, Contribution, Experiment, Round
@@ -141,7 +141,7 @@ def _record(
     contributions.add_all(s, rows)
     rounds.count_bytes_up(s, rows)
     events.add_all(s, [_event(row, found[row.assignment_id].assignment) for row in rows])
-    time = service.time(s)
+    time = service_clock.time(s)
     arrived = Counter(row.round_id for row in rows)
     for target in {row.round_id: found[row.assignment_id] for row in rows}.values():
         moved = Counter({AssignmentState.LEASED: -arrived[target.round.id]})

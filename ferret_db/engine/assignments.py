@@ -12,10 +12,10 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind
 from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
-from ferret_db.engine.held import check_held, check_open, lost
+from ferret_db.engine.lease_checks import check_held, check_open, lost
 from ferret_db.engine.rounds import close_if_due
-from ferret_db.repositories import assignments, events, experiments, outbox, rejections, rounds, service
-from ferret_db.repositories._swap import swap
+from ferret_db.repositories import assignments, events, experiments, outbox, rejections, rounds, service_clock
+from ferret_db.repositories._compare_and_swap import swap
 from ferret_db.repositories.events import EventType
 from ferret_db.tables import Assignment, Experiment, Round
 
@@ -77,7 +77,7 @@ def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
     if swap(s, assignment, AssignmentState.REJECTED, lease_until=None, error=error.summary()) is None:
         raise lost(assignment, fence)
     _tell(s, assignment, "contribution.rejected", code=error.code, detail=error.summary()["detail"])
-    close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id), service.time(s))
+    close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id), service_clock.time(s))
 
 
 def spoilt(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:

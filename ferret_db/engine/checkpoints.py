@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_db.engine import early
+from ferret_db.engine import early_stopping
 from ferret_db.repositories import artifacts, events, experiments, rounds
 from ferret_db.repositories.events import EventType
 from ferret_db.repositories.experiments import spec_of
@@ -67,7 +67,7 @@ def prune(s: Session, experiment: Experiment) -> None:
 
 def best(s: Session, experiment: Experiment, written: Sequence[int]) -> list[int]:
     """Those of the rounds that were evaluated, from the best to the worst."""
-    return [found.round for found in early.ranked(s, experiment) if found.round in written]
+    return [found.round for found in early_stopping.ranked(s, experiment) if found.round in written]
 
 
 def _artifact(experiment_id: str, number: int, file: ArtifactFile) -> Artifact:

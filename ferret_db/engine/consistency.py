@@ -14,7 +14,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import RoundState
 from ferret_core.protocol.wire import Contribution as Sent
 from ferret_core.storage import FileKind, Storage, blob_location
-from ferret_db.engine.verify import DAMAGE
+from ferret_db.engine.file_integrity import DAMAGE
 from ferret_db.repositories import contributions, ledger
 from ferret_db.tables import Contribution, Experiment, Round
 
@@ -31,7 +31,7 @@ class Altered(NamedTuple):
 def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> Iterator[Altered]:
     """Every row of a contribution that the file under its digest or the ledger contradicts.
 
-    A missing or damaged file contradicts nothing: :func:`ferret_db.engine.verify.damaged` tells of it.
+    A missing or damaged file contradicts nothing: :func:`ferret_db.engine.file_integrity.damaged` tells of it.
     """
     query = select(Experiment.id)
     for experiment in s.scalars(query if experiment_id is None else query.where(Experiment.id == experiment_id)):

@@ -10,7 +10,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.storage import Storage
 from ferret_db.repositories import outbox
-from ferret_db.repositories.references import Reference
+from ferret_db.repositories.stored_files import Reference
 
 DAMAGE = frozenset({"storage.corrupt", "storage.missing"})
 """The errors of a file that is not what it was."""

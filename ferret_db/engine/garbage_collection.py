@@ -9,7 +9,7 @@ from ferret_core.storage import Storage
 from ferret_core.system.failpoints import failpoint
 from ferret_db.database import Database
 from ferret_db.engine import installation
-from ferret_db.repositories import references
+from ferret_db.repositories import stored_files
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def collect(
 def _sweep(database: Database, storage: Storage, grace: float, *, dry_run: bool) -> Swept:
     before = storage.clock() - grace
     with database.read() as s:
-        named = {reference.location for reference in references.of_all(s)}
+        named = {reference.location for reference in stored_files.of_all(s)}
     failpoint("collect.marked")
     old = (file for file in storage.list() if file.stored_at < before and file.location not in named)
     sizes = [file.size for file in old if dry_run or storage.delete(file.location, before)]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from ferret_db.database import Database
-from ferret_db.repositories import service
+from ferret_db.repositories import service_clock
 from ferret_db.tables import Service
 
 logger = logging.getLogger(__name__)
@@ -40,10 +40,10 @@ class Timekeeper:
     def turn(self) -> bool:
         """Whether this process is to sweep now; if so, the service's time has gone on."""
         with self._database.read() as s:
-            last = service.get(s)
+            last = service_clock.get(s)
         if last is None:
             with self._database.begin(flush=False) as s:
-                begun = service.begin(s, self._who)
+                begun = service_clock.begin(s, self._who)
             if begun:
                 self._ticks, self._changed = 1, self._monotonic()
             return begun
@@ -56,16 +56,16 @@ class Timekeeper:
     def leave(self) -> None:
         """This process ends."""
         with self._database.begin(flush=False) as s:
-            service.leave(s, self._who)
+            service_clock.leave(s, self._who)
 
     def _tick(self, last: Service, seconds: float) -> bool:
         with self._database.begin(flush=False) as s:
-            ticked = service.tick(s, last, self._who, seconds)
+            ticked = service_clock.tick(s, last, self._who, seconds)
             if ticked is None:
                 return False
             jump = (ticked.ticked_at - last.ticked_at).total_seconds() - seconds
             if last.holder == self._who and abs(jump) > JUMP_SECONDS:
                 logger.warning("the database's clock jumped by %.0f s; deadlines and leases stay as long", jump)
-                service.forgive(s, self._lease_seconds)
+                service_clock.forgive(s, self._lease_seconds)
         self._ticks, self._changed = ticked.ticks, self._monotonic()
         return True

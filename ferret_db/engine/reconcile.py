@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.task_names import Queue
 from ferret_db.database import Database
-from ferret_db.engine import tasks
+from ferret_db.engine import task_attempts
 from ferret_db.engine.rounds import freeze_if_due
 from ferret_db.repositories import assignments, outbox, overdue, task_runs, workers
 from ferret_db.repositories.outbox import BATCH
@@ -77,7 +77,7 @@ def _recover(database: Database, patience: Patience) -> None:
         orphaned = task_runs.orphaned(s, patience.gone)
     for run in orphaned:
         with database.begin() as s:
-            tasks.recover(s, run)
+            task_attempts.recover(s, run)
 
 
 def _tend(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from ferret_db import clock, tracing
+from ferret_db import clock
 from ferret_db.repositories import experiments
 from ferret_db.tables import Round
-from ferret_db.tracing import RoundTrace
+from ferret_runtime import tracing
+from ferret_runtime.tracing import RoundTrace
 
 
 def trace_of(round_: Round) -> RoundTrace:

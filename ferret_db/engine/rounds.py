@@ -18,10 +18,19 @@ from ferret_core.rounds import sampling
 from ferret_db import clock
 from ferret_db.engine import checkpoints, lifecycle, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.repositories import assignments, contributions, events, experiments, ledger, outbox, service, updates
+from ferret_db.repositories import (
+    assignments,
+    contributions,
+    events,
+    experiments,
+    ledger,
+    outbox,
+    service_clock,
+    update_statistics,
+)
 from ferret_db.repositories import metrics as metric_rows
 from ferret_db.repositories import rounds as round_rows
-from ferret_db.repositories._swap import swap
+from ferret_db.repositories._compare_and_swap import swap
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Experiment, LedgerEntry, Round
 
@@ -94,7 +103,7 @@ def open_announced(s: Session, round_id: str, participants: int, deadline_second
     round_ = round_rows.get(s, round_id)
     if round_.state != RoundState.OPENING or experiment.state != ExperimentState.RUNNING:
         return
-    deadline_at = service.time_ahead(s) + timedelta(seconds=deadline_seconds)
+    deadline_at = service_clock.time_ahead(s) + timedelta(seconds=deadline_seconds)
     opened = swap(s, round_, RoundState.OPEN, opened_at=clock.utcnow(), deadline_at=deadline_at, population=None)
     if opened is not None:
         _opened(s, opened, deadline_seconds, participants)
@@ -110,14 +119,14 @@ def give_up_revoked(s: Session, experiment: Experiment, round_: Round) -> None:
     for name in assignments.reject_revoked(s, round_.id, error.summary()):
         data = {"participant": name, "kind": ParticipantKind.EDGE, "code": error.code, "detail": error.detail}
         events.add(s, experiment.id, "contribution.rejected", round=round_.number, data=data)
-    close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id), service.time(s))
+    close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id), service_clock.time(s))
 
 
 def freeze_if_due(s: Session, round_id: str) -> bool:
     """Closes the open round if that is due, see :func:`close_if_due`; whether this call froze it."""
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     counts = assignments.count_of_round(s, round_id)
-    return close_if_due(s, experiment, round_rows.get(s, round_id), counts, service.time(s))
+    return close_if_due(s, experiment, round_rows.get(s, round_id), counts, service_clock.time(s))
 
 
 def close_if_due(
@@ -192,7 +201,7 @@ def commit_round(
         ),
     )
     if inside is not None:
-        updates.add(s, experiment.id, number, inside)
+        update_statistics.add(s, experiment.id, number, inside)
     points = {"bytes_up": round_.bytes_up, "bytes_down": round_.bytes_down, **metrics}
     metric_rows.add(s, experiment.id, number, points)
     notes = {"clipped": clipped, "absurd": {name: list(names) for name, names in absurd.items()}}
@@ -291,7 +300,7 @@ def _begin(
         state=state,
         base_digest=_base_of_next(experiment, number),
         opened_at=opened_at,
-        deadline_at=service.time_ahead(s, opened_at) + timedelta(seconds=deadline_seconds),
+        deadline_at=service_clock.time_ahead(s, opened_at) + timedelta(seconds=deadline_seconds),
         needed=needed,
         population=population,
         bytes_down=bytes_down,

@@ -11,9 +11,9 @@ from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_core.protocol.task_names import Queue
 from ferret_db import clock
-from ferret_db.engine.tasks import TRANSIENT
-from ferret_db.engine.waiting import required
-from ferret_db.repositories import assignments, participants, rounds, service, task_runs, workers
+from ferret_db.engine.task_attempts import TRANSIENT
+from ferret_db.engine.wait_reason import required
+from ferret_db.repositories import assignments, participants, rounds, service_clock, task_runs, workers
 from ferret_db.repositories.workers import GONE_SECONDS
 from ferret_db.tables import Experiment
 
@@ -51,7 +51,7 @@ def _no_aggregation_worker(s: Session, experiment: Experiment) -> Stall | None:
 
 
 def _no_broker(s: Session) -> Stall | None:
-    since = service.broker_silent_since(s)
+    since = service_clock.broker_silent_since(s)
     if since is None or (clock.now(s) - since).total_seconds() < BROKER_SECONDS:
         return None
     detail = (

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.alerts import AlertEvent
 from ferret_db import clock
 from ferret_db.database import Database
-from ferret_db.engine import progress
+from ferret_db.engine import stalls
 from ferret_db.engine.alerts import announce
 from ferret_db.repositories import alerts, experiments
 from ferret_db.tables import Experiment
@@ -24,7 +24,7 @@ def tell(database: Database, seconds: float) -> None:
             row = experiments.lock(s, experiment_id)
             if not _is_news(s, row, seconds):
                 continue
-            stall = progress.stall(s, row)
+            stall = stalls.stall(s, row)
             experiments.change(s, experiment_id, stall_told_at=clock.utcnow() if stall else None)
             if stall:
                 announce(s, row, AlertEvent.STALLED, stall.detail)
@@ -32,7 +32,7 @@ def tell(database: Database, seconds: float) -> None:
 
 def _is_news(s: Session, experiment: Experiment, seconds: float) -> bool:
     """Whether it stands still and nobody was told, or moves again after somebody was."""
-    stall = progress.stall(s, experiment)
+    stall = stalls.stall(s, experiment)
     if stall is None:
         return experiment.stall_told_at is not None
     return experiment.stall_told_at is None and (clock.now(s) - stall.since).total_seconds() >= seconds

@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.states import ExperimentState
-from ferret_db.ordering import page_in, seek_in
 from ferret_db.pagination import Page
-from ferret_db.repositories import columns, tags
+from ferret_db.repositories import experiment_sorting, tags
+from ferret_db.sorting import page_in, seek_in
 from ferret_db.tables import Experiment
 
 NEWEST_FIRST = "-created"
@@ -45,14 +45,14 @@ def list_page(
 
     Raises ``request.invalid`` for a column that is none, and for a cursor of another order.
     """
-    order = columns.order(sort)
+    order = experiment_sorting.order(sort)
     query = select(Experiment).where(*conditions(wanted)).options(defer(Experiment.shapes), defer(Experiment.notes))
     return page_in(s.execute(seek_in(query, order, Experiment.id, cursor, limit)).all(), order, limit)
 
 
 def bytes_per_upload(s: Session, experiment_ids: Sequence[str]) -> dict[str, float]:
     """The mean size of an upload of the last committed round, in bytes, of the experiments that have one."""
-    query = select(Experiment.id, columns.bytes_per_upload()).where(Experiment.id.in_(experiment_ids))
+    query = select(Experiment.id, experiment_sorting.bytes_per_upload()).where(Experiment.id.in_(experiment_ids))
     return {experiment_id: each for experiment_id, each in s.execute(query) if each is not None}
 
 

@@ -12,8 +12,8 @@ from sqlalchemy import BigInteger, ColumnElement, Float, case, cast, func, selec
 from ferret_core.protocol.errors import FerretError, suggestion
 from ferret_core.protocol.metrics import METRICS
 from ferret_core.protocol.states import ExperimentState, RoundState
-from ferret_db.ordering import Order, Value
-from ferret_db.repositories.pace import seconds_left
+from ferret_db.repositories.time_remaining import seconds_left
+from ferret_db.sorting import Order, Value
 from ferret_db.tables import Contribution, Experiment, ExperimentTag, Metric, Round
 
 Aggregate = Callable[[Any], ColumnElement[Any]]

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
-from ferret_db.repositories import outbox, service, task_runs
+from ferret_db.repositories import outbox, service_clock, task_runs
 from ferret_db.tables import Assignment, Experiment, Metric, Round
 
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
@@ -43,7 +43,7 @@ class Patience(NamedTuple):
 
 def rounds(s: Session) -> Sequence[OpenRound]:
     """The open rounds of running experiments whose deadline has passed."""
-    return _open_rounds(s, Round.deadline_at <= service.time(s))
+    return _open_rounds(s, Round.deadline_at <= service_clock.time(s))
 
 
 def leases(s: Session) -> Sequence[OpenRound]:

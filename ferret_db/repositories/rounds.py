@@ -15,7 +15,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
-from ferret_db.repositories import metrics, service
+from ferret_db.repositories import metrics, service_clock
 from ferret_db.repositories.experiments import LARGE, spec_of
 from ferret_db.tables import Assignment, Contribution, Experiment, Round
 
@@ -124,12 +124,12 @@ def arrivals(s: Session, experiment_id: str, count: int) -> list[float]:
 
 def stop_clock(s: Session, round_: Round) -> None:
     """Keeps the time that is left to the open round's deadline."""
-    _change(s, round_, seconds_left=(round_.deadline_at - service.time_ahead(s)).total_seconds())
+    _change(s, round_, seconds_left=(round_.deadline_at - service_clock.time_ahead(s)).total_seconds())
 
 
 def start_clock(s: Session, round_: Round) -> None:
     """Sets the open round's deadline to when the time that was left will be over."""
-    deadline_at = service.time_ahead(s) + timedelta(seconds=round_.seconds_left or 0)
+    deadline_at = service_clock.time_ahead(s) + timedelta(seconds=round_.seconds_left or 0)
     _change(s, round_, deadline_at=deadline_at, seconds_left=None)
 
 

@@ -11,11 +11,11 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.states import ExperimentState
-from ferret_db.ordering import page_in, seek_in
 from ferret_db.pagination import Page
-from ferret_db.repositories import columns, metrics
-from ferret_db.repositories.listing import ExperimentFilter, conditions
+from ferret_db.repositories import experiment_sorting, metrics
+from ferret_db.repositories.experiment_list import ExperimentFilter, conditions
 from ferret_db.repositories.rounds import Bytes
+from ferret_db.sorting import page_in, seek_in
 from ferret_db.tables import Experiment, Round
 
 
@@ -56,11 +56,11 @@ def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | No
 
 
 def _keys(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | None, sort: str) -> Page[str]:
-    column = columns.column(sort)
+    column = experiment_sorting.column(sort)
     members = select(Experiment.seed_group, column.value.label("member")).where(*conditions(wanted)).subquery()
     together = column.of_group(members.c.member).label("together")
     groups = select(members.c.seed_group, together).group_by(members.c.seed_group).subquery()
-    order = columns.order(sort, groups.c.together)
+    order = experiment_sorting.order(sort, groups.c.together)
     query = seek_in(select(groups.c.seed_group), order, groups.c.seed_group, cursor, limit)
     return page_in(s.execute(query).all(), order, limit, id=str)
 

@@ -7,7 +7,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ferret_core.protocol.task_names import Queue
-from ferret_db.broker import redis_client
+from ferret_runtime.broker import redis_client
 
 
 class Lengths:

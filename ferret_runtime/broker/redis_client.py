@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 
-from ferret_db.broker import address
+from ferret_runtime.broker import address
 
 TIMEOUT_SECONDS = 2.0
 

@@ -7,7 +7,7 @@ from kombu.exceptions import OperationalError
 from kombu.messaging import Producer
 
 from ferret_core.protocol.task_names import QUEUE_OF, TaskName
-from ferret_db import tracing
+from ferret_runtime import tracing
 
 
 class Sender:

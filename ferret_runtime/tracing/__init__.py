@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_db import logs
-from ferret_db.tracing import _environment
+from ferret_runtime import logging
+from ferret_runtime.tracing import _environment
 
 if TYPE_CHECKING:
-    from ferret_db.tracing._recorder import Recorder
+    from ferret_runtime.tracing._recorder import Recorder
 
 Kind = Literal["internal", "server", "consumer"]
 Value = str | int | float | None
@@ -70,7 +70,7 @@ def start(service: str) -> None:
     if variable is None:
         return
     try:
-        from ferret_db.tracing._recorder import Recorder
+        from ferret_runtime.tracing._recorder import Recorder
     except ModuleNotFoundError as error:
         detail = f"{variable} is set, but OpenTelemetry is not installed: {INSTALL}, or unset the variable"
         raise FerretError("setup.missing", detail) from error
@@ -99,7 +99,7 @@ def span(name: str, of: RoundTrace | None = None, kind: Kind = "internal", /, **
         yield _nothing
         return
     about = {**of._asdict(), **attributes} if of else attributes
-    with recorder.span(name, of, kind, about) as (note, ids), logs.bound(**ids):
+    with recorder.span(name, of, kind, about) as (note, ids), logging.bound(**ids):
         yield note
 
 

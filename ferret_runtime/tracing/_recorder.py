@@ -23,10 +23,10 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
-from ferret_db.tracing._exporter import QuietExporter
+from ferret_runtime.tracing._exporter import QuietExporter
 
 if TYPE_CHECKING:
-    from ferret_db.tracing import Kind, Note, RoundTrace, Value
+    from ferret_runtime.tracing import Kind, Note, RoundTrace, Value
 
 ROUND = "round"
 ERROR = "error.type"

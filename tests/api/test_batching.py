@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from ferret_api import gathered as gathered_module
-from ferret_api.gathered import MOST, Gathered
+from ferret_api import batching as gathered_module
+from ferret_api.batching import MOST, Gathered
 from ferret_core.protocol.errors import FerretError
 
 

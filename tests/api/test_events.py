@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ferret_api.events import feed
+from ferret_api.events import poller
 from ferret_db.repositories import events
 
 pytestmark = pytest.mark.timeout(60)
@@ -119,7 +119,7 @@ def test_a_problem_is_answered_before_the_stream_begins(live: Any, headers: dict
 
 
 def test_a_silent_stream_is_kept_alive(live: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "PING_SECONDS", 0.1)
+    monkeypatch.setattr(poller, "PING_SECONDS", 0.1)
     experiment_id = live.site.submit()
     with stream(live, experiment_id, params={"after": 1}) as response:
         assert next(response.iter_lines()).startswith(":")

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from ferret_core.protocol.errors import FerretError
-from ferret_db.engine import lifecycle, progress
+from ferret_db.engine import lifecycle, stalls
 from ferret_db.tables import Round
 
 URL = "/api/v1/experiments"
@@ -65,7 +65,7 @@ def test_a_failed_one_says_why_in_a_few_words(site: Any) -> None:
 
 
 def test_the_seconds_left_follow_the_last_rounds(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "stall", Mock(return_value=None))
+    monkeypatch.setattr(stalls, "stall", Mock(return_value=None))
     experiment_id = site.running(rounds=9)
     assert items(site)[0]["estimated_seconds_left"] is None
     took(site, experiment_id, 1000, 10, 20, 30)

@@ -14,7 +14,7 @@ import pytest
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
-from ferret_db.engine.collect import collect
+from ferret_db.engine.garbage_collection import collect
 from ferret_db.tables import Assignment
 from tests.api.conftest import contribution, open_site
 
@@ -255,7 +255,7 @@ def test_a_full_disk_takes_nothing_of_a_part_and_all_once_there_is_room(
 
 
 def test_while_one_request_grows_the_file_another_one_waits(uploader: Uploader) -> None:
-    from ferret_api.participants.parts import _Growing
+    from ferret_api.participants.resumable_upload import _Growing
 
     with uploader.site.database.read() as s:
         assignment = s.get(Assignment, uploader.assignment_id)

@@ -13,8 +13,8 @@ import httpx
 import pytest
 from sqlalchemy import event, update
 
-from ferret_api.participants import board, boards, presence
-from ferret_api.participants.tag import Tag, wait_seconds
+from ferret_api.participants import last_seen, long_poll_group, long_poll_groups
+from ferret_api.participants.poll_etag import Tag, wait_seconds
 from ferret_api.settings import ApiSettings
 from ferret_db.engine import lifecycle, revocation
 from ferret_db.repositories import participants
@@ -201,7 +201,7 @@ def test_few_hear_at_once_of_every_step_of_the_others(
 def test_many_hear_of_the_others_when_their_time_is_over(
     live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(board, "FEW", 0)
+    monkeypatch.setattr(long_poll_group, "FEW", 0)
     answer = held_until(pool, live, lambda: place.ask(wait=2))
     live.site.enrol(experiment, "site-b")
     time.sleep(0.5)
@@ -312,7 +312,7 @@ def test_a_board_nobody_asks_for_is_given_up(
     place.ask()
     feeds = live.app.state.feeds
     assert len(feeds._feeds) == 1
-    monkeypatch.setattr(boards, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(long_poll_groups, "KEPT_SECONDS", 0.0)
     with live.site.database.begin() as s:
         lifecycle.pause(s, experiment)
     deadline = time.monotonic() + 10
@@ -327,7 +327,7 @@ def test_they_are_woken_a_few_at_a_time(
     make_place: Callable[[Any, str], Place],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(board, "TOGETHER", 1)
+    monkeypatch.setattr(long_poll_group, "TOGETHER", 1)
     live = serve(make_settings(polls_per_second=4, **QUICK))
     experiment = live.site.running(participants={"edge": 5, "simulated": 0})
     places = [make_place(live, live.site.enrol(experiment, f"site-{n}")) for n in range(4)]
@@ -384,7 +384,7 @@ def test_a_round_of_others_leaves_the_participant_alone(live: Any, experiment: s
 
 @pytest.fixture
 def noted_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presence, "NOTE_SECONDS", 0.2)
+    monkeypatch.setattr(last_seen, "NOTE_SECONDS", 0.2)
 
 
 def test_one_that_waits_is_noted_as_there(

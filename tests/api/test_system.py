@@ -15,7 +15,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import migrate
-from ferret_db.engine import assignments, tasks
+from ferret_db.engine import assignments, task_attempts
 from ferret_db.repositories import workers
 from ferret_db.tables import Assignment, Experiment, Worker
 from tests.api.people import a_user
@@ -81,7 +81,7 @@ def test_an_administrator_sees_the_whole_service_at_a_glance(either_site: Any) -
     idle = workers.Identity(f"aggregate-cpu-8-{experiment_id}", Queue.AGGREGATE, "cpu", 8, "cpu")
     silent = workers.Identity(f"train-old-9-{experiment_id}", Queue.TRAIN, "old", 9, "cpu")
     with site.database.begin() as s:
-        tasks.begin(s, TaskName.TRAIN, assignment_id, busy, strikes=3)
+        task_attempts.begin(s, TaskName.TRAIN, assignment_id, busy, strikes=3)
         workers.seen(s, idle)
         workers.seen(s, silent)
     site.expire(Worker, "seen_at", silent.id, seconds=60)

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from sqlalchemy import event, update
 
-from ferret_api.events import permission, watch
+from ferret_api.events import access_check, permission
 from ferret_core.protocol.roles import Role
 from ferret_db.repositories import events, sessions
 from ferret_db.tables import FIRST_PROJECT, BrowserSession, UserToken
@@ -77,7 +77,7 @@ class Reader:
 
 @pytest.fixture
 def live(serve: Any, make_settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(watch, "CHECK_SECONDS", CHECK_SECONDS)
+    monkeypatch.setattr(access_check, "CHECK_SECONDS", CHECK_SECONDS)
     served = serve(make_settings(stream_poll_seconds=0.05))
     served.admin.post(f"{URL}/projects", json={"name": HEARTS}).raise_for_status()
     return served

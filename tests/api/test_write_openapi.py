@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from ferret_api import openapi
+from ferret_api import write_openapi
 from ferret_api.app import create_app
-from ferret_api.errors import MEDIA_TYPE
+from ferret_api.http.errors import MEDIA_TYPE
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import PROBLEMS
 
@@ -25,16 +25,16 @@ def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_committed_document_is_up_to_date() -> None:
-    assert openapi.main(["--check"]) == 0, "run `python -m ferret_api.openapi` and commit openapi.json"
+    assert write_openapi.main(["--check"]) == 0, "run `python -m ferret_api.write_openapi` and commit openapi.json"
 
 
 def test_a_stale_document_is_noticed_and_rewritten(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(openapi, "FILE", tmp_path / "openapi.json")
-    openapi.FILE.write_text("{}\n")
-    assert openapi.main(["--check"]) == 1
-    assert "python -m ferret_api.openapi" in capsys.readouterr().err
-    assert openapi.main([]) == 0
-    assert openapi.main(["--check"]) == 0
+    monkeypatch.setattr(write_openapi, "FILE", tmp_path / "openapi.json")
+    write_openapi.FILE.write_text("{}\n")
+    assert write_openapi.main(["--check"]) == 1
+    assert "python -m ferret_api.write_openapi" in capsys.readouterr().err
+    assert write_openapi.main([]) == 0
+    assert write_openapi.main(["--check"]) == 0
 
 
 def test_operation_ids_are_plain_words_and_unique(document: dict[str, Any]) -> None:

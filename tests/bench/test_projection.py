@@ -15,9 +15,9 @@ from torch.nn.functional import cosine_similarity
 from ferret_bench._base import shown
 from ferret_bench._projection import bounds, costs, grid
 from ferret_bench._projection.cell import Cell, Vectors
+from ferret_bench._projection.implementations import Contribution, Family, Naive, one_block
 from ferret_bench._projection.llama import SMALL, TOY, random_llama
-from ferret_bench._projection.share import largest
-from ferret_bench._projection.ways import Contribution, Family, Naive, one_block
+from ferret_bench._projection.projection_share import largest
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Timings, Turns, in_turns
 from ferret_bench.measure.memory import extra_bytes
@@ -211,7 +211,7 @@ def test_a_shape_knows_its_size(shape):
 
 
 def test_the_largest_model_is_chosen_that_fits_and_trains_in_time(monkeypatch):
-    monkeypatch.setattr("ferret_bench._projection.share._operations_per_second", lambda: 1e11)
+    monkeypatch.setattr("ferret_bench._projection.projection_share._operations_per_second", lambda: 1e11)
     monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 20 * 10**9)
     assert largest(SMALL, 10_000).name == "LLaMA-340M"
     assert largest(SMALL, 100).name == "LLaMA-110M"

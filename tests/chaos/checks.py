@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import RoundState
 from ferret_db.tables import Contribution, Event, LedgerEntry, Round
-from tests.chaos.striker import Hit
+from tests.chaos.killer import Hit
 
 
 def contributions(s: Session, experiment_id: str, expected: set[tuple[int, str]]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ferret_core.protocol.task_names import QUEUE_OF, TaskName
 from tests.chaos.cluster import Cluster
-from tests.chaos.plan import Kill
+from tests.chaos.schedule import Kill
 from tests.chaos.watch import Watch
 
 TASKS = {

@@ -26,7 +26,7 @@ from sqlalchemy.engine import make_url
 
 from ferret_bench._control import databases
 from ferret_bench._control.workload import Workload
-from ferret_cli.verification import verified_records
+from ferret_cli.ledger_replay import verified_records
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
@@ -34,9 +34,9 @@ from ferret_core.rounds.sampling import client_names
 from ferret_core.simulate import simulate
 from ferret_db.database import Database
 from ferret_sdk.service.run import Run
-from tests.chaos import plan, verdict
+from tests.chaos import checks, schedule
 from tests.chaos.cluster import LEASE_SECONDS, Cluster, running, terminate_sessions
-from tests.chaos.striker import Striker, TooLong
+from tests.chaos.killer import Striker, TooLong
 from tests.chaos.watch import Watch
 
 os.environ.setdefault(databases.SETTING, "postgresql://postgres@127.0.0.1:5432/postgres")
@@ -88,9 +88,9 @@ def _storm(name: str, home: Path, workload: Workload, digest: str, asked: argpar
         watch = Watch(Database(url), run.id)
         cut = partial(terminate_sessions, os.environ[databases.SETTING], make_url(url).database or "")
         striker = Striker(cluster, watch, cut, Random(asked.seed), begin + asked.max_seconds, _say)
-        victims = plan.VICTIMS | (plan.SESSIONS if name == "postgresql" else {})
+        victims = schedule.VICTIMS | (schedule.SESSIONS if name == "postgresql" else {})
         try:
-            striker.rage(plan.draw(asked.seed, asked.kills, _events(asked), victims))
+            striker.rage(schedule.draw(asked.seed, asked.kills, _events(asked), victims))
         except TooLong as late:
             return {"holds": False, "kills": len(striker.hits), "error": f"{late} after {asked.max_seconds:.0f} s"}
         counted = _counted(striker, cluster.service.experiment(run.id), asked)
@@ -127,11 +127,11 @@ def _counted(striker: Striker, run: Run, asked: argparse.Namespace) -> dict[str,
         "kills": len(striker.hits),
         "victims": Counter(hit.victim for hit in striker.hits),
         "at_work": sum(hit.at_work for hit in striker.hits),
-        **watch.read(lambda s: verdict.rounds(s, run.id, asked.rounds)),
-        **watch.read(lambda s: verdict.contributions(s, run.id, expected)),
+        **watch.read(lambda s: checks.rounds(s, run.id, asked.rounds)),
+        **watch.read(lambda s: checks.contributions(s, run.id, expected)),
         "ledger": _ledger(run),
-        **verdict.recovery(striker.hits, watch.moments()),
-        **verdict.replacements(striker.replaced),
+        **checks.recovery(striker.hits, watch.moments()),
+        **checks.replacements(striker.replaced),
     }
 
 

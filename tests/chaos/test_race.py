@@ -25,10 +25,10 @@ from ferret_db.engine import lifecycle
 from ferret_db.repositories import experiments, ledger, outbox
 from ferret_db.tables import Event, OutboxMessage, Round
 from ferret_worker.aggregate import aggregate
-from ferret_worker.context import Context
 from ferret_worker.coordinate import coordinate
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.train import train
+from ferret_worker.worker_state import Context
 from tests.tiers import EITHER_DATABASE
 
 AGGREGATORS = 16

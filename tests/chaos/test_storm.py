@@ -12,32 +12,32 @@ from pathlib import Path
 import pytest
 
 from ferret_cli.stack import broker
-from tests.chaos import plan, verdict
-from tests.chaos.striker import Hit
+from tests.chaos import checks, schedule
+from tests.chaos.killer import Hit
 
 ROOT = Path(__file__).parents[2]
-VICTIMS = {"sqlite": plan.VICTIMS, "postgresql": {**plan.VICTIMS, **plan.SESSIONS}}
+VICTIMS = {"sqlite": schedule.VICTIMS, "postgresql": {**schedule.VICTIMS, **schedule.SESSIONS}}
 
 
 def test_a_seed_is_one_sequence_of_kills() -> None:
     victims = VICTIMS["postgresql"]
-    first = plan.draw(1, 20, range(6, 60), victims)
-    assert first == plan.draw(1, 20, range(6, 60), victims)
-    assert first != plan.draw(2, 20, range(6, 60), victims)
-    assert {kill.target for kill in first if kill.hangs} == set(plan.HUNG)
+    first = schedule.draw(1, 20, range(6, 60), victims)
+    assert first == schedule.draw(1, 20, range(6, 60), victims)
+    assert first != schedule.draw(2, 20, range(6, 60), victims)
+    assert {kill.target for kill in first if kill.hangs} == set(schedule.HUNG)
     assert {kill.victim for kill in first} == set(victims)
     moments = [kill.after for kill in first]
     assert moments == sorted(set(moments))
     assert all(6 <= moment < 60 for moment in moments)
     with pytest.raises(ValueError, match="larger than population"):
-        plan.draw(1, 20, range(6, 20), victims)
+        schedule.draw(1, 20, range(6, 20), victims)
 
 
 def test_recovery_ends_with_the_next_event() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     events = [begin + timedelta(seconds=second) for second in (0, 10, 30)]
     hits = [Hit(begin + timedelta(seconds=1), "api", False), Hit(begin + timedelta(seconds=28), "train", True)]
-    assert verdict.recovery(hits, events) == {
+    assert checks.recovery(hits, events) == {
         "recovery_p50_s": 2.0,
         "recovery_p99_s": 9.0,
         "recovery_max_s": 9.0,

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from ferret_core.protocol.spec import ExperimentSpec
 from tests import chromium
 
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 STOP_SECONDS = 30
 PATIENCE_MILLISECONDS = 60_000
 

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, expect
 
 pytestmark = pytest.mark.browser
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PHONE, SCREEN = ({"width": width, "height": 900} for width in (390, 1440))

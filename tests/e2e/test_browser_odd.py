@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from ferret_core.protocol.spec import ExperimentSpec
 
 pytestmark = pytest.mark.browser
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 SpecFactory = Callable[..., ExperimentSpec]
 
 PHONE, SCREEN, WALL = ({"width": width, "height": 900} for width in (390, 1440, 2560))

@@ -12,10 +12,10 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from ferret_core.protocol.roles import Scope
-from tests.served import descendants
+from tests.shared_service import descendants
 
 pytestmark = pytest.mark.browser
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 
 AWAY_SECONDS = 12
 

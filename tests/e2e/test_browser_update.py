@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from ferret_core.protocol.spec import ExperimentSpec
 
 pytestmark = pytest.mark.browser
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 
 
 @pytest.fixture(scope="module")

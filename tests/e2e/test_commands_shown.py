@@ -26,7 +26,7 @@ SMALL = {
     "natural_instructions": ["participants={simulated=2}", "algorithm.guard=false"],
     "jsonl": ["tune.trials=1", "tune.seeds=1"],
 }
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 
 
 @pytest.fixture

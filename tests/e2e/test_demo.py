@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ferret_core import manifest
+from tests.ferret_core import manifest_reader
 
 
 @pytest.mark.timeout(600)
@@ -27,4 +27,4 @@ def test_the_demo_learns_and_ends_with_one_document(tmp_path: Path) -> None:
     assert result["rouge_l"]["last"] - result["rouge_l"]["first"] >= 20
     assert result["eval_loss"]["last"] < result["eval_loss"]["first"]
     assert 8_192 < result["bytes_up"] < 10_000
-    assert manifest.checked(Path(result["checkpoint"])).digest == result["digest"]
+    assert manifest_reader.checked(Path(result["checkpoint"])).digest == result["digest"]

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from ferret_core.protocol.spec import ExperimentSpec
 
 pytestmark = pytest.mark.browser
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 PATIENCE = 60_000
 
 

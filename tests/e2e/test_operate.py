@@ -15,7 +15,7 @@ from ferret_core.protocol.roles import Role
 from tests.api.receiver import Receiver, is_signed
 
 pytestmark = pytest.mark.browser
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 PASSWORD = "correct horse battery staple"
 
 

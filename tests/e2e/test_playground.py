@@ -15,7 +15,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from tests import chromium
 
 pytestmark = pytest.mark.browser
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 PATIENCE_MS = 120_000
 
 

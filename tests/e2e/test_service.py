@@ -15,12 +15,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.simulate import simulate
-from tests.ferret_core import manifest
+from tests.ferret_core import manifest_reader
 from tests.refusals import refused
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SpecFactory = Callable[..., ExperimentSpec]
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 
 
 def ferret(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -40,7 +40,7 @@ def test_submitted_over_http_it_equals_the_simulation_and_loads_with_transformer
     run = served.service.submit(spec).wait(timeout=180)
     assert run.experiment.digest == simulate(spec).digest
     folder = run.export(tmp_path / "checkpoint")
-    assert manifest.checked(folder).digest == run.experiment.digest
+    assert manifest_reader.checked(folder).digest == run.experiment.digest
     model: Any = AutoModelForCausalLM.from_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     answer = model.generate(**tokenizer("Repeat.", return_tensors="pt"), max_new_tokens=3, do_sample=False)
@@ -65,7 +65,7 @@ def test_the_readmes_commands_run_the_example(served: Served, tmp_path: Path) ->
     assert verified.returncode == 0, verified.stderr
     exported = ferret(served, "experiment", "export", experiment_id, str(tmp_path / "tuned-model"))
     assert exported.returncode == 0, exported.stderr
-    assert manifest.checked(tmp_path / "tuned-model").digest == shown["digest"]
+    assert manifest_reader.checked(tmp_path / "tuned-model").digest == shown["digest"]
     assert experiment_id in ferret(served, "experiment", "list", "--json").stdout
     simulated = ferret(served, "simulate", example, "--json", "--threads", "1", "--set", "rounds=2")
     assert json.loads(simulated.stdout)["digest"] == shown["digest"]

@@ -11,10 +11,10 @@ import pytest
 
 from ferret_cli.stack import broker
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_db.tracing import RoundTrace
+from ferret_runtime.tracing import RoundTrace
 from ferret_sdk import Participant
-from tests import served
-from tests.collector import Collector, Seen
+from tests import shared_service
+from tests.otlp_collector import Collector, Seen
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +65,7 @@ def traced(
         for name, value in collector.environment.items():
             environment.setenv(name, value)
         environment.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a-key-of-the-collector")
-        with served.start(folder / "home", FERRET_LOG_FORMAT="json") as service:
+        with shared_service.start(folder / "home", FERRET_LOG_FORMAT="json") as service:
             spec = toy_spec(rounds=ROUNDS, participants={"simulated": 2, "edge": 1}, checkpoint={"every": 1})
             run = service.service.submit(spec)
             code = service.service.enrolment(run.id).code

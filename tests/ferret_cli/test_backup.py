@@ -19,20 +19,20 @@ import pytest
 from ferret_cli.backup.manifest import MANIFEST
 from ferret_cli.backup.restore import _unpack, restore
 from ferret_cli.backup.write import write
-from ferret_cli.stack.home import locked
+from ferret_cli.stack.home_lock import locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.storage import FileKind, open_storage
 from ferret_core.system.failpoints import VARIABLE
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, verify
+from ferret_db.engine import file_integrity, lifecycle
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.repositories import audit, listing, references
+from ferret_db.repositories import audit, experiment_list, stored_files
 from ferret_db.repositories.audit import AuditFilter
-from ferret_db.repositories.listing import ExperimentFilter
-from ferret_db.settings import ServiceSettings
+from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.snapshot import snapshot
+from ferret_runtime.settings import ServiceSettings
 from tests.refusals import refused
 from tests.tiers import slow
 
@@ -66,11 +66,11 @@ class Embedded:
 
     def experiments(self) -> set[str]:
         with self.database.read() as s:
-            return {experiment.id for experiment in listing.list_page(s, ExperimentFilter(), 1000).items}
+            return {experiment.id for experiment in experiment_list.list_page(s, ExperimentFilter(), 1000).items}
 
     def damaged(self) -> list[Any]:
         with self.database.read() as s:
-            return verify.damaged(self.storage, references.of_all(s))
+            return file_integrity.damaged(self.storage, stored_files.of_all(s))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from importlib.metadata import version
 import pytest
 
 from ferret_cli.doctor import installation, software
-from ferret_db.settings import ServiceSettings
+from ferret_runtime.settings import ServiceSettings
 
 
 def checks(done):

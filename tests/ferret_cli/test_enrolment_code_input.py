@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_cli.code import code_of
+from ferret_cli.enrolment_code_input import code_of
 from tests.refusals import refused
 
 

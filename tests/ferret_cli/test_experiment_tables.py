@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ferret_cli.describe import (
+from ferret_cli.experiment_tables import (
     cost_rows,
     group_row,
     label_rows,

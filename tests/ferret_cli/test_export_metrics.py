@@ -17,7 +17,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from ferret_core.protocol.spec import ExperimentSpec
 
 Ferret = Callable[..., subprocess.CompletedProcess[str]]  # tests/ferret_cli/conftest.py
-Served = Any  # tests/served.py
+Served = Any  # tests/shared_service.py
 MANY = 500
 """Rounds that do not end while a process starts."""
 

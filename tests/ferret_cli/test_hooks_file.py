@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_cli import site_file
+from ferret_cli import hooks_file
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ def test_the_site_is_found_with_modules_beside_it(tmp_path: Path) -> None:
     (tmp_path / "own_helpers_of_the_site.py").write_text("LOSS = 1.5\n")
     path = tmp_path / "my-site.py"
     path.write_text(f"from own_helpers_of_the_site import LOSS\n{SITE}alias = site\n{EVALUATE}".replace("1.0", "LOSS"))
-    site = site_file.load(path)
+    site = hooks_file.load(path)
     assert site.evaluates is not None
     assert site.evaluates(None, [], None) == 1.5
 
@@ -38,14 +38,14 @@ def test_a_file_that_is_no_site_is_told(tmp_path: Path, text: str, message: str)
     path = tmp_path / "site.py"
     path.write_text(text)
     with refused("request.invalid", message) as raised:
-        site_file.load(path)
+        hooks_file.load(path)
     assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "--site")
 
 
 @pytest.mark.parametrize("name", ["missing.py", "site.toml"])
 def test_what_is_no_python_file_is_told(tmp_path: Path, name: str) -> None:
     with refused("request.invalid", "--site"):
-        site_file.load(tmp_path / name)
+        hooks_file.load(tmp_path / name)
 
 
 @pytest.mark.heavy

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from ferret_cli.estimate_output import summary
 from ferret_cli.main import app
-from ferret_cli.planning import summary
-from ferret_cli.specfile import load
+from ferret_cli.spec_input import load
 from ferret_core import catalog
 from ferret_core.replica.replica import Replica
 

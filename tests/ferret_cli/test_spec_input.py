@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from ferret_cli import options, specfile
+from ferret_cli import options, spec_input
 from ferret_core.experiment.presets import PRESETS
 from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused
@@ -19,20 +19,20 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def test_paths_beside_the_file_are_made_absolute(spec_file):
-    spec = specfile.load(spec_file)
+    spec = spec_input.load(spec_file)
     assert spec.model.source == str(spec_file.parent / "model")
     assert spec.dataset.options["train"] == str(spec_file.parent / "train.jsonl")
 
 
 def test_paths_in_the_working_folder_count_too(spec_file):
     Path("test.jsonl").touch()
-    spec = specfile.load(spec_file, ["dataset.test=test.jsonl"])
+    spec = spec_input.load(spec_file, ["dataset.test=test.jsonl"])
     assert spec.dataset.options["test"] == str(Path.cwd() / "test.jsonl")
 
 
 def test_a_set_path_is_the_working_folders_not_the_files(spec_file):
     Path("train.jsonl").touch()
-    assert specfile.load(spec_file, ["dataset.train=train.jsonl"]).dataset.options["train"] == str(
+    assert spec_input.load(spec_file, ["dataset.train=train.jsonl"]).dataset.options["train"] == str(
         Path.cwd() / "train.jsonl"
     )
 
@@ -40,23 +40,23 @@ def test_a_set_path_is_the_working_folders_not_the_files(spec_file):
 @pytest.mark.parametrize("text", ["missing.jsonl", "../nowhere/model", "./data.gz"])
 def test_a_relative_path_that_leads_nowhere_is_told_with_where_it_was_sought(spec_file, text):
     with pytest.raises(FerretError) as raised:
-        specfile.load(spec_file, [f"dataset.train={text}"])
+        spec_input.load(spec_file, [f"dataset.train={text}"])
     assert raised.value.detail == f"dataset.train = {text!r}: no such file in {Path.cwd()}"
     spec_file.write_text(spec_file.read_text().replace("train.jsonl", text))
     with refused("spec.invalid", f"no such file in {spec_file.parent} or {Path.cwd()}"):
-        specfile.load(spec_file)
-    assert specfile.load(spec_file, absolute_paths=False).dataset.options["train"] == text
+        spec_input.load(spec_file)
+    assert spec_input.load(spec_file, absolute_paths=False).dataset.options["train"] == text
 
 
 def test_names_and_what_does_not_exist_are_left_alone(spec_file):
     (spec_file.parent / "jsonl").mkdir()
-    spec = specfile.load(spec_file, ["model.source=org/model-on-the-hub"])
+    spec = spec_input.load(spec_file, ["model.source=org/model-on-the-hub"])
     assert spec.dataset.name == "jsonl"
     assert spec.model.source == "org/model-on-the-hub"
 
 
 def test_paths_stay_as_they_are_for_a_server_elsewhere(spec_file):
-    assert specfile.load(spec_file, absolute_paths=False).model.source == "model"
+    assert spec_input.load(spec_file, absolute_paths=False).model.source == "model"
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_paths_stay_as_they_are_for_a_server_elsewhere(spec_file):
     ],
 )
 def test_set_takes_toml_values_and_plain_text(spec_file, assignment, read):
-    assert read(specfile.load(spec_file, [assignment]))
+    assert read(spec_input.load(spec_file, [assignment]))
 
 
 def test_the_last_set_wins_and_keeps_the_rest_of_the_table(spec_file):
-    spec = specfile.load(spec_file, ["dataset.test_limit=5", "rounds=3", "rounds=4"])
+    spec = spec_input.load(spec_file, ["dataset.test_limit=5", "rounds=3", "rounds=4"])
     assert spec.rounds == 4
     assert spec.dataset.options["test_limit"] == 5
     assert "train" in spec.dataset.options
@@ -84,14 +84,14 @@ def test_the_last_set_wins_and_keeps_the_rest_of_the_table(spec_file):
 
 def test_environment_variables_are_put_in(spec_file, monkeypatch):
     monkeypatch.setenv("BASE", "tiny")
-    assert specfile.load(spec_file, ["name='${BASE}-${BASE}'"]).name == "tiny-tiny"
+    assert spec_input.load(spec_file, ["name='${BASE}-${BASE}'"]).name == "tiny-tiny"
 
 
 def test_a_variable_that_a_change_replaces_need_not_be_set(spec_file):
     spec_file.write_text(spec_file.read_text().replace('"train.jsonl"', '"${NOT_SET_ANYWHERE}"'))
-    spec = specfile.load(spec_file, ["dataset.train=/data/mine.jsonl"])
+    spec = spec_input.load(spec_file, ["dataset.train=/data/mine.jsonl"])
     assert spec.dataset.options["train"] == "/data/mine.jsonl"
-    spec = specfile.load(spec_file, ["dataset={name='gsm8k', revision='abc'}"])
+    spec = spec_input.load(spec_file, ["dataset={name='gsm8k', revision='abc'}"])
     assert spec.dataset.options == {"revision": "abc"}
 
 
@@ -99,7 +99,7 @@ def test_all_variables_that_are_not_set_are_named_at_once(spec_file):
     text = spec_file.read_text().replace('"train.jsonl"', '"${NOT_SET}/${NOT_SET_EITHER}"')
     spec_file.write_text(text.replace('"model"', '"${NOT_SET}"'))
     with pytest.raises(FerretError) as raised:
-        specfile.load(spec_file)
+        spec_input.load(spec_file)
     assert {error.field: error.value for error in raised.value.errors} == {
         "model.source": "${NOT_SET}",
         "dataset.train": "${NOT_SET}/${NOT_SET_EITHER}",
@@ -110,17 +110,17 @@ def test_all_variables_that_are_not_set_are_named_at_once(spec_file):
 
 def test_another_algorithm_drops_the_options_it_does_not_have_and_says_which(spec_file, capsys):
     spec_file.write_text(spec_file.read_text() + 'algorithm = {name = "ferret", K = 64, local = {steps = 2}}\n')
-    spec = specfile.load(spec_file, ["algorithm.name=fedavg"])
+    spec = spec_input.load(spec_file, ["algorithm.name=fedavg"])
     assert (spec.algorithm.name, spec.algorithm.options) == ("fedavg", {"local": {"steps": 2}})
     assert capsys.readouterr().err == "dropped by these changes: algorithm.K = 64\n"
-    specfile.load(spec_file, ["algorithm.K=65"])
+    spec_input.load(spec_file, ["algorithm.K=65"])
     assert capsys.readouterr().err == ""
 
 
 def test_a_preset_replaces_what_the_file_says_and_a_change_goes_before_both(spec_file):
     with spec_file.open("a") as file:
         file.write("seed = 4\nalgorithm.name = 'fedavg'\nalgorithm.local.steps = 3\n")
-    spec = specfile.load(spec_file, ["checkpoint.keep=2"], preset="fast")
+    spec = spec_input.load(spec_file, ["checkpoint.keep=2"], preset="fast")
     assert (spec.rounds, spec.seed, spec.algorithm.name, spec.checkpoint.keep) == (5, 4, "ferret", 2)
     assert spec.model_dump()["algorithm"]["local"]["steps"] == 5
 
@@ -132,11 +132,11 @@ def test_the_option_names_every_preset(spec_file):
 
 def test_a_preset_that_there_is_none_of_is_told_with_those_there_are(spec_file):
     with refused("catalog.not_found", "choose one of paper, fast, private"):
-        specfile.load(spec_file, preset="quick")
+        spec_input.load(spec_file, preset="quick")
 
 
 def test_unset_takes_a_value_back_to_its_default(spec_file):
-    assert specfile.load(spec_file, unset=["rounds"]).rounds == 12
+    assert spec_input.load(spec_file, unset=["rounds"]).rounds == 12
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_unset_takes_a_value_back_to_its_default(spec_file):
 )
 def test_a_wrong_value_is_told_in_plain_words(spec_file, assignment, words):
     with pytest.raises(FerretError) as raised:
-        specfile.load(spec_file, [assignment], ["participants.simulated"] if "edge" in assignment else [])
+        spec_input.load(spec_file, [assignment], ["participants.simulated"] if "edge" in assignment else [])
     assert raised.value.detail.endswith(words)
     assert "Value error" not in raised.value.detail
 
@@ -164,32 +164,32 @@ def test_a_wrong_value_is_told_in_plain_words(spec_file, assignment, words):
 )
 def test_what_cannot_be_set_is_named(spec_file, assignments, words):
     with pytest.raises(FerretError) as raised:
-        specfile.load(spec_file, assignments)
+        spec_input.load(spec_file, assignments)
     assert all(word in raised.value.detail for word in words)
     assert raised.value.code == "spec.invalid"
 
 
 def test_what_is_taken_away_is_null():
-    assert specfile.removed(["algorithm.K", "round.quorum", "round.attempts", "seed"]) == {
+    assert spec_input.removed(["algorithm.K", "round.quorum", "round.attempts", "seed"]) == {
         "algorithm": {"K": None},
         "round": {"quorum": None, "attempts": None},
         "seed": None,
     }
     with refused("spec.invalid", "--unset", "'a..b'"):
-        specfile.removed(["a..b"])
+        spec_input.removed(["a..b"])
 
 
 def test_wrong_values_are_named_one_by_one(spec_file):
     with pytest.raises(FerretError) as raised:
-        specfile.load(spec_file, ["rounds=0", "evaluation.evry=1"])
+        spec_input.load(spec_file, ["rounds=0", "evaluation.evry=1"])
     assert {error.field: error.value for error in raised.value.errors} == {"rounds": 0, "evaluation.evry": 1}
 
 
 def test_a_search_space_is_told_apart(spec_file):
     spec_file.write_text(f"{spec_file.read_text()}\n[tune]\ntrials = 4\n")
     with refused("spec.invalid", "tune = 'trials'"):
-        specfile.load(spec_file)
-    assert specfile.load(spec_file, unset=["tune"]).rounds
+        spec_input.load(spec_file)
+    assert spec_input.load(spec_file, unset=["tune"]).rounds
 
 
 @pytest.mark.parametrize(("text", "word"), [("name = = 1", "line 1"), (None, "No such file"), (b"\xff", "TOML")])
@@ -198,6 +198,6 @@ def test_a_file_that_is_no_toml(tmp_path, text, word):
     if text is not None:
         file.write_bytes(text.encode() if isinstance(text, str) else text)
     with refused("spec.invalid", word) as raised:
-        specfile.load(file)
+        spec_input.load(file)
     assert str(file) in raised.value.detail
     assert raised.value.problem.exit == 2

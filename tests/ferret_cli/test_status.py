@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.task_names import Queue, TaskName
-from ferret_db.engine import tasks
+from ferret_db.engine import task_attempts
 from ferret_db.repositories import workers
 from tests.api.conftest import ADMIN
 from tests.api.conftest import make_settings as make_settings
@@ -36,7 +36,7 @@ def test_it_tells_of_parts_queues_and_workers_and_fails_where_a_part_is_missing(
     (assignment_id,) = live.site.open_round(experiment_id, simulated=["client-001"])
     with live.site.database.begin() as s:
         who = workers.Identity("train-gpu-7-a1", Queue.TRAIN, "gpu-box", 7, "cuda")
-        tasks.begin(s, TaskName.TRAIN, assignment_id, who, strikes=3)
+        task_attempts.begin(s, TaskName.TRAIN, assignment_id, who, strikes=3)
     ended = cli("status")
     assert ended.returncode == 1
     for told in ("start Redis", "1 running", "sqlite", "gpu-box", f"train {experiment_id}", "playground"):

@@ -219,7 +219,7 @@ def test_a_round_that_is_not_there_and_a_folder_in_use(ferret: Ferret, run: Run,
 
 
 def test_verification_compares_the_weights_of_checkpoints_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ferret_cli.verification import verified_records
+    from ferret_cli.ledger_replay import verified_records
 
     assert {file.round for file in run.artifacts()} == {0, 2, 3}
     assert [record.round for record in verified_records(run)] == [1, 2, 3]

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.rounds import sampling
 from ferret_core.simulate import RoundResult, simulate
-from tests.ferret_core import manifest
+from tests.ferret_core import manifest_reader
 from tests.refusals import refused
 
 pytestmark = pytest.mark.heavy
@@ -23,7 +23,7 @@ def test_it_reports_every_round_as_it_ends_and_writes_the_final_model(toy_spec: 
     result = simulate(toy_spec(), tmp_path / "out", seen.append)
     assert seen == result.rounds
     assert [item.number for item in seen] == [0, 1, 2, 3]
-    assert manifest.checked(tmp_path / "out").digest == result.digest == seen[-1].digest
+    assert manifest_reader.checked(tmp_path / "out").digest == result.digest == seen[-1].digest
     assert [record.previous for record in result.ledger] == ["", *(record.hash for record in result.ledger[:-1])]
 
 

@@ -18,8 +18,8 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import TaskName
 from ferret_db.database import Database
-from ferret_db.repositories import events, experiments, listing, outbox
-from ferret_db.repositories.listing import ExperimentFilter
+from ferret_db.repositories import events, experiment_list, experiments, outbox
+from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.tables import Enrolment, OutboxMessage
 from tests.refusals import refused
 
@@ -41,7 +41,7 @@ def test_an_error_rolls_everything_back_and_sends_nothing(database: Database, la
     with pytest.raises(RuntimeError):
         broken()
     with database.read() as s:
-        assert listing.list_page(s, ExperimentFilter(), 10).items == []
+        assert experiment_list.list_page(s, ExperimentFilter(), 10).items == []
     assert messages(database) == []
     assert sent == []
 
@@ -115,9 +115,9 @@ def test_reading_cannot_write(database: Database, lab: Any) -> None:
 def test_reading_sees_one_snapshot(database: Database, lab: Any) -> None:
     lab.submit()
     with database.read() as s:
-        assert len(listing.list_page(s, ExperimentFilter(), 10).items) == 1
+        assert len(experiment_list.list_page(s, ExperimentFilter(), 10).items) == 1
         lab.submit()
-        assert len(listing.list_page(s, ExperimentFilter(), 10).items) == 1
+        assert len(experiment_list.list_page(s, ExperimentFilter(), 10).items) == 1
 
 
 def test_writers_take_turns(database: Database, lab: Any) -> None:
@@ -204,7 +204,7 @@ def test_a_nul_character_which_postgresql_cannot_take_is_the_callers_error(datab
     found: list[Any] = []
     refused = pytest.raises(FerretError, match="NUL") if url.startswith("postgresql") else nullcontext()
     with refused, database.read() as s:
-        found = listing.list_page(s, ExperimentFilter(name="a\0b"), 10).items
+        found = experiment_list.list_page(s, ExperimentFilter(name="a\0b"), 10).items
     assert found == []
 
 
@@ -222,7 +222,7 @@ def test_a_transaction_whose_connection_was_cut_is_made_once_more(database: Data
 
     last = database.transact(work)
     with database.read() as s:
-        kept = {row.id for row in listing.list_page(s, ExperimentFilter(), 10).items}
+        kept = {row.id for row in experiment_list.list_page(s, ExperimentFilter(), 10).items}
     assert kept == {tries[1], last}
     assert len(tries) == 2
 

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import update
 
 from ferret_db.database import Database
-from ferret_db.repositories import listing
-from ferret_db.repositories.listing import ExperimentFilter
+from ferret_db.repositories import experiment_list
+from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.tables import Experiment
 from tests.refusals import refused
 
@@ -21,7 +21,7 @@ def walk(database: Database, limit: int) -> list[str]:
     cursor = None
     while True:
         with database.read() as s:
-            page = listing.list_page(s, ExperimentFilter(), limit, cursor)
+            page = experiment_list.list_page(s, ExperimentFilter(), limit, cursor)
         found += [row.id for row in page.items]
         cursor = page.next_cursor
         if cursor is None:
@@ -42,10 +42,10 @@ def test_rows_added_in_between_do_not_shift_the_pages(database: Database, lab: A
     old = [lab.submit().id for _ in range(3)]
     lab.age(Experiment, "created_at", 60)
     with database.read() as s:
-        first = listing.list_page(s, ExperimentFilter(), 2)
+        first = experiment_list.list_page(s, ExperimentFilter(), 2)
     lab.submit()
     with database.read() as s:
-        second = listing.list_page(s, ExperimentFilter(), 2, first.next_cursor)
+        second = experiment_list.list_page(s, ExperimentFilter(), 2, first.next_cursor)
     assert {row.id for row in (*first.items, *second.items)} == set(old)
 
 
@@ -71,4 +71,4 @@ def encoded(value: Any) -> str:
 )
 def test_a_cursor_that_is_none_is_refused(database: Database, cursor: str) -> None:
     with refused("request.invalid", "cursor"), database.read() as s:
-        listing.list_page(s, ExperimentFilter(), 10, cursor)
+        experiment_list.list_page(s, ExperimentFilter(), 10, cursor)

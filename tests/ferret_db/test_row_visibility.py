@@ -11,8 +11,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.reach import EVERYTHING, NOTHING, Reach
 from ferret_db.repositories import assignments, events, experiments, projects, users
+from ferret_db.row_visibility import EVERYTHING, NOTHING, Reach
 from ferret_db.tables import Base, Experiment, Membership, Project, Round
 from tests.refusals import refused
 

@@ -13,8 +13,8 @@ from contextvars import copy_context
 
 import pytest
 
-from ferret_db import logs
-from ferret_db.logs import LogFormat
+from ferret_runtime import logging as logs
+from ferret_runtime.logging import LogFormat
 
 Logged = Callable[[LogFormat, Callable[[], None]], list[str]]
 
@@ -95,8 +95,8 @@ def test_a_thread_that_is_given_the_context_logs_under_its_ids(logged: Logged) -
 @pytest.mark.heavy
 def test_a_process_logs_as_its_settings_say() -> None:
     program = (
-        "import logging; from ferret_db import process; from ferret_db.settings import ServiceSettings;"
-        "process.migrate.check = lambda url: None; process.prepare(ServiceSettings.read());"
+        "import logging; from ferret_db import bootstrap; from ferret_runtime.settings import ServiceSettings;"
+        "bootstrap.migrate.check = lambda url: None; bootstrap.prepare(ServiceSettings.read());"
         "logging.getLogger('x').warning('y')"
     )
     environment = {"FERRET_LOG_FORMAT": "json", "FERRET_LOG_LEVEL": "error"}

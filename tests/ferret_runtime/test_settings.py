@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ferret_db.settings import FROM_FILE, ServiceSettings
+from ferret_runtime.settings import FROM_FILE, ServiceSettings
 from tests.refusals import refused
 
 

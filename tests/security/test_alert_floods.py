@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, update
 
 from ferret_api.alerts import endpoints, webhook
-from ferret_api.rate_limits import ALERT_TESTS_PER_MINUTE
+from ferret_api.limits.rate_limits import ALERT_TESTS_PER_MINUTE
 from ferret_db.engine import alerts as engine
 from ferret_db.repositories.alerts import AT_A_TURN, MOST_WAITING
 from ferret_db.tables import FIRST_PROJECT, Alert, AlertDelivery

@@ -17,7 +17,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
 from ferret_core.protocol.task_names import QUEUE_OF, Queue, TaskName
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, tasks
+from ferret_db.engine import lifecycle, task_attempts
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import events, experiments, outbox, rounds
 from ferret_db.repositories.outbox import BATCH
@@ -88,7 +88,7 @@ def train(database: Database, broker: Broker, number: int) -> list[str]:
     while len(taken) < number:
         task, argument, experiment_id = broker.messages.pop(0)
         with database.begin() as s:
-            assert tasks.begin(s, task, argument, who, strikes=3) is not None
+            assert task_attempts.begin(s, task, argument, who, strikes=3) is not None
         taken.append(experiment_id)
     return taken
 
@@ -207,9 +207,9 @@ def test_a_call_that_waits_is_not_made_again(database: Database, broker: Broker)
     while broker.messages:
         task, argument, _ = broker.messages.pop(0)
         with database.begin() as s:
-            assert tasks.begin(s, task, argument, who, strikes=3) is not None
+            assert task_attempts.begin(s, task, argument, who, strikes=3) is not None
         with database.begin() as s:
-            tasks.done(s, task, argument, who)
+            task_attempts.done(s, task, argument, who)
         done.append(task)
         assert broker.per_experiment() <= 1
     assert sorted(done) == sorted([TaskName.COORDINATE, TaskName.EVALUATE, TaskName.REPAIR])
@@ -258,7 +258,7 @@ def test_messages_of_a_cancelled_or_deleted_experiment_do_not_pile_up(database: 
     who = Identity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
     for task, argument, _ in broker.messages:
         with database.begin() as s:
-            assert tasks.begin(s, task, argument, who, strikes=3) is None
+            assert task_attempts.begin(s, task, argument, who, strikes=3) is None
 
 
 def test_a_round_of_thousands_opens_in_small_transactions(database: Database, broker: Broker) -> None:

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from ferret_api.connections.listener import Listener
-from ferret_api.connections.register import Connections
+from ferret_api.connections.pool import Connections
 from ferret_api.server import listen
 
 pytestmark = pytest.mark.timeout(120)

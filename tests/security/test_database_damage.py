@@ -14,9 +14,9 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, open_storage
-from ferret_db import intact
+from ferret_db import integrity
 from ferret_db.database import Database
-from ferret_db.settings import ServiceSettings
+from ferret_runtime.settings import ServiceSettings
 
 
 @pytest.fixture(autouse=True)
@@ -55,16 +55,16 @@ def overwrite(file: Path, start: int, size: int) -> None:
 
 def refused(settings: ServiceSettings) -> FerretError:
     with pytest.raises(FerretError, match="restore a backup") as caught:
-        intact.require(settings)
+        integrity.require(settings)
     return caught.value
 
 
 def test_a_whole_database_passes(settings: ServiceSettings) -> None:
-    intact.require(settings)
+    integrity.require(settings)
 
 
 def test_a_first_start_passes(tmp_path: Path) -> None:
-    intact.require(ServiceSettings(home=tmp_path / "new"))
+    integrity.require(ServiceSettings(home=tmp_path / "new"))
     assert not (tmp_path / "new" / "ferret.db").exists()
 
 
@@ -92,15 +92,15 @@ def test_an_empty_postgresql_beside_files_is_lost(
     with postgresql() as url:
         other = ServiceSettings(home=settings.home, database_url=url)
         assert refused(other).code == "database.lost"
-        intact.require(ServiceSettings(home=tmp_path / "another", database_url=url))
+        integrity.require(ServiceSettings(home=tmp_path / "another", database_url=url))
 
 
 def test_the_check_of_a_large_database_ends(
     settings: ServiceSettings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(intact, "CHECK_SECONDS", 0)
-    monkeypatch.setattr(intact, "STEP_INSTRUCTIONS", 10)
-    intact.require(settings)
+    monkeypatch.setattr(integrity, "CHECK_SECONDS", 0)
+    monkeypatch.setattr(integrity, "STEP_INSTRUCTIONS", 10)
+    integrity.require(settings)
     assert "the check at start was ended" in caplog.text
 
 
@@ -113,11 +113,11 @@ def database(settings: ServiceSettings) -> Iterator[Database]:
 
 def test_readiness_reads_every_table(database: Database, file: Path) -> None:
     with database.read() as s:
-        intact.read_everywhere(s)
+        integrity.read_everywhere(s)
     database.dispose()
     with closing(sqlite3.connect(file)) as connection:
         (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'experiments'").fetchone()
     overwrite(file, (page - 1) * 4096, 100)
     with pytest.raises(FerretError) as caught, database.read() as s:
-        intact.read_everywhere(s)
+        integrity.read_everywhere(s)
     assert caught.value.code == "database.damaged"

@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
-from ferret_api.counts import Counts
-from ferret_api.network import network
-from ferret_api.rate_limits import RateLimits
-from ferret_api.recent import Recent
-from ferret_api.too_many import TooMany
+from ferret_api.client_network import network
+from ferret_api.limits.counters import Counts
+from ferret_api.limits.errors import TooMany
+from ferret_api.limits.rate_limits import RateLimits
+from ferret_api.ttl_cache import Recent
 from tests.api.conftest import bearer, open_site
 
 READY = "/readyz"
@@ -163,7 +163,7 @@ def test_addresses_of_one_customer_are_one_place() -> None:
 
 def test_counts_that_are_over_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("ferret_api.rate_limits.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("ferret_api.limits.rate_limits.time.monotonic", lambda: clock[0])
     counts = Counts()
     for key in range(5_000):
         clock[0] += 1

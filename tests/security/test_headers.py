@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from ferret_api.spa import STATIC
+from ferret_api.http.dashboard import STATIC
 from tests.api.conftest import ADMIN, bearer
 
 EVERYWHERE = {

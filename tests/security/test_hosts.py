@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferret_api.spa import dashboard
+from ferret_api.http.dashboard import dashboard
 from tests.api.conftest import open_site
 
 FOREIGN = ["evil.example", "evil.example:8765", "testserver.evil.example", "localhost.evil.example", "", "a b", "[::1"]

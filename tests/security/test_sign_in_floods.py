@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from ferret_api import passwords
+from ferret_api.auth import passwords
 from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.roles import Role
 from tests.api.conftest import ADMIN, bearer, open_site

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from ferret_api.events import feed
+from ferret_api.events import poller
 from ferret_db.repositories import events
 
 pytestmark = pytest.mark.timeout(120)
@@ -132,7 +132,7 @@ def test_everybody_gets_every_event_once_whenever_they_come(live: Any) -> None:
 def test_a_reader_that_is_too_slow_is_dropped_and_resumes_without_loss(
     live: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MOST_WAITING", 4)
+    monkeypatch.setattr(poller, "MOST_WAITING", 4)
     experiment_id = live.site.submit()
     feeds = live.app.state.feeds
     with Reader(live, experiment_id, receive_buffer=4096) as slow, Reader(live, experiment_id) as quick:

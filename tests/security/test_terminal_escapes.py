@@ -15,7 +15,7 @@ from ferret_cli.main import main
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.sanitize import shown, shown_json, shown_lines
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_db import logs
+from ferret_runtime import logging as logs
 from tests.security.hostile import EXPERIMENT, NOW, HostileServer, body_reply, json_reply
 
 OBEYED = re.compile(

@@ -21,14 +21,14 @@ from ferret_core.storage import open_storage
 from ferret_db import migrate
 from ferret_db.clock import UtcDateTime
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, tasks
+from ferret_db.engine import lifecycle, task_attempts
 from ferret_db.repositories import experiments, task_runs
 from ferret_db.tables import Assignment, Base, Experiment, OutboxMessage, Worker
-from ferret_worker.context import Context
-from ferret_worker.perform import perform
-from ferret_worker.presence import Presence, identity
 from ferret_worker.reconcile import reconcile
 from ferret_worker.settings import WorkerSettings
+from ferret_worker.task_runner import perform
+from ferret_worker.worker_heartbeat import Presence, identity
+from ferret_worker.worker_state import Context
 from tests.tiers import EITHER_DATABASE
 
 
@@ -81,7 +81,7 @@ class Service:
             orphaned = task_runs.orphaned(s)
         for run in orphaned:
             with self.database.begin() as s:
-                tasks.recover(s, run)
+                task_attempts.recover(s, run)
 
     def lose_lease(self, assignment_id: str) -> None:
         """The lease has run out."""

@@ -22,11 +22,11 @@ from typing import Any
 import torch
 from conftest import Service
 
-from ferret_api.admin_token import AdminToken
 from ferret_api.app import create_app
+from ferret_api.auth.admin_token import AdminToken
 from ferret_api.context import Context
-from ferret_api.pace import Pace
-from ferret_api.rate_limits import RateLimits
+from ferret_api.limits.poll_interval import Pace
+from ferret_api.limits.rate_limits import RateLimits
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
 from ferret_core import catalog
@@ -35,12 +35,12 @@ from ferret_core.models.load import context_of, load
 from ferret_core.models.save import save
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.system import failpoints
-from ferret_db.engine import verify
-from ferret_db.engine.collect import collect
-from ferret_db.repositories import artifacts, assignments, contributions, curves, events, ledger, participants
-from ferret_db.repositories import references as reference_rows
+from ferret_db.engine import file_integrity
+from ferret_db.engine.garbage_collection import collect
+from ferret_db.repositories import artifacts, assignments, contributions, events, ledger, metric_series, participants
 from ferret_db.repositories import rounds as round_rows
-from ferret_db.repositories.references import Reference
+from ferret_db.repositories import stored_files as reference_rows
+from ferret_db.repositories.stored_files import Reference
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.participant import Participant
 from ferret_worker import coordinate
@@ -186,7 +186,7 @@ def look(service: Service, request: Request) -> dict[str, Any]:
         tried = [item.round for item in round_rows.list_page(s, experiment.id, 100).items]
         reports = [item for round_ in tried for item in assignments.of_round(s, round_.id)]
         accepted = contributions.of_experiment(s, experiment.id)
-        found = curves.curves(s, experiment.id).series
+        found = metric_series.curves(s, experiment.id).series
         losses = {metric.name: [point.value for point in metric.points] for metric in found}
         return {
             "state": [experiment.state, experiment.digest, experiment.error],
@@ -203,7 +203,7 @@ def look(service: Service, request: Request) -> dict[str, Any]:
                 for event in events.after(s, experiment.id, 0, 1000)
                 if event.type != "checkpoint.rebuilt"
             ),
-            "damaged": verify.damaged(service.context.storage, references),
+            "damaged": file_integrity.damaged(service.context.storage, references),
             "unnamed": sorted(
                 {item.location for item in service.context.storage.list()} ^ {file.location for file in references}
             ),

@@ -23,8 +23,8 @@ from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
 from ferret_core.storage import file as file_storage
-from ferret_db.engine import verify
-from ferret_db.repositories import ledger, references, rounds, task_runs
+from ferret_db.engine import file_integrity
+from ferret_db.repositories import ledger, rounds, stored_files, task_runs
 from ferret_db.tables import Round
 from ferret_worker.settings import WorkerSettings
 
@@ -103,7 +103,7 @@ def assert_whole(service: Service, experiment_id: str) -> None:
         if not file.location.startswith("checkpoints/"):
             assert digest_bytes(storage.path(file.location).read_bytes()) == name
     with service.database.read() as s:
-        assert verify.damaged(storage, references.of_all(s, experiment_id)) == []
+        assert file_integrity.damaged(storage, stored_files.of_all(s, experiment_id)) == []
 
 
 def assert_finishes(service: Service, experiment_id: str, spec: ExperimentSpec) -> None:

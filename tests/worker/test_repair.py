@@ -17,12 +17,12 @@ from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundS
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind
-from ferret_db.engine import verify
-from ferret_db.repositories import artifacts, contributions, events, references, rounds
-from ferret_db.repositories.references import Reference
+from ferret_db.engine import file_integrity
+from ferret_db.repositories import artifacts, contributions, events, rounds, stored_files
+from ferret_db.repositories.stored_files import Reference
 from ferret_db.tables import Assignment
 from ferret_worker import repair
-from ferret_worker.context import Context, KeptModel
+from ferret_worker.worker_state import Context, KeptModel
 from tests.refusals import refused
 from tests.worker.conftest import usually_on
 
@@ -46,11 +46,11 @@ def finished(service: Service, spec: ExperimentSpec) -> str:
 
 def files_of(service: Service, experiment_id: str) -> list[Reference]:
     with service.database.read() as s:
-        return list(references.of_all(s, experiment_id))
+        return list(stored_files.of_all(s, experiment_id))
 
 
 def damaged(service: Service, experiment_id: str) -> list[Reference]:
-    return verify.damaged(service.context.storage, files_of(service, experiment_id))
+    return file_integrity.damaged(service.context.storage, files_of(service, experiment_id))
 
 
 def path_of(service: Service, file: Reference) -> Path:

@@ -17,7 +17,7 @@ from ferret_core.simulate import simulate
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import assignments, events, metrics, rounds, task_runs
 from ferret_db.tables import TaskRun, Worker
-from ferret_worker import perform as performing
+from ferret_worker import task_runner as performing
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py

@@ -15,7 +15,7 @@ from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import artifacts, assignments, contributions, curves, ledger, metrics, rounds
+from ferret_db.repositories import artifacts, assignments, contributions, ledger, metric_series, metrics, rounds
 from tests.worker.conftest import usually_on
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -55,7 +55,9 @@ def test_the_service_equals_the_simulation_bit_for_bit(
     experiment = service.experiment(experiment_id)
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, oracle.digest)
     with service.database.read() as s:
-        recorded = {metric.name: [p.value for p in metric.points] for metric in curves.curves(s, experiment_id).series}
+        recorded = {
+            metric.name: [p.value for p in metric.points] for metric in metric_series.curves(s, experiment_id).series
+        }
         entries = ledger.after(s, experiment_id, 0, 10)
         last = {round_.name: round_ for round_ in artifacts.of_round(s, experiment_id, 3)}
     for name in ("eval_loss", "rouge_l"):

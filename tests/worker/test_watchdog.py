@@ -13,7 +13,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import AssignmentState, ExperimentState
 from ferret_core.protocol.task_names import TaskName
 from ferret_db.engine import assignments as assignment_engine
-from ferret_db.engine import lifecycle, tasks
+from ferret_db.engine import lifecycle, task_attempts
 from ferret_db.repositories import assignments, rounds, task_runs
 from ferret_worker import watchdog as module
 from ferret_worker.settings import WorkerSettings
@@ -44,7 +44,7 @@ def begun(service: Service, task: TaskName) -> str:
     """A task of the queue, as a worker has it in hand; its argument."""
     message = next(message for message in service.messages if message.task == task)
     who = service.presence.who
-    assert service.database.transact(lambda s: tasks.begin(s, message.task, message.argument, who, strikes=3))
+    assert service.database.transact(lambda s: task_attempts.begin(s, message.task, message.argument, who, strikes=3))
     if task == TaskName.TRAIN:
         service.database.transact(lambda s: assignment_engine.lease(s, message.argument, 60))
     return message.argument

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.repositories import workers
 from ferret_db.tables import Worker
-from ferret_worker.presence import Presence, identity
+from ferret_worker.worker_heartbeat import Presence, identity
 
 Service = Any  # tests/worker/conftest.py
 PATIENCE_SECONDS = 60

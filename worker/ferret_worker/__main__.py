@@ -12,7 +12,8 @@ from ferret_core.distributed.environment import SIZE, from_environment
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import Queue
 from ferret_core.system.heartbeat import Heartbeat
-from ferret_db import process, tracing
+from ferret_db import bootstrap
+from ferret_runtime import tracing
 from ferret_worker.settings import WorkerSettings
 
 ALONE = "only workers that train work as a team: start this one without torchrun"
@@ -26,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     def run() -> None:
         settings = WorkerSettings.read()
-        process.prepare(settings)
+        bootstrap.prepare(settings)
         tracing.start(f"ferret-{queue}")
         where = from_environment()
         if where is not None and queue != Queue.TRAIN:
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         start(settings, queue)
 
-    return process.run(run)
+    return bootstrap.run(run)
 
 
 if __name__ == "__main__":

@@ -20,18 +20,19 @@ from ferret_core.rounds.cost import LocalCost, round_cost
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_core.system.failpoints import failpoint
 from ferret_core.system.out_of_memory import memory_checked
-from ferret_db import tables, tracing
+from ferret_db import tables
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
-from ferret_db.engine.tasks import REFUSED, TRANSIENT
-from ferret_db.engine.verify import is_intact
+from ferret_db.engine.file_integrity import is_intact
+from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.repositories import contributions, experiments, rounds
+from ferret_runtime import tracing
 from ferret_worker import checkpoints
-from ferret_worker.context import Context, KeptModel
+from ferret_worker.cancellation import Watch
 from ferret_worker.coordinate import advance
-from ferret_worker.received import Received
+from ferret_worker.frozen_contributions import Received
 from ferret_worker.repair import repaired
-from ferret_worker.watch import Watch
+from ferret_worker.worker_state import Context, KeptModel
 
 logger = logging.getLogger(__name__)
 

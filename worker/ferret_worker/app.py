@@ -12,19 +12,19 @@ from celery.exceptions import Reject, WorkerShutdown
 from ferret_core.distributed.process_group import Team
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.task_names import Queue, TaskName
-from ferret_db import tracing
-from ferret_db.broker.sender import Sender
 from ferret_db.database import Database, Dispatch
 from ferret_db.engine import installation
 from ferret_db.tables import OutboxMessage
-from ferret_worker import lifetime, memory
+from ferret_runtime import tracing
+from ferret_runtime.broker.sender import Sender
+from ferret_worker import celery_process, memory_limit
 from ferret_worker.celery import Request, create_celery, message_headers
-from ferret_worker.context import Context
-from ferret_worker.perform import TASKS, perform
-from ferret_worker.presence import Presence, identity
 from ferret_worker.reconcile import Reconciler, reconcile
 from ferret_worker.settings import WorkerSettings
+from ferret_worker.task_runner import TASKS, perform
 from ferret_worker.watchdog import Watchdog
+from ferret_worker.worker_heartbeat import Presence, identity
+from ferret_worker.worker_state import Context
 
 
 def work(settings: WorkerSettings, queue: Queue, team: Team | None = None) -> None:
@@ -43,9 +43,9 @@ def work(settings: WorkerSettings, queue: Queue, team: Team | None = None) -> No
     register(celery, context, presence, watchdog)
     _attend(context, presence, watchdog)
     if context.device.type == "cpu":
-        memory.limit(settings.memory_limit)
+        memory_limit.limit(settings.memory_limit)
     try:
-        lifetime.run(celery, queue, settings.log_level)
+        celery_process.run(celery, queue, settings.log_level)
     finally:
         if context.announcer is not None:
             context.announcer.end()
@@ -70,7 +70,7 @@ def _attend(context: Context, presence: Presence, watchdog: Watchdog) -> None:
         reconciler.stop()
         presence.stop()
 
-    lifetime.attend(start, stop_soon, stop)
+    celery_process.attend(start, stop_soon, stop)
 
 
 def register(celery: Celery, context: Context, presence: Presence, watchdog: Watchdog) -> None:

@@ -6,7 +6,7 @@ import time
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db.repositories import experiments
-from ferret_worker.context import Context
+from ferret_worker.worker_state import Context
 
 LOOK_SECONDS = 5.0
 

@@ -14,8 +14,8 @@ from ferret_core.replica import checkpoint
 from ferret_core.replica.replica import Replica
 from ferret_core.storage import FileKind, Storage
 from ferret_core.system.failpoints import failpoint
-from ferret_db import tracing
 from ferret_db.engine.checkpoints import ArtifactFile
+from ferret_runtime import tracing
 
 
 def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tuple[Replica, list[ArtifactFile]]:

@@ -14,18 +14,18 @@ from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundS
 from ferret_core.rounds import deadline, sampling
 from ferret_core.system.failpoints import failpoint
 from ferret_core.system.out_of_memory import memory_checked
-from ferret_db import tracing
 from ferret_db.database import Database
-from ferret_db.engine import early, lifecycle
+from ferret_db.engine import early_stopping, lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.round_span import trace_of
-from ferret_db.engine.tasks import TRANSIENT
-from ferret_db.engine.waiting import required
+from ferret_db.engine.task_attempts import TRANSIENT
+from ferret_db.engine.wait_reason import required
 from ferret_db.repositories import assignments, experiments, ledger, metrics, participants, rounds
 from ferret_db.tables import Experiment, Round
-from ferret_db.tracing import RoundTrace
+from ferret_runtime import tracing
+from ferret_runtime.tracing import RoundTrace
 from ferret_worker import checkpoints
-from ferret_worker.context import Context
+from ferret_worker.worker_state import Context
 
 OPENED_AT_ONCE = 250
 """A round drawn from more participants is opened in several transactions of so many assignments each."""
@@ -116,9 +116,9 @@ def advance(s: Session, experiment_id: str) -> None:
     if under_way := rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN):
         for round_ in under_way:
             round_engine.freeze_if_due(s, round_.id)
-    elif early.judged(experiment) and not _evaluated(s, experiment):
+    elif early_stopping.judged(experiment) and not _evaluated(s, experiment):
         return
-    elif stop := early.stop(s, experiment):
+    elif stop := early_stopping.stop(s, experiment):
         lifecycle.complete(s, experiment.id, stop)
     elif experiment.round < experiment.rounds:
         _open_round(s, experiment, experiment.round + 1)

@@ -15,11 +15,11 @@ from ferret_core.system.failpoints import failpoint
 from ferret_core.system.out_of_memory import memory_checked
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
-from ferret_db.engine.tasks import REFUSED, TRANSIENT
+from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.repositories import experiments, metrics, rounds
-from ferret_worker.context import Context
+from ferret_worker.cancellation import Watch
 from ferret_worker.repair import repaired
-from ferret_worker.watch import Watch
+from ferret_worker.worker_state import Context
 
 
 def evaluate(context: Context, subject: str) -> None:

@@ -12,10 +12,10 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Arrays
 from ferret_core.system.out_of_memory import memory_checked
-from ferret_db import tracing
-from ferret_db.engine.verify import DAMAGE, call_for_repair
-from ferret_worker.context import Context, KeptModel
+from ferret_db.engine.file_integrity import DAMAGE, call_for_repair
+from ferret_runtime import tracing
 from ferret_worker.repair import recall, repaired
+from ferret_worker.worker_state import Context, KeptModel
 
 Check = Callable[[int], None]
 """Told the number of local steps done; raises to end the training."""

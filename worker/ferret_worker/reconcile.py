@@ -7,12 +7,12 @@ import threading
 from collections.abc import Collection
 
 from ferret_core.protocol.task_names import Queue
-from ferret_db.broker.lengths import Lengths
 from ferret_db.engine import reconcile as engine
-from ferret_db.engine.collect import EVERY_SECONDS, collect
-from ferret_db.engine.timekeeper import Timekeeper
-from ferret_db.repositories import service
-from ferret_worker.context import Context
+from ferret_db.engine.garbage_collection import EVERY_SECONDS, collect
+from ferret_db.engine.leader import Timekeeper
+from ferret_db.repositories import service_clock
+from ferret_runtime.broker.queue_depth import Lengths
+from ferret_worker.worker_state import Context
 
 logger = logging.getLogger(__name__)
 
@@ -64,10 +64,10 @@ class Reconciler(threading.Thread):
             return
         drained = self._drained()
         with self._context.database.read() as s:
-            silent = service.broker_silent_since(s) is not None
+            silent = service_clock.broker_silent_since(s) is not None
         if silent != (drained is None):
             with self._context.database.begin(flush=False) as s:
-                service.broker_answers(s, yes=drained is not None)
+                service_clock.broker_answers(s, yes=drained is not None)
         reconcile(self._context, drained)
 
     def _collect(self) -> None:

@@ -32,12 +32,12 @@ from ferret_core.storage import FileKind, blob_location
 from ferret_core.system.failpoints import failpoint
 from ferret_db import tables
 from ferret_db.engine import checkpoints as checkpoint_engine
-from ferret_db.engine.verify import DAMAGE, damaged, is_intact
-from ferret_db.repositories import assignments, contributions, experiments, ledger, references
-from ferret_db.repositories.references import Reference
+from ferret_db.engine.file_integrity import DAMAGE, damaged, is_intact
+from ferret_db.repositories import assignments, contributions, experiments, ledger, stored_files
+from ferret_db.repositories.stored_files import Reference
 from ferret_worker import checkpoints
-from ferret_worker.context import Context
-from ferret_worker.received import Received
+from ferret_worker.frozen_contributions import Received
+from ferret_worker.worker_state import Context
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ R = TypeVar("R")
 def repair(context: Context, experiment_id: str) -> None:
     """As a task: checks all files of the experiment and rebuilds the damaged ones."""
     with context.database.read() as s:
-        files = list(references.of_all(s, experiment_id))
+        files = list(stored_files.of_all(s, experiment_id))
     rebuild(context, experiment_id, damaged(context.storage, files))
 
 
@@ -99,7 +99,7 @@ def rebuild(context: Context, experiment_id: str, files: Sequence[Reference]) ->
 
 def main(arguments: list[str] | None = None) -> int:
     """``python -m ferret_worker.repair ID …``: for the command line, which does not import the workers' code."""
-    from ferret_db import process
+    from ferret_db import bootstrap
     from ferret_db.database import Database
     from ferret_worker.settings import WorkerSettings
 
@@ -109,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     def run() -> None:
         settings = WorkerSettings.read()
-        process.prepare(settings)
+        bootstrap.prepare(settings)
         context = Context(settings, Database(settings.database_url), settings.open_storage())
         for experiment_id in ids:
             try:
@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
             except FerretError as error:
                 logger.error("%s cannot be rebuilt: %s", experiment_id, error.detail)
 
-    return process.run(run)
+    return bootstrap.run(run)
 
 
 class _Walk:
@@ -254,7 +254,7 @@ def _folded(row: tables.LedgerEntry) -> list[str]:
 
 def _damaged_and_needed(context: Context, experiment_id: str) -> list[Reference]:
     with context.database.read() as s:
-        needed = [file for file in references.of_all(s, experiment_id) if file.needed]
+        needed = [file for file in stored_files.of_all(s, experiment_id) if file.needed]
     return damaged(context.storage, needed)
 
 

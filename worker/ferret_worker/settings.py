@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from ferret_db.repositories.workers import gone_after
-from ferret_db.settings import ServiceSettings
-from ferret_worker import memory
+from ferret_runtime.settings import ServiceSettings
+from ferret_worker import memory_limit
 
 
 class WorkerSettings(ServiceSettings):
@@ -55,7 +55,7 @@ class WorkerSettings(ServiceSettings):
     @property
     def memory_limit(self) -> int:
         """In bytes."""
-        return self.task_memory_bytes or int(memory.SHARE * memory.machine_bytes())
+        return self.task_memory_bytes or int(memory_limit.SHARE * memory_limit.machine_bytes())
 
     @property
     def gone_seconds(self) -> float:

@@ -6,8 +6,8 @@ from ferret_core.distributed.process_group import started
 from ferret_core.protocol.task_names import Queue
 from ferret_core.system.device import chosen_device
 from ferret_worker.app import work
-from ferret_worker.following import follow
 from ferret_worker.settings import WorkerSettings
+from ferret_worker.team_follower import follow
 
 
 def start(settings: WorkerSettings, queue: Queue) -> None:

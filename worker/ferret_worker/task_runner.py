@@ -12,18 +12,18 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.system import untrusted_files
-from ferret_db import logs
-from ferret_db.engine import tasks
+from ferret_db.engine import task_attempts
 from ferret_db.repositories.workers import Identity
+from ferret_runtime import logging as logs
 from ferret_worker import task_span
 from ferret_worker.aggregate import aggregate
-from ferret_worker.context import Context
 from ferret_worker.coordinate import coordinate
 from ferret_worker.evaluate import evaluate
-from ferret_worker.presence import Presence
 from ferret_worker.repair import repair
 from ferret_worker.train import train
 from ferret_worker.watchdog import Watchdog
+from ferret_worker.worker_heartbeat import Presence
+from ferret_worker.worker_state import Context
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def perform(
     """
     settings, database, who = context.settings, context.database, presence.who
     with presence.at(task, argument), logs.bound(worker=who.id, task=str(task)):
-        begin = partial(tasks.begin, strikes=settings.task_strikes, gone=settings.gone_seconds)
+        begin = partial(task_attempts.begin, strikes=settings.task_strikes, gone=settings.gone_seconds)
         subject = database.transact(lambda s: begin(s, task, argument, who), flush=False)
         if subject is None:
             return
@@ -58,7 +58,7 @@ def perform(
 
 
 def _run(
-    context: Context, task: TaskName, argument: str, subject: tasks.Subject
+    context: Context, task: TaskName, argument: str, subject: task_attempts.Subject
 ) -> Callable[[Session, TaskName, str, Identity], None]:
     """Does the work; returns how its end is to be noted."""
     try:
@@ -68,10 +68,10 @@ def _run(
         ):
             TASKS[task](context, argument)
     except FerretError as error:
-        if error.code in tasks.REFUSED:
+        if error.code in task_attempts.REFUSED:
             logger.info("%s: %s", argument, error.detail)
             # An assignment that is given back has its message already.
-            return partial(tasks.released, again=error.code == "worker.stopping" and task != TaskName.TRAIN)
+            return partial(task_attempts.released, again=error.code == "worker.stopping" and task != TaskName.TRAIN)
         logger.warning("%s failed: %s", argument, error.detail)
         context.team_lost = error.code == "team.broken"
         return _failed(error)
@@ -79,9 +79,9 @@ def _run(
         logger.exception("%s failed", argument)
         context.device_lost = isinstance(error, RuntimeError) and "CUDA error" in str(error)
         return _failed(error)
-    return tasks.done
+    return task_attempts.done
 
 
 def _failed(error: Exception) -> Callable[[Session, TaskName, str, Identity], None]:
     """Keeps what is to be said of the error, and not the frames and tensors that it holds."""
-    return partial(tasks.failed, error=tasks.described(error), strike=tasks.is_strike(error))
+    return partial(task_attempts.failed, error=task_attempts.described(error), strike=task_attempts.is_strike(error))

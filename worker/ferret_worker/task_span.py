@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from ferret_core.protocol.task_names import TaskName
-from ferret_db import tracing
 from ferret_db.database import Database
 from ferret_db.engine.round_span import trace_of
-from ferret_db.engine.tasks import Subject
+from ferret_db.engine.task_attempts import Subject
 from ferret_db.repositories import assignments, rounds
-from ferret_db.tracing import Note, RoundTrace
+from ferret_runtime import tracing
+from ferret_runtime.tracing import Note, RoundTrace
 
 
 def over(database: Database, task: TaskName, argument: str, subject: Subject) -> AbstractContextManager[Note]:

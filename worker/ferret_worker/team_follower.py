@@ -11,11 +11,11 @@ from ferret_core.distributed.process_group import Team
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system import untrusted_files
 from ferret_db.database import Database
-from ferret_worker import memory
-from ferret_worker.announced import Work, heard
-from ferret_worker.context import Context
-from ferret_worker.part import part_together
+from ferret_worker import memory_limit
+from ferret_worker.local_round import part_together
 from ferret_worker.settings import WorkerSettings
+from ferret_worker.team_broadcast import Work, heard
+from ferret_worker.worker_state import Context
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def follow(settings: WorkerSettings, team: Team) -> None:
         torch.set_num_threads(settings.threads)
     context = Context(settings, Database(settings.database_url), settings.open_storage(), team)
     if context.device.type == "cpu":
-        memory.limit(settings.memory_limit)
+        memory_limit.limit(settings.memory_limit)
     _stop_soon(context)
     number = 0
     while (work := heard(team, number, lambda: context.stopping)) is not None:

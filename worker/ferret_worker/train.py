@@ -10,12 +10,12 @@ from ferret_core.storage import FileKind
 from ferret_core.system.failpoints import failpoint
 from ferret_db.engine import acceptance, assignments
 from ferret_db.engine.acceptance import Offer
-from ferret_db.engine.tasks import REFUSED, TRANSIENT
-from ferret_db.engine.verify import DAMAGE
+from ferret_db.engine.file_integrity import DAMAGE
+from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.tables import Assignment
-from ferret_worker.context import Context
-from ferret_worker.lease import LeaseKeeper
-from ferret_worker.part import part_alone, part_together
+from ferret_worker.lease_keeper import LeaseKeeper
+from ferret_worker.local_round import part_alone, part_together
+from ferret_worker.worker_state import Context
 
 
 def train(context: Context, assignment_id: str) -> None:

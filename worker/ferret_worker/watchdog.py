@@ -23,12 +23,12 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import Exit, FerretError
 from ferret_core.protocol.states import AssignmentState
 from ferret_core.protocol.task_names import TaskName
-from ferret_db.engine import tasks
+from ferret_db.engine import task_attempts
 from ferret_db.repositories import assignments, experiments
-from ferret_worker import memory
-from ferret_worker.context import Context
-from ferret_worker.presence import Presence
+from ferret_worker import memory_limit
 from ferret_worker.settings import WorkerSettings
+from ferret_worker.worker_heartbeat import Presence
+from ferret_worker.worker_state import Context
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Watchdog(threading.Thread):
                     self._end(watched, error)
 
     def _excess(self, watched: _Watched) -> FerretError | None:
-        settings, held = self._context.settings, memory.resident_bytes()
+        settings, held = self._context.settings, memory_limit.resident_bytes()
         name = watched.task.removeprefix("ferret.")
         if held > self._limit:
             message = f"{name} of {watched.argument} took {held >> 20} MiB, {self._limit >> 20} are allowed: lower "
@@ -132,7 +132,7 @@ class Watchdog(threading.Thread):
         held = watched.task, watched.argument, self._presence.who
         endless = watched.task == TaskName.COORDINATE and error is not None and error.code == "task.too_long"
         strikes = 1 if endless else self._context.settings.task_strikes  # it would hold the next worker as long
-        note = partial(tasks.ended_process, error=error, strikes=strikes)
+        note = partial(task_attempts.ended_process, error=error, strikes=strikes)
         self._context.database.transact(lambda s: note(s, *held), flush=False)
 
 

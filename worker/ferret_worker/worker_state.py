@@ -21,9 +21,9 @@ from ferret_core.system.device import chosen_device, place
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments, ledger
-from ferret_worker import weights
-from ferret_worker.announced import Announcer
+from ferret_worker import replica_loader
 from ferret_worker.settings import WorkerSettings
+from ferret_worker.team_broadcast import Announcer
 
 
 class KeptModel:
@@ -96,7 +96,7 @@ class Context:
 
     def keep_base(self, experiment_id: str, replica: Replica, size: int) -> None:
         """Keeps a base model with ``size`` bytes of weights, unless they are to be mapped from the storage's files."""
-        if not (self._on_cpu and weights.in_files(self.settings, replica.spec, size)):
+        if not (self._on_cpu and replica_loader.in_files(self.settings, replica.spec, size)):
             self.keep(experiment_id, replica)
 
     def drop(self, experiment_id: str) -> None:
@@ -129,7 +129,7 @@ class Context:
             experiment = experiments.get(s, experiment_id)
             base = artifacts.of_round(s, experiment_id, 0)
         with self.storage.folder({file.location: file.digest for file in base}) as folder:
-            replica = weights.load(self.settings, experiments.spec_of(experiment), folder, self._on_cpu)
+            replica = replica_loader.load(self.settings, experiments.spec_of(experiment), folder, self._on_cpu)
         if replica.digest != experiment.base_digest:
             raise FerretError("storage.corrupt", f"the base model of {experiment_id} does not match its digest")
         return replica

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from ferret_api.network import networks as parsed
+from ferret_api.client_network import networks as parsed
 from ferret_core.protocol.errors import FerretError
 
 Address = IPv4Address | IPv6Address

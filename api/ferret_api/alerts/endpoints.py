@@ -7,12 +7,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
+from ferret_api.access import Researcher, Viewer
 from ferret_api.alerts import webhook
 from ferret_api.alerts.addresses import Allowed, require_webhook
 from ferret_api.alerts.schemas import Alert, AlertChange, AlertList, CreatedAlert, Delivery, NewAlert, shown
-from ferret_api.auth import Researcher, Viewer
 from ferret_api.context import ContextDep
-from ferret_api.problems import problems
+from ferret_api.http.problems import problems
 from ferret_api.projects.endpoints import Name
 from ferret_api.schemas import PREFIX
 from ferret_api.settings import ApiSettings

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from ferret_api import blobs, disclosure, downloads
+from ferret_api.access import Readable, Reading
 from ferret_api.artifacts.schemas import Artifact, ArtifactPage
-from ferret_api.auth import Readable, Reading
 from ferret_api.context import WholeContext
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.problems import problems
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId
 from ferret_db.engine import checkpoints
 from ferret_db.repositories import artifacts, experiments

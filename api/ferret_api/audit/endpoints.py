@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from ferret_api.access import AdminOnly
 from ferret_api.audit.schemas import AuditEntry, AuditHead, AuditPage, Order
-from ferret_api.auth import AdminOnly
 from ferret_api.context import ContextDep
-from ferret_api.pagination import PAGE, Cursor, Limit
+from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.schemas import PREFIX
 from ferret_db.repositories import audit
 from ferret_db.repositories.audit import AuditFilter

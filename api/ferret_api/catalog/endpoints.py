@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from fastapi import APIRouter
 
-from ferret_api.auth import ViewerOnly
+from ferret_api.access import ViewerOnly
 from ferret_api.catalog.schemas import CatalogEntry, CatalogEntryList
-from ferret_api.problems import problems
+from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX
 
 router = APIRouter(prefix=f"{PREFIX}/catalog", tags=["catalog"], dependencies=[ViewerOnly])

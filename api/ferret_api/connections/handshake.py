@@ -7,9 +7,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from ferret_api.client_network import network
 from ferret_api.connections.listener import Listener
-from ferret_api.connections.register import Connections
-from ferret_api.network import network
+from ferret_api.connections.pool import Connections
 
 HANDSHAKE = "handshake_timeout"
 

@@ -9,8 +9,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from ferret_api.connections.refusal import refusal
-from ferret_api.connections.register import Connections
+from ferret_api.connections.pool import Connections
+from ferret_api.connections.raw_response import refusal
 from ferret_core.protocol.errors import FerretError
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Any, Protocol
 
-from ferret_api.network import Networks, is_within, network
+from ferret_api.client_network import Networks, is_within, network
 from ferret_api.sizing import Sizing
 
 AT_ONCE = 64

@@ -9,10 +9,10 @@ from typing import Any, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ferret_api.connections.refusal import refusal
-from ferret_api.connections.register import Connections
-from ferret_api.network import network
-from ferret_api.security_headers import ALWAYS
+from ferret_api.client_network import network
+from ferret_api.connections.pool import Connections
+from ferret_api.connections.raw_response import refusal
+from ferret_api.http.security_headers import ALWAYS
 from ferret_core.protocol.errors import FerretError
 
 HEADERS, BODY, READER = "header_timeout", "body_timeout", "reader_timeout"

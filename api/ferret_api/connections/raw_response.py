@@ -6,7 +6,7 @@ import json
 import secrets
 from http import HTTPStatus
 
-from ferret_api.security_headers import ALWAYS
+from ferret_api.http.security_headers import ALWAYS
 from ferret_core.protocol.errors import FerretError
 
 RETRY_SECONDS = 5

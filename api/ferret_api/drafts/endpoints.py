@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ferret_api.auth import Researcher, ViewerOnly
+from ferret_api.access import Researcher, ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.drafts import service
 from ferret_api.drafts.schemas import Change, Draft, Planned, Preset, PresetList, Revised
 from ferret_api.experiments.endpoints import InProject
-from ferret_api.problems import problems
+from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_core.experiment.presets import PRESETS
 

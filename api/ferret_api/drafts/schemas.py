@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from ferret_api.example import SPECIFICATION
+from ferret_api.http.openapi_example import SPECIFICATION
 from ferret_api.schemas import Command, Failure, Json, Resource
 from ferret_core.models.architecture import LLAMAS
 from ferret_core.protocol.limits import MAX_EXAMPLES, MAX_WIDTH

@@ -6,10 +6,10 @@ import tomllib
 from functools import cache
 from typing import NamedTuple
 
-from ferret_api.drafts import outlines
+from ferret_api.drafts import architecture_cache
 from ferret_api.drafts.schemas import Change, Draft, Plan, Planned, Revised
 from ferret_api.experiments import service as experiments
-from ferret_api.experiments.roots import require_roots
+from ferret_api.experiments.path_allowlist import require_roots
 from ferret_api.schemas import Failure, Json
 from ferret_core.experiment import estimate as planning
 from ferret_core.experiment import presets
@@ -92,7 +92,7 @@ def _refusal(database: Database, spec: ExperimentSpec, readable: Readable, proje
 
 def _plan(spec: ExperimentSpec, draft: Draft) -> tuple[Plan | None, FerretError | None]:
     try:
-        outline = outlines.of(spec.model.source, draft.shape)
+        outline = architecture_cache.of(spec.model.source, draft.shape)
         found = planning.plan(spec, outline, draft.examples, draft.tokens, _flops())
     except FerretError as error:
         return None, error

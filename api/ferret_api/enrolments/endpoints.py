@@ -6,8 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 
-from ferret_api import hosts
-from ferret_api.auth import Anyone, Researcher
+from ferret_api.access import Anyone, Researcher
 from ferret_api.context import ContextDep, WholeContext
 from ferret_api.enrolments import service
 from ferret_api.enrolments.schemas import (
@@ -19,8 +18,9 @@ from ferret_api.enrolments.schemas import (
     NewEnrolment,
     NewParticipant,
 )
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.problems import problems
+from ferret_api.http import trusted_hosts
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, OfGroup, Revoked
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
@@ -38,7 +38,7 @@ def create_enrolment(
     experiment_id: ExperimentId, wanted: NewEnrolment, caller: Researcher, request: Request, context: ContextDep
 ) -> Enrolment:
     """A code with which one participant joins the experiment, if that takes any from outside."""
-    address = hosts.address(context.settings, request)
+    address = trusted_hosts.address(context.settings, request)
     return service.create(caller.database, experiment_id, wanted, address, context.admin.fingerprint, caller.id)
 
 

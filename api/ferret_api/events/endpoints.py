@@ -6,14 +6,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, HTTPException
 
-from ferret_api.auth import Viewer
+from ferret_api.access import Viewer
 from ferret_api.events import stream
-from ferret_api.events.feeds import FeedsDep
-from ferret_api.events.place import Place
 from ferret_api.events.schemas import Event, EventPage
 from ferret_api.events.sse import NOT_HELD_BACK, EventStream
-from ferret_api.pagination import PAGE, After, Limit
-from ferret_api.problems import problems
+from ferret_api.events.stream_slot import Place
+from ferret_api.events.streams import FeedsDep
+from ferret_api.http.pagination import PAGE, After, Limit
+from ferret_api.http.problems import problems
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
 from ferret_db.repositories import events, experiments
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_api.admin_token import AdminToken
+from ferret_api.auth.admin_token import AdminToken
 from ferret_core.protocol.roles import Role
 from ferret_db.database import Database
 from ferret_db.repositories import projects, sessions, user_tokens

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from sqlalchemy.exc import OperationalError
 
-from ferret_api.events.page import Look, Page
+from ferret_api.events.event_batch import Look, Page
 from ferret_core.protocol.errors import FerretError
 
 logger = logging.getLogger(__name__)

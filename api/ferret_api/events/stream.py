@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from ferret_api.events.feeds import Feeds
-from ferret_api.events.watch import Follower
+from ferret_api.events.access_check import Follower
+from ferret_api.events.streams import Feeds
 
 
 async def follow(feeds: Feeds, follower: Follower, after: int) -> AsyncIterator[bytes]:

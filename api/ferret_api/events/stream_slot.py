@@ -7,10 +7,10 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from ferret_api.auth import Session, UserBearer
-from ferret_api.events.feeds import FeedsDep
+from ferret_api.access import Session, UserBearer
+from ferret_api.events.access_check import Follower
 from ferret_api.events.permission import Claim
-from ferret_api.events.watch import Follower
+from ferret_api.events.streams import FeedsDep
 from ferret_api.schemas import ExperimentId
 
 

@@ -12,12 +12,12 @@ from typing import Annotated, Self, TypeVar
 import anyio.to_thread
 from fastapi import Depends, Request
 
-from ferret_api.admin_token import AdminToken
+from ferret_api.auth.admin_token import AdminToken
 from ferret_api.context import Context
-from ferret_api.events.feed import Feed, Subscription
-from ferret_api.events.page import Look, look
+from ferret_api.events.access_check import Follower, Watch
+from ferret_api.events.event_batch import Look, look
 from ferret_api.events.permission import Claim, permitted
-from ferret_api.events.watch import Follower, Watch
+from ferret_api.events.poller import Feed, Subscription
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
 

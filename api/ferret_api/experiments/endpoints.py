@@ -7,10 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Header, Query, Response
 from pydantic import AwareDatetime
 
-from ferret_api.auth import Reading, Researcher, Viewer
+from ferret_api.access import Reading, Researcher, Viewer
 from ferret_api.context import ContextDep
-from ferret_api.errors import SUBMIT
-from ferret_api.example import SPECIFICATION
 from ferret_api.experiments import edit, listing, service
 from ferret_api.experiments.schemas import (
     Experiment,
@@ -19,15 +17,17 @@ from ferret_api.experiments.schemas import (
     ExperimentPage,
     JoinedExperiment,
 )
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.problems import problems
+from ferret_api.http.errors import SUBMIT
+from ferret_api.http.openapi_example import SPECIFICATION
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
 from ferret_core.protocol.priority import LEAST_PRIORITY, Priority
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import MOST_TAGS, Tag
-from ferret_db.repositories.columns import sorts
-from ferret_db.repositories.listing import NEWEST_FIRST, ExperimentFilter
+from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilter
+from ferret_db.repositories.experiment_sorting import sorts
 
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
 

@@ -16,9 +16,9 @@ from ferret_api.experiments.schemas import (
 )
 from ferret_db import tables
 from ferret_db.database import Database
-from ferret_db.engine import progress
-from ferret_db.repositories import groups, listing, metrics, pace, rounds, tags
-from ferret_db.repositories.listing import ExperimentFilter
+from ferret_db.engine import stalls
+from ferret_db.repositories import experiment_list, metrics, rounds, seed_groups, tags, time_remaining
+from ferret_db.repositories.experiment_list import ExperimentFilter
 
 _COLUMNS = ListedExperiment.model_fields.keys() & set(tables.Experiment.__table__.columns.keys())
 
@@ -38,7 +38,7 @@ def list_page(
 ) -> ExperimentPage:
     """One page; ``request.invalid`` for a column that there is none of, and for another list's cursor."""
     with database.read() as s:
-        page = listing.list_page(s, wanted, limit, cursor, sort)
+        page = experiment_list.list_page(s, wanted, limit, cursor, sort)
         return ExperimentPage(items=_items(s, page.items), next_cursor=page.next_cursor)
 
 
@@ -47,13 +47,13 @@ def group_page(
 ) -> ExperimentGroupPage:
     """One page; ``request.invalid`` for a column that there is none of, and for another list's cursor."""
     with database.read() as s:
-        page = groups.list_page(s, wanted, limit, cursor, sort)
+        page = seed_groups.list_page(s, wanted, limit, cursor, sort)
         newest = _items(s, [group.newest for group in page.items])
         items = [_group(group, item) for group, item in zip(page.items, newest, strict=True)]
         return ExperimentGroupPage(items=items, next_cursor=page.next_cursor)
 
 
-def _group(group: groups.Group, newest: ListedExperiment) -> ExperimentGroup:
+def _group(group: seed_groups.Group, newest: ListedExperiment) -> ExperimentGroup:
     return ExperimentGroup(
         key=group.key,
         count=sum(group.states.values()),
@@ -67,13 +67,13 @@ def _group(group: groups.Group, newest: ListedExperiment) -> ExperimentGroup:
 
 def _items(s: Session, rows: Sequence[tables.Experiment]) -> list[ListedExperiment]:
     ids = [row.id for row in rows]
-    sent, left = rounds.bytes_by_experiment(s, ids), pace.seconds_left_of(s, ids)
-    beside = _Beside(tags.of(s, ids), metrics.summary(s, ids), sent, left, listing.bytes_per_upload(s, ids))
+    sent, left = rounds.bytes_by_experiment(s, ids), time_remaining.seconds_left_of(s, ids)
+    beside = _Beside(tags.of(s, ids), metrics.summary(s, ids), sent, left, experiment_list.bytes_per_upload(s, ids))
     return [_item(s, row, beside) for row in rows]
 
 
 def _item(s: Session, row: tables.Experiment, beside: _Beside) -> ListedExperiment:
-    stall, sent = progress.stall(s, row), beside.sent[row.id]
+    stall, sent = stalls.stall(s, row), beside.sent[row.id]
     return ListedExperiment.model_validate(
         {
             **{name: getattr(row, name) for name in _COLUMNS},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from ferret_api.experiments.roots import require_roots
+from ferret_api.experiments.path_allowlist import require_roots
 from ferret_api.experiments.schemas import Experiment, ExperimentLinks, JoinedExperiment
 from ferret_core import catalog
 from ferret_core.experiment.allowlist import AllowedModel, require_allowed
@@ -16,7 +16,8 @@ from ferret_core.rounds import early_stopping
 from ferret_core.system.untrusted_files import Readable
 from ferret_db import tables
 from ferret_db.database import Database
-from ferret_db.engine import early, lifecycle, progress
+from ferret_db.engine import early_stopping as early
+from ferret_db.engine import lifecycle, stalls
 from ferret_db.repositories import audit, experiments, metrics, projects, rounds, tags
 
 _COMPUTED = {"tags", "stalled", "best", "better", "metrics", "bytes_up", "bytes_down", "links"}
@@ -108,7 +109,7 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
         {
             **columns,
             "tags": tags.of(s, [row.id])[row.id],
-            "stalled": progress.stall(s, row),
+            "stalled": stalls.stall(s, row),
             "best": best[0]._asdict() if (best := early.ranked(s, row)) else None,
             "better": early_stopping.better(*(curves[name].last if name in curves else None for name in _COMPARED)),
             "metrics": curves,

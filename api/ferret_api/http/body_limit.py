@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ferret_api.errors import SUBMIT, problem
+from ferret_api.http.errors import SUBMIT, problem
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ferret_api.security_headers import PAGE_POLICY
+from ferret_api.http.security_headers import PAGE_POLICY
 
 STATIC = Path(__file__).with_name("static")
 INDEX = "index.html"

@@ -14,8 +14,8 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
+from ferret_api.limits.errors import TooMany
 from ferret_api.schemas import PREFIX
-from ferret_api.too_many import TooMany
 from ferret_core.protocol.errors import MOST_ERRORS, FerretError, FieldError, FieldErrors, described
 from ferret_core.protocol.spec import ExperimentSpec
 

@@ -9,11 +9,11 @@ import secrets
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ferret_api.errors import problem
-from ferret_api.security_headers import with_security_headers
+from ferret_api.http.errors import problem
+from ferret_api.http.security_headers import with_security_headers
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
-from ferret_db import logs
+from ferret_runtime import logging as logs
 
 logger = logging.getLogger(__name__)
 

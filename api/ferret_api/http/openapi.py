@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
-from ferret_api.problems import CODES, problems
+from ferret_api.http.problems import CODES, problems
 from ferret_api.schemas import REF, Json, Problem
 
 ROLES = "x-ferret-roles"

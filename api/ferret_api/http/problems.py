@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from ferret_api.errors import MEDIA_TYPE
+from ferret_api.http.errors import MEDIA_TYPE
 from ferret_api.schemas import REF
 from ferret_core.protocol.errors import PROBLEMS
 

@@ -6,7 +6,7 @@ from fastapi import Depends, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from ferret_api.errors import SECRETS
+from ferret_api.http.errors import SECRETS
 from ferret_core.protocol.errors import MOST_ERRORS, FerretError, FieldError, FieldErrors, suggestion
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from ferret_api.hosts import is_own
+from ferret_api.http.trusted_hosts import is_own
 
 Header = tuple[bytes, bytes]
 

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ferret_api.errors import problem
+from ferret_api.http.errors import problem
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from ferret_api import blobs, disclosure, downloads
-from ferret_api.auth import Readable, Reading
+from ferret_api.access import Readable, Reading
 from ferret_api.context import WholeContext
+from ferret_api.http.pagination import PAGE, After, Limit
+from ferret_api.http.problems import problems
 from ferret_api.ledger.schemas import LedgerEntry, LedgerPage, Receipt
-from ferret_api.pagination import PAGE, After, Limit
-from ferret_api.problems import problems
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId, ParticipantName, RoundNumber
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import receipts

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ferret_api.experiments import service
 from ferret_api.experiments.schemas import Experiment
 from ferret_api.lifecycle.schemas import Extension
-from ferret_api.participants import parts
+from ferret_api.participants import resumable_upload
 from ferret_api.schemas import Json
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.audit import AuditAction
@@ -91,7 +91,7 @@ def delete(database: Database, storage: Storage, experiment_id: str, actor: str)
         members = [row.id for row in participants.ever_of_experiment(s, experiment_id)]
         lifecycle.delete(s, experiment_id)
         audit.record(s, actor, "experiment.deleted", experiment_id, name=name)
-    parts.forget(storage, members)
+    resumable_upload.forget(storage, members)
 
 
 def _standing(experiment: tables.Experiment) -> tuple[str, datetime | None]:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import redis
 from limits.storage import Storage
 
-from ferret_db.broker import redis_client
+from ferret_runtime.broker import redis_client
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ferret_api.sizing import SPREAD, Sizing
 from ferret_core.protocol.states import Awaited
-from ferret_db.engine.waiting import Waiting
+from ferret_db.engine.wait_reason import Waiting
 from ferret_db.repositories import participants
 
 NEARLY = 0.9

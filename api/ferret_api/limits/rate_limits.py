@@ -13,10 +13,10 @@ import time
 from limits import RateLimitItemPerMinute
 from limits.strategies import FixedWindowRateLimiter
 
-from ferret_api.counts import Counts, SharedCounts
-from ferret_api.network import network
+from ferret_api.client_network import network
+from ferret_api.limits.counters import Counts, SharedCounts
+from ferret_api.limits.errors import Policy, TooMany
 from ferret_api.settings import ApiSettings
-from ferret_api.too_many import Policy, TooMany
 from ferret_core.protocol.digest import digest_bytes
 
 RECOGNISED = 200_000

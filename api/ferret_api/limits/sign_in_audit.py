@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from ferret_api.network import network
+from ferret_api.client_network import network
 
 PAUSE_SECONDS = 60.0
 """Between two entries about one address."""

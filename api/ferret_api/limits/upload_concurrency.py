@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ferret_api.too_many import TooMany
+from ferret_api.limits.errors import TooMany
 
 AT_ONCE = 2
 """An upload, and the next try of one whose connection broke without the server having noticed."""

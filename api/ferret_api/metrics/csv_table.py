@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
-from ferret_db.repositories.curves import Series
+from ferret_db.repositories.metric_series import Series
 
 MEDIA_TYPE = "text/csv"
 

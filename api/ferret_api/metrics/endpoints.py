@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ferret_api.auth import Viewer
+from ferret_api.access import Viewer
+from ferret_api.http.problems import problems
 from ferret_api.metrics import csv_table
 from ferret_api.metrics.schemas import MetricSeriesList
-from ferret_api.problems import problems
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
-from ferret_db.repositories import curves, experiments
+from ferret_db.repositories import experiments, metric_series
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/metrics", tags=["metrics"])
 
@@ -57,7 +57,7 @@ def get_metrics(
     """
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
-        found = curves.curves(s, experiment_id, name, points, curves.Window(first, last))
+        found = metric_series.curves(s, experiment_id, name, points, metric_series.Window(first, last))
     if csv_table.wanted(request.headers.get("accept", "")):
         return Response(csv_table.table(found.series), media_type=f"{csv_table.MEDIA_TYPE}; charset=utf-8")
     return MetricSeriesList.model_validate(found)

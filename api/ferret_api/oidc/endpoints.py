@@ -8,13 +8,14 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
-from ferret_api import cookies, sign_in
-from ferret_api.auth import Anyone
+from ferret_api import sign_in
+from ferret_api.access import Anyone
+from ferret_api.auth import cookies
 from ferret_api.context import Context, ContextDep
+from ferret_api.http.problems import problems
 from ferret_api.oidc.flow import SECONDS, Flow
 from ferret_api.oidc.provider import Person, Provider, refused
 from ferret_api.oidc.schemas import Authorization, Callback, SignInWays
-from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role

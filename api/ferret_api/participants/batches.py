@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.auth import Identity
+from ferret_api.access import Identity
+from ferret_api.batching import Gathered
 from ferret_api.context import Context
-from ferret_api.gathered import Gathered
 from ferret_api.participants import service, upload
 from ferret_core.protocol.errors import FerretError
 

@@ -12,7 +12,7 @@ from anyio import from_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.auth import (
+from ferret_api.access import (
     Participant,
     ParticipantBearer,
     ParticipantLater,
@@ -21,12 +21,14 @@ from ferret_api.auth import (
     participant_token,
 )
 from ferret_api.context import ContextDep, WholeContext
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.participants import body, parts, schemas, service, upload, upload_span
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
+from ferret_api.participants import resumable_upload, schemas, service, streaming_body, upload, upload_span
 from ferret_api.participants.batches import BatchesDep
-from ferret_api.participants.boards import BoardsDep
-from ferret_api.participants.poll import Poll, Question
-from ferret_api.participants.presence import PresenceDep
+from ferret_api.participants.last_seen import PresenceDep
+from ferret_api.participants.long_poll import Poll, Question
+from ferret_api.participants.long_poll_groups import BoardsDep
+from ferret_api.participants.poll_etag import Tag, wait_seconds
 from ferret_api.participants.schemas import (
     Accepted,
     Arrived,
@@ -39,8 +41,6 @@ from ferret_api.participants.schemas import (
     Refusal,
     Revocation,
 )
-from ferret_api.participants.tag import Tag, wait_seconds
-from ferret_api.problems import problems
 from ferret_api.schemas import (
     BINARY,
     MAX_INTEGER,
@@ -266,7 +266,7 @@ async def _body(
             try:
                 most = upload.admit(context, expected, fence)
                 what = "a contribution to this assignment"
-                whole = await stack.enter_async_context(body.received(request, context.storage, most, what))
+                whole = await stack.enter_async_context(streaming_body.received(request, context.storage, most, what))
             except FerretError as error:
                 await run_in_threadpool(upload.refuse, context, expected.assignment.id, error)
                 raise
@@ -330,7 +330,7 @@ async def upload_contribution(
 )
 def get_arrived(expected: Expected, fence: FenceHeader, digest: DigestHeader, context: WholeContext) -> Arrived:
     """How much of a contribution that is sent in parts has arrived: where to go on after an interruption."""
-    return Arrived(offset=parts.arrived(context, expected, fence, digest))
+    return Arrived(offset=resumable_upload.arrived(context, expected, fence, digest))
 
 
 @router.patch(
@@ -365,20 +365,20 @@ async def upload_part(
     for the acceptance again.
     """
     _require_octets(request)
-    part = parts.Part(offset, length)
+    part = resumable_upload.Part(offset, length)
     with context.uploads.entered(expected.participant.id):
         try:
             if (accepted := upload.repeated(expected, digest)) is not None:
                 response.status_code = 200
                 return accepted
-            most = await run_in_threadpool(parts.admit, context, expected, part, fence)
+            most = await run_in_threadpool(resumable_upload.admit, context, expected, part, fence)
         except FerretError as error:
             await run_in_threadpool(upload.refuse, context, expected.assignment.id, error)
             raise
-        async with body.received(request, context.storage, most, "this part") as sent:
+        async with streaming_body.received(request, context.storage, most, "this part") as sent:
             delivery = upload.Delivery(expected, sent, fence, seconds, idempotency_key, signature, digest)
             with upload_span.over(expected, sent):
-                done = await run_in_threadpool(parts.receive, context, part, delivery)
+                done = await run_in_threadpool(resumable_upload.receive, context, part, delivery)
     if isinstance(done, int):
         return Response(status_code=204, headers={"Upload-Offset": str(done)})
     response.status_code = 200 if done.repeated else 201

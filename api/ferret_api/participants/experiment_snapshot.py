@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ferret_api.pace import Pace
-from ferret_api.participants.tag import Tag
+from ferret_api.limits.poll_interval import Pace
+from ferret_api.participants.poll_etag import Tag
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
-from ferret_db.engine.waiting import Waiting, gives_work, mark, waiting
+from ferret_db.engine.wait_reason import Waiting, gives_work, mark, waiting
 from ferret_db.repositories import assignments, experiments, rounds
 
 

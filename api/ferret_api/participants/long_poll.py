@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from ferret_api.auth import Bearer, Identity, participant_token
+from ferret_api.access import Bearer, Identity, participant_token
 from ferret_api.context import Context
 from ferret_api.participants import service
 from ferret_api.participants.batches import Batches
-from ferret_api.participants.board import Board
-from ferret_api.participants.boards import Boards
-from ferret_api.participants.presence import Presence
+from ferret_api.participants.last_seen import Presence
+from ferret_api.participants.long_poll_group import Board
+from ferret_api.participants.long_poll_groups import Boards
+from ferret_api.participants.poll_etag import Tag
 from ferret_api.participants.schemas import NextAssignment, Waiting
-from ferret_api.participants.tag import Tag
-from ferret_db.engine.waiting import Waiting as Awaiting
+from ferret_db.engine.wait_reason import Waiting as Awaiting
 
 HOLD_SECONDS = 30
 """For which a question is held at most until there is an answer: shorter than most proxies wait."""

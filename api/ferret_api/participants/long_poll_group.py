@@ -8,7 +8,7 @@ import math
 import time
 from contextlib import suppress
 
-from ferret_api.participants.stage import Stage
+from ferret_api.participants.experiment_snapshot import Stage
 
 TOGETHER = 10
 """Participants woken in one turn: each asks the database what it has to do."""

@@ -1,7 +1,7 @@
 """The boards of this process: one for each experiment whose participants ask, kept up to date by its events.
 
 Whatever process changes an experiment, it appends an event: the poller that serves the event streams of this process
-(:mod:`ferret_api.events.feeds`) finds it, and the board then looks at the database once, for all participants.
+(:mod:`ferret_api.events.streams`) finds it, and the board then looks at the database once, for all participants.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Annotated, NamedTuple, Self
 from fastapi import Depends, Request
 from sqlalchemy.exc import OperationalError
 
-from ferret_api.auth import Identity
+from ferret_api.access import Identity
 from ferret_api.context import Context
-from ferret_api.events.feeds import Feeds
-from ferret_api.participants.board import Board
-from ferret_api.participants.stage import Stage, look
+from ferret_api.events.streams import Feeds
+from ferret_api.participants.experiment_snapshot import Stage, look
+from ferret_api.participants.long_poll_group import Board
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 

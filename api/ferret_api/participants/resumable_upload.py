@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ferret_api.context import Context
+from ferret_api.limits.errors import TooMany
 from ferret_api.participants import upload
 from ferret_api.participants.upload import Delivery, Expected, Taken
-from ferret_api.too_many import TooMany
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_core.system.atomic_files import flush_folder, make_folder_durably, room_for

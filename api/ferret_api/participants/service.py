@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_api.auth import Identity, identity
+from ferret_api.access import Identity, identity
+from ferret_api.batching import attempt
 from ferret_api.context import Context
-from ferret_api.gathered import attempt
-from ferret_api.participants import parts, terms
+from ferret_api.participants import contribution_requirements, resumable_upload
+from ferret_api.participants.poll_etag import Tag
 from ferret_api.participants.schemas import (
     AssignmentFailure,
     Extended,
@@ -21,7 +22,6 @@ from ferret_api.participants.schemas import (
     ParticipantPage,
     Waiting,
 )
-from ferret_api.participants.tag import Tag
 from ferret_api.schemas import Revoked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
@@ -31,8 +31,8 @@ from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import approval, revocation
 from ferret_db.engine import assignments as leases
-from ferret_db.engine.waiting import Waiting as Waited
-from ferret_db.engine.waiting import gives_work, mark, waiting
+from ferret_db.engine.wait_reason import Waiting as Waited
+from ferret_db.engine.wait_reason import gives_work, mark, waiting
 from ferret_db.repositories import assignments, experiments, participants, rounds
 
 LOOK_AGAIN_SECONDS = 1.0
@@ -55,7 +55,7 @@ def revoke(
 ) -> Participant:
     with database.begin() as s:
         revoked = Participant.model_validate(revocation.revoke(s, actor, experiment_id, name, reason))
-    parts.forget(storage, [revoked.id])
+    resumable_upload.forget(storage, [revoked.id])
     return revoked
 
 
@@ -75,7 +75,7 @@ def revoke_group(
     with database.begin() as s:
         revoked = revocation.revoke_group(s, actor, experiment_id, wanted.group, wanted.reason)
         members = [row.id for row in participants.in_group(s, experiment_id, wanted.group)]
-    parts.forget(storage, members)
+    resumable_upload.forget(storage, members)
     return Revoked(revoked=revoked)
 
 
@@ -172,7 +172,9 @@ def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
     with context.database.begin() as s:
         participants.seen(s, due)
         leased = leases.lease_all(s, due.values(), seconds)
-        sizes = {row.id: terms.of(row).size.total for row in experiments.of_assignments(s, [*leased])}
+        sizes = {
+            row.id: contribution_requirements.of(row).size.total for row in experiments.of_assignments(s, [*leased])
+        }
     return {
         row.participant_id: Lease(
             id=row.id,

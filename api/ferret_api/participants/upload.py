@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ferret_api.auth import Identity, identity, require_approved
+from ferret_api.access import Identity, identity, require_approved
+from ferret_api.batching import attempt
 from ferret_api.context import Context
-from ferret_api.gathered import attempt
-from ferret_api.participants import terms
+from ferret_api.participants import contribution_requirements as terms
+from ferret_api.participants.contribution_requirements import Terms
 from ferret_api.participants.schemas import Accepted
-from ferret_api.participants.terms import Terms
 from ferret_core.contribution import Sealed, unseal
 from ferret_core.ledger.record import Signature
 from ferret_core.protocol.buffers import mapped

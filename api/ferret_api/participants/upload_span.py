@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ferret_api.participants.upload import Expected
-from ferret_db import tracing
 from ferret_db.engine.round_span import trace_of
-from ferret_db.tracing import Note
+from ferret_runtime import tracing
+from ferret_runtime.tracing import Note
 
 
 def over(expected: Expected, body: bytes | Path) -> AbstractContextManager[Note]:

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from ferret_api.auth import Viewer
-from ferret_api.entity_tag import TAGGED, IfNoneMatch, tagged
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.participation.schemas import Participation, PartOfParticipant, PartPage
-from ferret_api.problems import problems
+from ferret_api.access import Viewer
+from ferret_api.http.entity_tag import TAGGED, IfNoneMatch, tagged
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
+from ferret_api.participation_matrix.schemas import Participation, PartOfParticipant, PartPage
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId, ParticipantName
 from ferret_db.repositories import experiments, participants, participation
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
-from ferret_api.events.watch import Follower
-from ferret_api.playground.conversation import Conversation
+from ferret_api.events.access_check import Follower
+from ferret_api.playground.question_channel import Conversation
 from ferret_core.protocol.errors import FerretError
 
 

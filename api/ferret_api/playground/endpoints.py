@@ -9,14 +9,14 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from ferret_api import downloads
-from ferret_api.auth import Asker, AskingResearcher
+from ferret_api.access import Asker, AskingResearcher
 from ferret_api.context import WholeContext
-from ferret_api.events.place import Place
 from ferret_api.events.sse import NOT_HELD_BACK, EventStream
-from ferret_api.playground import answers
-from ferret_api.playground.conversation import Conversation, conversation
+from ferret_api.events.stream_slot import Place
+from ferret_api.http.problems import problems
+from ferret_api.playground import answer_stream
+from ferret_api.playground.question_channel import Conversation, conversation
 from ferret_api.playground.schemas import Ask, ExampleRequest, HeldOutExample, Said
-from ferret_api.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.playground import Question, Side
@@ -83,7 +83,7 @@ async def ask_model(
 
     Whoever closes the connection cancels the work. Question and answers are kept nowhere.
     """
-    events = answers.follow(begun, follower, context.stopping, request.state.request_id)
+    events = answer_stream.follow(begun, follower, context.stopping, request.state.request_id)
     return EventStream(events, headers=NOT_HELD_BACK)
 
 

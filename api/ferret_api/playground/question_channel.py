@@ -19,12 +19,12 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 from ferret_api.context import Context
-from ferret_api.damage import repairing
+from ferret_api.repair_request import repairing
 from ferret_core.protocol.errors import FerretError, FieldError
 from ferret_core.protocol.playground import Question, Word, of_user, to_asker, to_worker
 from ferret_core.protocol.task_names import Queue
-from ferret_db.broker import address
 from ferret_db.repositories import workers
+from ferret_runtime.broker import address
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from ferret_api.auth import Admin, Viewer
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.problems import problems
+from ferret_api.access import Admin, Viewer
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
 from ferret_api.projects.schemas import Member, MemberList, NewProject, Project, ProjectChange, ProjectPage
 from ferret_api.schemas import PREFIX
 from ferret_api.users.endpoints import UserId

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ferret_api.auth import Viewer
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.problems import problems
+from ferret_api.access import Viewer
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
 from ferret_api.rejections.schemas import Rejection, RejectionPage
 from ferret_api.schemas import PREFIX, ExperimentId, OfRound
 from ferret_db.repositories import experiments, participants, rejections

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from ferret_api.auth import Viewer
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.problems import problems
+from ferret_api.access import Viewer
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
 from ferret_api.rounds.schemas import Round, RoundPage
 from ferret_api.schemas import PREFIX, ExperimentId, RoundNumber
 from ferret_db.repositories import experiments, rounds

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ferret_api.schemas import Failure, Page, Resource
 from ferret_core.protocol.states import RoundState
-from ferret_db.repositories import service
+from ferret_db.repositories import service_clock
 from ferret_db.repositories.rounds import RoundSummary
 
 
@@ -41,7 +41,7 @@ class Round(Resource):
     @classmethod
     def of(cls, s: Session, summary: RoundSummary) -> Round:
         columns = {name: getattr(summary.round, name) for name in cls.model_fields if hasattr(summary.round, name)}
-        deadline_at = service.as_told(s, summary.round.deadline_at)
+        deadline_at = service_clock.as_told(s, summary.round.deadline_at)
         return cls.model_validate(columns | summary._asdict() | {"deadline_at": deadline_at})
 
 

@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api import cookies, hosts, passwords, sign_in
-from ferret_api.admission import count_attempt
-from ferret_api.auth import Admin, Anyone, Scraper, Viewer, ViewerOnly
+from ferret_api import sign_in
+from ferret_api.access import Admin, Anyone, Scraper, Viewer, ViewerOnly
+from ferret_api.auth import cookies, passwords
 from ferret_api.context import Context, ContextDep
-from ferret_api.problems import problems
+from ferret_api.http import trusted_hosts
+from ferret_api.http.problems import problems
+from ferret_api.rate_limit_middleware import count_attempt
 from ferret_api.schemas import PREFIX
 from ferret_api.system import overview, prometheus
 from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness, SignInLink, System
@@ -125,7 +127,7 @@ def create_sign_in_link(request: Request, caller: Viewer, context: ContextDep) -
     with context.database.begin() as s:
         link = sessions.begin(s, caller.id, context.admin.link_issuer, LINK_SECONDS, token=caller.token, address=place)
         audit.record(s, caller.id, "sign_in.link_made", sessions.name_of(link.secret), address=place)
-    url = f"{hosts.address(context.settings, request)}/#ticket={link.secret}"
+    url = f"{trusted_hosts.address(context.settings, request)}/#ticket={link.secret}"
     return SignInLink(url=url, token=link.secret, expires_at=link.expires_at)
 
 

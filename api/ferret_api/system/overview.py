@@ -24,7 +24,8 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.task_names import Queue
 from ferret_db import clock, migrate
 from ferret_db.database import Database
-from ferret_db.repositories import experiments, queues, service, workers
+from ferret_db.repositories import backlog as queues
+from ferret_db.repositories import experiments, service_clock, workers
 from ferret_db.size import size
 
 
@@ -37,7 +38,7 @@ def look(context: Context, database: Database, parts: Readiness) -> System:
             version=__version__,
             time=clock.now(s),
             parts=parts,
-            broker_silent_since=service.broker_silent_since(s),
+            broker_silent_since=service_clock.broker_silent_since(s),
             database=_database(s, context.settings.database_url),
             storage=StorageFacts(kind=urlsplit(context.settings.storage_url).scheme, place=str(context.storage)),
             disk=Disk(total=used.total, free=used.free),

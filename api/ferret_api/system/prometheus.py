@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ferret_core.protocol.task_names import QUEUE_OF, TaskName
 from ferret_db.database import Database
-from ferret_db.engine import progress
+from ferret_db.engine import stalls
 from ferret_db.repositories import experiments, gauges
 
 Label = TypeVar("Label", bound=str)
@@ -77,7 +77,7 @@ class _States(Collector):
     def collect(self) -> Iterable[Metric]:
         with self.database.read() as s:
             found = gauges.read(s)
-            stalled = Counted(stall.code for row in experiments.unfinished(s) if (stall := progress.stall(s, row)))
+            stalled = Counted(stall.code for row in experiments.unfinished(s) if (stall := stalls.stall(s, row)))
         yield _gauge("experiments", "Experiments by state", "state", found.experiments)
         yield _gauge("experiments_stalled", "Experiments that cannot make progress, by reason", "code", stalled)
         yield _gauge("rounds", "Rounds by state", "state", found.rounds)

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ferret_api.context import Context
 from ferret_api.system.schemas import PartStatus, Readiness
 from ferret_core.protocol.errors import FerretError
-from ferret_db import intact, migrate
+from ferret_db import integrity, migrate
 from ferret_db.engine import installation
 
 
@@ -32,7 +32,7 @@ def _reach(context: Context) -> None:
 
 def _read(context: Context) -> None:
     with context.database.read() as s:
-        intact.read_everywhere(s)
+        integrity.read_everywhere(s)
 
 
 def _try(check: Callable[[], object]) -> PartStatus:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ferret_api.system.prometheus import METHODS, OTHER
-from ferret_db import tracing
+from ferret_runtime import tracing
 
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 """Asked every few seconds by whatever watches the service."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ferret_api.auth import Viewer
-from ferret_api.entity_tag import TAGGED, IfNoneMatch, tagged
-from ferret_api.problems import problems
+from ferret_api.access import Viewer
+from ferret_api.http.entity_tag import TAGGED, IfNoneMatch, tagged
+from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, RoundNumber
-from ferret_api.updates import service
-from ferret_api.updates.schemas import RoundUpdate
+from ferret_api.update_statistics import service
+from ferret_api.update_statistics.schemas import RoundUpdate
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags=["rounds"])
 

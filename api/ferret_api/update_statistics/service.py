@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from sqlalchemy.orm import Session
 
-from ferret_api.updates.schemas import ReconstructionError, RoundUpdate, UpdateAgreement, UpdateNoise
+from ferret_api.update_statistics.schemas import ReconstructionError, RoundUpdate, UpdateAgreement, UpdateNoise
 from ferret_core.aggregation import projection_noise
 from ferret_core.aggregation.statistics.schema import Agreement, Part, UpdateStatistics, blocks_of, parts_of
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
-from ferret_db.repositories import experiments, participants, rounds, updates
+from ferret_db.repositories import experiments, participants, rounds, update_statistics
 
 
 def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
@@ -22,7 +22,7 @@ def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
     if state != RoundState.COMMITTED:
         message = f"is {state}, and has an update once it is committed; ask again then"
         raise FerretError.of_field("round.uncommitted", "round", number, message)
-    stored = updates.get(s, experiment_id, number)
+    stored = update_statistics.get(s, experiment_id, number)
     if stored is None:
         message = "was committed by an earlier version, which did not look into updates; later rounds have figures"
         raise FerretError.of_field("update.not_found", "round", number, message)

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api import cookies, passwords
-from ferret_api.admission import count_attempt
-from ferret_api.auth import Admin, AdminOnly, Caller, Viewer
+from ferret_api.access import Admin, AdminOnly, Caller, Viewer
+from ferret_api.auth import cookies, passwords
 from ferret_api.context import Context, ContextDep
-from ferret_api.pagination import PAGE, Cursor, Limit
-from ferret_api.problems import problems
+from ferret_api.http.pagination import PAGE, Cursor, Limit
+from ferret_api.http.problems import problems
+from ferret_api.rate_limit_middleware import count_attempt
 from ferret_api.schemas import PREFIX
 from ferret_api.users.schemas import Me, NewPassword, NewUser, User, UserChange, UserPage
 from ferret_core.protocol.errors import FerretError

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 
-from ferret_api import cookies
-from ferret_api.auth import Admin, AdminOnly, Caller, Viewer
+from ferret_api.access import Admin, AdminOnly, Caller, Viewer
+from ferret_api.auth import cookies
 from ferret_api.context import Context, ContextDep
-from ferret_api.problems import problems
+from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_api.users.endpoints import UserId
 from ferret_api.users.schemas import BrowserSession, BrowserSessionList

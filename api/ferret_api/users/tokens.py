@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from ferret_api.auth import Admin, AdminOnly, Caller, Viewer
+from ferret_api.access import Admin, AdminOnly, Caller, Viewer
 from ferret_api.context import Context, ContextDep
-from ferret_api.problems import problems
+from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_api.users.endpoints import UserId
 from ferret_api.users.schemas import CreatedToken, NewToken, Token, TokenList

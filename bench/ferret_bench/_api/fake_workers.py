@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from ferret_bench._api.population import Cohort, base_digest
-from ferret_bench.measure.repeated import repeated
+from ferret_bench._api.participants import Cohort, base_digest
+from ferret_bench.measure.background import repeated
 from ferret_core.protocol.states import ParticipantKind, RoundState
 from ferret_core.rounds import sampling
 from ferret_db.database import Database

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferret_bench._api.population import WEIGHTS, Cohort, Member
-from ferret_bench.measure.spread import spread
+from ferret_bench._api.participants import WEIGHTS, Cohort, Member
+from ferret_bench.measure.percentiles import spread
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.wire import Contribution, ContributionMeta
 

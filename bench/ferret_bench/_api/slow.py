@@ -6,7 +6,7 @@ import socket
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 
-from ferret_bench.measure.repeated import repeated
+from ferret_bench.measure.background import repeated
 
 DRIP_SECONDS = 1.0
 

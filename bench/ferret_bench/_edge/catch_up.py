@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from ferret_bench._base import Say
-from ferret_bench._edge.site import Site
+from ferret_bench._edge.site_process import Site
+from ferret_bench._edge.testbed import World
 from ferret_bench._edge.waiting import LOOK_SECONDS, Deadline, await_round
-from ferret_bench._edge.world import World
 
 EITHER = {"participants": {"edge": 2, "fraction": 0.5}, "round": {"over_selection": 1.0}}
 """Both sites are asked for every round, which closes with the first contribution."""

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from ferret_bench._edge import lossy_link
 from ferret_bench._edge.lossy_link import HERE, Link
 from ferret_bench._edge.relay import Relay
-from ferret_bench._edge.site import Place
+from ferret_bench._edge.site_process import Place
 from ferret_cli.stack.ports import free_port
 from ferret_core.protocol.errors import FerretError
 

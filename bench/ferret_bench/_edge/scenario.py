@@ -8,9 +8,9 @@ from typing import Any
 
 from ferret_bench._base import Say
 from ferret_bench._edge.relay import Bytes
-from ferret_bench._edge.site import Site
+from ferret_bench._edge.site_process import Site
+from ferret_bench._edge.testbed import World
 from ferret_bench._edge.waiting import Deadline, await_round
-from ferret_bench._edge.world import World
 
 ROUNDS = 10
 KILLED_AFTER = "participant.spooled:3"

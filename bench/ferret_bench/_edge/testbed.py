@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from ferret_bench._control.stack import serving
 from ferret_bench._edge import certificate
 from ferret_bench._edge.relay import Relay
-from ferret_bench._edge.site import JOIN, Place, Site
+from ferret_bench._edge.site_process import JOIN, Place, Site
 from ferret_core import sample
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.sample import tasks

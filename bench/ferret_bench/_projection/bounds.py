@@ -25,11 +25,11 @@ import torch
 from torch import Tensor
 
 from ferret_bench._base import Say
-from ferret_bench._projection import extra
+from ferret_bench._projection import extra_memory
 from ferret_bench._projection.cell import WEIGHT_BYTES, Cell, Vectors
+from ferret_bench._projection.implementations import Family, Naive, Way
 from ferret_bench._projection.llama import Shape
-from ferret_bench._projection.share import projection_share
-from ferret_bench._projection.ways import Family, Naive, Way
+from ferret_bench._projection.projection_share import projection_share
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Timings, Turns, in_turns
 from ferret_bench.measure.memory import short_of
@@ -149,7 +149,7 @@ def g_apply10_vs_average(sizes: Sizes) -> Found:
 
 
 def extra_memory_mb(sizes: Sizes) -> Found:
-    peaks = extra.in_a_fresh_process(sizes.memory_elements, sizes.K)
+    peaks = extra_memory.in_a_fresh_process(sizes.memory_elements, sizes.K)
     if peaks is None:
         return {"value": None, "reason": "this system does not report how much memory a single process has"}
     return {"value": max(peaks.values()) / 1e6, "kernel": Family("G").kernel(CPU), "peak_bytes": peaks}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ferret_bench._projection.ways import Contribution, Way, one_block
+from ferret_bench._projection.implementations import Contribution, Way, one_block
 
 WEIGHT_BYTES = 4
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from ferret_bench._base import Say
+from ferret_bench._projection.implementations import Contribution, Family, Naive, Way
 from ferret_bench._projection.llama import Shape, random_batches, random_llama, seconds_per_step
-from ferret_bench._projection.ways import Contribution, Family, Naive, Way
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Turns, in_turns
 from ferret_bench.measure.memory import short_of

@@ -1,6 +1,6 @@
 """Extra memory of G over one large block, in a process of its own.
 
-Run as ``python -m ferret_bench._projection.extra D K THREADS``.
+Run as ``python -m ferret_bench._projection.extra_memory D K THREADS``.
 
 Prints one JSON object with the peaks of projecting and of applying, in bytes.
 """
@@ -14,7 +14,7 @@ import sys
 import torch
 
 from ferret_bench._projection.cell import Cell, Vectors
-from ferret_bench._projection.ways import Family
+from ferret_bench._projection.implementations import Family
 from ferret_bench.measure.memory import extra_bytes
 
 OPERATIONS = ("project", "apply")

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ferret_bench._base import Say
+from ferret_bench._projection.implementations import Family
 from ferret_bench._projection.llama import Shape, random_batches, random_llama, seconds_per_step
-from ferret_bench._projection.ways import Family
 from ferret_bench.measure.clock import Turns, in_turns
 from ferret_bench.measure.memory import short_of
 from ferret_core.models.parameters import trainable, working_copy

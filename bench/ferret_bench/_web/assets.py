@@ -7,7 +7,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from ferret_api.spa import ASSETS, STATIC
+from ferret_api.http.dashboard import ASSETS, STATIC
 
 
 def javascript() -> list[Path]:

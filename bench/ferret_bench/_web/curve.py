@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Browser
 
-from ferret_api.spa import ASSETS
+from ferret_api.http.dashboard import ASSETS
 from ferret_bench._api.alone import Api
 from ferret_bench._web import browser as chromium
 from ferret_core.protocol.states import ExperimentState, RoundState

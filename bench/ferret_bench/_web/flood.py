@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from ferret_bench._api.alone import Api
 from ferret_bench._web import browser as chromium
-from ferret_bench.measure.repeated import repeated
+from ferret_bench.measure.background import repeated
 from ferret_db.repositories import events, experiments
 
 EVENTS_PER_MINUTE = 5000

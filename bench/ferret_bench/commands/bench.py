@@ -49,7 +49,7 @@ def bench(
 ) -> None:
     """Measure time and memory of the methods on this machine, compared with plain ones."""
     from ferret_cli.output import emit, say, table
-    from ferret_cli.setup import require_training
+    from ferret_cli.requirements_check import require_training
 
     require_training()
     if name not in (known := names(PACKAGE)):
@@ -70,6 +70,6 @@ def _made(benchmark: Any, name: str, file: Path | None, assignments: Sequence[st
         return benchmark()
     if "experiment" not in signature(benchmark).parameters:
         raise typer.BadParameter(f"{name} measures no experiment: leave {file} out", param_hint="FILE")
-    from ferret_cli import specfile
+    from ferret_cli import spec_input
 
-    return benchmark(experiment=specfile.load(file, assignments))
+    return benchmark(experiment=spec_input.load(file, assignments))

@@ -72,7 +72,7 @@ def reconstruction(
 ) -> None:
     """Draw how well updates are reconstructed from their coordinates, with theory and the zeroth-order method."""
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_drawing
+    from ferret_cli.requirements_check import require_drawing
 
     require_drawing()
 
@@ -125,7 +125,7 @@ def _rerun(kind: studies.Kind, doc: str) -> Callable[..., None]:
         token: Token = None,
         json: options.Json = False,
     ) -> None:
-        from ferret_cli.setup import require_drawing, require_server, require_training
+        from ferret_cli.requirements_check import require_drawing, require_server, require_training
 
         require_training()
         require_drawing()
@@ -198,7 +198,7 @@ def tune(
     Writes chosen.toml, which `ferret paper figure NAME --settings` takes. After an interruption, the same command
     continues where it stopped.
     """
-    from ferret_cli.setup import require_training
+    from ferret_cli.requirements_check import require_training
 
     require_training()
 
@@ -225,7 +225,7 @@ def page(
     json: options.Json = False,
 ) -> None:
     """Write the page of a table or figure again from the runs recorded in DIR; nothing is run."""
-    from ferret_cli.setup import require_drawing
+    from ferret_cli.requirements_check import require_drawing
 
     require_drawing()
 

@@ -14,7 +14,7 @@ import torch
 
 from ferret_bench.gpu.part import Step
 from ferret_bench.gpu.setup import Setup
-from ferret_cli.failure import of_exception
+from ferret_cli.error_output import of_exception
 from ferret_core.protocol.errors import FerretError
 
 Ended = dict[str, Any]

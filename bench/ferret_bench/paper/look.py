@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
 from ferret_bench.paper.table import values
-from ferret_cli.drawing import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY
 from ferret_cli.files import Row
+from ferret_cli.plot_style import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY
 
 if TYPE_CHECKING:
     from matplotlib.typing import LineStyleType

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ferret_bench.paper.figures import cosine_d, cosine_k, cosine_l, cosine_t, error_per_byte, rho, seeds
 from ferret_bench.paper.figures._base import Plot
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_cli.files import to_csv, write
 
 FIGURES = (rho, cosine_k, cosine_t, cosine_d, cosine_l, error_per_byte, seeds)
@@ -33,6 +33,6 @@ def draw(folder: Path, plots: Mapping[str, Plot]) -> Iterator[Drawn]:
     for name, plot in plots.items():
         rows = plot.measure()
         csv = write(folder / f"{name}.csv", to_csv(rows).encode())
-        with drawing.applied():
-            png = write(folder / f"{name}.png", drawing.png(plot.draw(rows)))
+        with plot_style.applied():
+            png = write(folder / f"{name}.png", plot_style.png(plot.draw(rows)))
         yield Drawn(name, png, csv, plot.numbers(rows))

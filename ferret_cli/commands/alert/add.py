@@ -28,7 +28,7 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Have somebody told. The key of a webhook's signatures is printed on stdout, only this once."""
-    from ferret_cli import choose
+    from ferret_cli import resolve_experiment
     from ferret_cli.commands.alert.of_project import chosen
     from ferret_cli.output import emit, say
     from ferret_core.protocol.alerts import AlertKind
@@ -38,7 +38,7 @@ def add(
         raise typer.BadParameter("give one of the two", param_hint="--webhook and --email")
     service = Service(url, insecure_http=insecure_http)
     kind = AlertKind.WEBHOOK if webhook else AlertKind.EMAIL
-    only = choose.experiment(service, experiment).experiment if experiment else None
+    only = resolve_experiment.experiment(service, experiment).experiment if experiment else None
     of = only.project if only else chosen(service, project)
     made = service.alerts.add(of, kind, address, on or tuple(AlertEvent), only.id if only else None)
     about = made.experiment_id or made.project

@@ -17,8 +17,8 @@ def approve(
     json: options.Json = False,
 ) -> None:
     """Let a participant that waits to be approved take part."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
@@ -40,8 +40,8 @@ def refuse(
     json: options.Json = False,
 ) -> None:
     """Refuse a participant that waits to be approved, for good. Its place is free for another."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

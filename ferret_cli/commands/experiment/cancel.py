@@ -15,8 +15,8 @@ def cancel(
     json: options.Json = False,
 ) -> None:
     """Stop an experiment for good; its committed rounds are kept."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

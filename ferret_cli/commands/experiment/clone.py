@@ -22,15 +22,15 @@ def clone(
     json: options.Json = False,
 ) -> None:
     """Submit a copy of an experiment, with changes."""
-    from ferret_cli import specfile
-    from ferret_cli.choose import experiment
+    from ferret_cli import spec_input
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_core.experiment.diff import differences
     from ferret_sdk.http.transport import is_loopback
     from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
-    changes = specfile.changes(assignments or (), unset or (), absolute_paths=is_loopback(service.url))
+    changes = spec_input.changes(assignments or (), unset or (), absolute_paths=is_loopback(service.url))
     original = experiment(service, id)
     run = original.clone(changes, key, project=project)
     for field, before, after in differences(original.experiment.spec, run.experiment.spec):

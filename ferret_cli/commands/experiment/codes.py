@@ -19,9 +19,9 @@ def codes(
     """List the enrolment codes of an experiment: open, used by whom, expired or revoked."""
     from datetime import UTC, datetime
 
-    from ferret_cli.choose import experiment
-    from ferret_cli.describe import code_rows
+    from ferret_cli.experiment_tables import code_rows
     from ferret_cli.output import emit, table
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     found = list(experiment(Service(url, insecure_http=insecure_http), id).codes(group))
@@ -43,8 +43,8 @@ def revoke_code(
     json: options.Json = False,
 ) -> None:
     """Make an unused enrolment code, or all unused ones of a group, useless."""
-    from ferret_cli.choose import experiment, member_or_group
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment, member_or_group
     from ferret_sdk.service.service import Service
 
     code, group = member_or_group("CODE_ID", code, group)

@@ -15,8 +15,8 @@ def delete(
     json: options.Json = False,
 ) -> None:
     """Delete a finished experiment with its rounds, curves, checkpoints and ledger, for good."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

@@ -23,8 +23,8 @@ def edit(
     json: options.Json = False,
 ) -> None:
     """Change what an experiment is called, its tags, its notes and its priority. What is trained does not change."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_core.protocol.errors import FerretError
     from ferret_sdk.service.service import Service
 

@@ -25,8 +25,8 @@ def enrol(
     json: options.Json = False,
 ) -> None:
     """Create one-time codes, each of which lets one participant join an experiment."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)

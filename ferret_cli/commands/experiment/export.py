@@ -54,8 +54,8 @@ def export(
 
     Beside its files the folder has a model card and a chat template that asks in training's words.
     """
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     if average and (best or push is not None):
@@ -85,11 +85,11 @@ def export(
 
 def _export_average(run: Run, number: int, folder: Path, json: bool) -> None:
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_training
+    from ferret_cli.requirements_check import require_training
 
     require_training()
 
-    from ferret_cli.verification import replay
+    from ferret_cli.ledger_replay import replay
 
     path = folder.expanduser().resolve()
     manifest = replay(run, number, path, lambda record: None, average=True)

@@ -45,8 +45,8 @@ def export_metrics(
     A tool gets parameters, tags and every round until the experiment ends. Stopped and run again, the command goes on
     where it was: what is there already is not written twice.
     """
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.exporters import export_metrics
     from ferret_sdk.service.service import Service
 

@@ -17,8 +17,8 @@ def extend(
     json: options.Json = False,
 ) -> None:
     """Add rounds to an experiment; a completed one runs again."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

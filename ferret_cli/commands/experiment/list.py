@@ -44,7 +44,7 @@ def list_experiments(
     json: options.Json = False,
 ) -> None:
     """List the experiments, newest first unless --sort says otherwise."""
-    from ferret_cli.describe import GROUP_COLUMNS, LIST_COLUMNS, group_row, list_row
+    from ferret_cli.experiment_tables import GROUP_COLUMNS, LIST_COLUMNS, group_row, list_row
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
 

@@ -13,9 +13,9 @@ def participants(
     json: options.Json = False,
 ) -> None:
     """List the real participants of an experiment: when they joined, when they last asked for work, who was revoked."""
-    from ferret_cli.choose import experiment
-    from ferret_cli.describe import participant_rows
+    from ferret_cli.experiment_tables import participant_rows
     from ferret_cli.output import emit, table
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     found = list(experiment(Service(url, insecure_http=insecure_http), id).participants(group))

@@ -17,8 +17,8 @@ def receipt(
     insecure_http: options.InsecureHttp = False,
 ) -> None:
     """Print the receipt for a participant's contribution to a committed round, for `ferret receipt verify`."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

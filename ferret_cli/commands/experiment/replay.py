@@ -19,13 +19,13 @@ def replay(
     json: options.Json = False,
 ) -> None:
     """Rebuild the model of any committed round from the base model and the ledger, as a checkpoint for transformers."""
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_training
+    from ferret_cli.requirements_check import require_training
+    from ferret_cli.resolve_experiment import experiment
 
     require_training()
 
-    from ferret_cli.verification import replay as rebuild
+    from ferret_cli.ledger_replay import replay as rebuild
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

@@ -26,8 +26,8 @@ def revoke(
 ) -> None:
     """Remove a participant, or all of a group: its token is refused from now on, and rounds go on without it. What was
     accepted from it stays in the ledger."""
-    from ferret_cli.choose import experiment, member_or_group
     from ferret_cli.output import emit, say
+    from ferret_cli.resolve_experiment import experiment, member_or_group
     from ferret_sdk.service.service import Service
 
     name, group = member_or_group("NAME", name, group)

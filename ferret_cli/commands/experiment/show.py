@@ -9,9 +9,16 @@ def show(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """Show one experiment: its state, why it is stalled if it is, metrics, cost, rounds and refused uploads."""
-    from ferret_cli.choose import experiment
-    from ferret_cli.describe import cost_rows, label_rows, metrics_rows, overview_rows, rejection_rows, round_rows
+    from ferret_cli.experiment_tables import (
+        cost_rows,
+        label_rows,
+        metrics_rows,
+        overview_rows,
+        rejection_rows,
+        round_rows,
+    )
     from ferret_cli.output import emit, table
+    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

@@ -12,13 +12,13 @@ def verify(
 
     Each round's hash stands for its record and all before: note the last one, and compare it with those in receipts.
     """
-    from ferret_cli.choose import experiment
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_training
+    from ferret_cli.requirements_check import require_training
+    from ferret_cli.resolve_experiment import experiment
 
     require_training()
 
-    from ferret_cli.verification import verified_records
+    from ferret_cli.ledger_replay import verified_records
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

@@ -12,9 +12,9 @@ def watch(
 
     The exit code is 0 only if the experiment completed.
     """
-    from ferret_cli.choose import experiment
-    from ferret_cli.failure import require_completed
+    from ferret_cli.error_output import require_completed
     from ferret_cli.output import emit
+    from ferret_cli.resolve_experiment import experiment
     from ferret_cli.watch import watch_to_the_end
     from ferret_sdk.service.service import Service
 

@@ -21,8 +21,8 @@ def check(
 
     It names the broken line or the missing field, and shows none of what stands in the file.
     """
-    from ferret_cli.failure import advising
-    from ferret_cli.fields import names_of
+    from ferret_cli.error_output import advising
+    from ferret_cli.field_mapping import names_of
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit, say
     from ferret_sdk.participant.local_examples import read_examples

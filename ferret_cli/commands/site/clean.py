@@ -27,7 +27,7 @@ def clean(
 
     The log of what was sent, the receipts and the privacy budget stay. Without --yes it asks.
     """
-    from ferret_cli.failure import advising
+    from ferret_cli.error_output import advising
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit, say, table
     from ferret_core.protocol.errors import FerretError

@@ -29,7 +29,7 @@ def init() -> None:
 
     `ferret join` then refuses every model until you name it in the file.
     """
-    from ferret_cli.failure import advising
+    from ferret_cli.error_output import advising
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import say
     from ferret_core.protocol.errors import FerretError

@@ -28,7 +28,7 @@ def log(
     out. It asks no server. Note the head that it prints at a place of your own: with --head it proves that nothing
     before was changed or cut off.
     """
-    from ferret_cli.failure import advising
+    from ferret_cli.error_output import advising
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit, say, table
     from ferret_core.protocol.audit import Head

@@ -25,7 +25,7 @@ def status(
 
     It asks no server.
     """
-    from ferret_cli.failure import advising
+    from ferret_cli.error_output import advising
     from ferret_cli.joining import NEXT_STEPS
     from ferret_cli.output import emit
     from ferret_sdk.participant.membership_files import memberships, pieces, receipts

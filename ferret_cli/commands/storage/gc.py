@@ -23,7 +23,7 @@ def gc(
     The aggregation worker does this every day. A --grace shorter than the longest task is safe only without a server.
     """
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_server
+    from ferret_cli.requirements_check import require_server
     from ferret_core.protocol.errors import FerretError
     from ferret_core.protocol.formatting import size
 
@@ -31,8 +31,8 @@ def gc(
 
     from ferret_db import migrate
     from ferret_db.database import Database
-    from ferret_db.engine.collect import collect
-    from ferret_db.settings import ServiceSettings
+    from ferret_db.engine.garbage_collection import collect
+    from ferret_runtime.settings import ServiceSettings
 
     settings = ServiceSettings.read()
     migrate.check(settings.database_url)

@@ -18,13 +18,13 @@ def verify(
     Exit code 1 if a file that is needed is missing or damaged, or if a row was altered.
     """
     from ferret_cli.output import emit, say
-    from ferret_cli.setup import require_server
+    from ferret_cli.requirements_check import require_server
 
     require_server()
 
-    from ferret_cli.stored import check
-    from ferret_cli.stored import repair as rebuild
-    from ferret_db.settings import ServiceSettings
+    from ferret_cli.storage_check import check
+    from ferret_cli.storage_check import repair as rebuild
+    from ferret_runtime.settings import ServiceSettings
 
     settings = ServiceSettings.read()
     found = check(settings)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.secret import PasswordFile
+from ferret_cli.secret_input import PasswordFile
 from ferret_core.protocol.roles import Role
 
 
@@ -27,7 +27,7 @@ def add(
 ) -> None:
     """Make an account."""
     from ferret_cli.output import emit, say
-    from ferret_cli.secret import password
+    from ferret_cli.secret_input import password
     from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.secret import CurrentFile, PasswordFile
+from ferret_cli.secret_input import CurrentFile, PasswordFile
 
 
 def password(
@@ -25,19 +25,19 @@ def password(
 
     Whoever is signed in with the one before is signed out; tokens stay good.
     """
-    from ferret_cli import secret
+    from ferret_cli import secret_input
     from ferret_cli.output import emit, say
     from ferret_core.protocol.errors import FerretError
     from ferret_sdk.service.service import Service
 
     people = Service(url, insecure_http=insecure_http).people
     if name is None:
-        people.change_password(secret.current(current_file), secret.password(password_file))
+        people.change_password(secret_input.current(current_file), secret_input.password(password_file))
         changed = people.me()
     elif current_file is not None:
         raise FerretError("request.invalid", "--current-file is for your own password: leave NAME out")
     else:
-        changed = people.change(people.user(name), password=secret.password(password_file))
+        changed = people.change(people.user(name), password=secret_input.password(password_file))
     say(f"{changed.name} has another password, and is signed out everywhere")
     if json:
         emit(changed)

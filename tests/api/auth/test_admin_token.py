@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_api import admin_token
+from ferret_api.auth import admin_token
 from ferret_api.settings import ApiSettings
 from tests.refusals import refused
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferret_api.spa import accepted, dashboard
+from ferret_api.http.dashboard import accepted, dashboard
 
 SCRIPT = b"console.log(1)" * 100
 COPIES = {"br": b"as brotli", "gzip": gzip.compress(SCRIPT)}

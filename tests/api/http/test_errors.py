@@ -52,11 +52,11 @@ def test_an_unexpected_exception_is_logged_under_the_request_id_and_tells_nothin
     def broken() -> None:
         raise ZeroDivisionError("secret of the house")
 
-    logging.getLogger("ferret_api.middleware").addFilter(note)
+    logging.getLogger("ferret_api.http.middleware").addFilter(note)
     try:
         answer = site.client().get("/api/v1/broken")
     finally:
-        logging.getLogger("ferret_api.middleware").removeFilter(note)
+        logging.getLogger("ferret_api.http.middleware").removeFilter(note)
     problem = check_shape(answer, "internal")
     assert "secret of the house" not in answer.text
     assert requests == [problem["request_id"]], "the log's line carries the id that the answer names"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import redis
 
-from ferret_api import counts
-from ferret_api.counts import SharedCounts
-from ferret_api.rate_limits import RateLimits
+from ferret_api.limits import counters
+from ferret_api.limits.counters import SharedCounts
+from ferret_api.limits.errors import TooMany
+from ferret_api.limits.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
-from ferret_api.too_many import TooMany
 from ferret_cli.stack import broker as embedded
 from tests.api.conftest import NO_BROKER, open_site
 from tests.api.test_broker import Redis
@@ -35,7 +35,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, need: Any) -> Iterator[str]
 @pytest.fixture
 def pair(broker: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[SharedCounts, SharedCounts]]:
     """Two processes' counts, which share when they are told to."""
-    monkeypatch.setattr(counts, "SHARE_SECONDS", 600.0)
+    monkeypatch.setattr(counters, "SHARE_SECONDS", 600.0)
     prefix = f"test:{secrets.token_hex(8)}:"
     found = SharedCounts(broker, prefix), SharedCounts(broker, prefix)
     yield found
@@ -86,7 +86,7 @@ def test_counts_outlive_a_restart(pair: tuple[SharedCounts, SharedCounts]) -> No
 def test_without_redis_a_process_counts_alone_and_adds_it_later(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broker: Any
 ) -> None:
-    monkeypatch.setattr(counts, "SHARE_SECONDS", 0.01)
+    monkeypatch.setattr(counters, "SHARE_SECONDS", 0.01)
     prefix = f"test:{secrets.token_hex(8)}:"
     alone = SharedCounts(NO_BROKER, prefix)
     with caplog.at_level(logging.WARNING):
@@ -105,7 +105,7 @@ def test_without_redis_a_process_counts_alone_and_adds_it_later(
 
 
 def test_processes_share_one_limit(make_settings: Any, broker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "SHARE_SECONDS", 0.01)
+    monkeypatch.setattr(counters, "SHARE_SECONDS", 0.01)
     settings = make_settings(broker_url=broker, participant_requests_per_minute=10)
     first, second = RateLimits(settings), RateLimits(settings)
     participant = f"par_{secrets.token_hex(8)}"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ferret_api import pace
-from ferret_api.pace import Pace
+from ferret_api.limits import poll_interval
+from ferret_api.limits.poll_interval import Pace
 from ferret_core.protocol.states import Awaited
-from ferret_db.engine.waiting import Waiting
+from ferret_db.engine.wait_reason import Waiting
 from ferret_db.tables import Participant
 
 SOON, LATER = Waiting(Awaited.MODEL, 3), Waiting(Awaited.CONTRIBUTIONS, 3, 100, 1000)
@@ -48,7 +48,7 @@ def test_many_make_a_bounded_number_of_requests(site: Any) -> None:
 
 def test_they_wait_longer_while_no_round_is_about_to_open(site: Any) -> None:
     found = pauses(site, 500, LATER, polls_per_second=20.0)
-    assert mean(found) == pytest.approx(pace.PATIENCE * 500 / 20, rel=0.1)
+    assert mean(found) == pytest.approx(poll_interval.PATIENCE * 500 / 20, rel=0.1)
 
 
 def test_no_pause_is_longer_than_allowed(site: Any) -> None:
@@ -65,7 +65,7 @@ def test_participants_of_experiments_that_are_over_do_not_count(site: Any) -> No
 
 
 def test_newcomers_are_counted_after_a_while(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "COUNT_SECONDS", 0.0)
+    monkeypatch.setattr(poll_interval, "COUNT_SECONDS", 0.0)
     site.submit(participants={"edge": 2})
     chosen = Pace(replace(site.context.settings.sizing, polls_per_second=1.0))
     with site.database.read() as s:
@@ -92,4 +92,4 @@ def test_newcomers_are_counted_after_a_while(site: Any, monkeypatch: pytest.Monk
     ],
 )
 def test_a_round_is_near_once_nearly_all_is_there(waiting: Waiting | None, near: bool) -> None:
-    assert pace.is_near(waiting) is near
+    assert poll_interval.is_near(waiting) is near

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from ferret_db import tracing
 from ferret_db.engine import lifecycle
-from ferret_db.tracing import RoundTrace
-from tests.collector import Collector
+from ferret_runtime import tracing
+from ferret_runtime.tracing import RoundTrace
+from tests.otlp_collector import Collector
 
 CALLER = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"

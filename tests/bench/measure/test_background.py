@@ -7,7 +7,7 @@ import time
 from itertools import pairwise
 from statistics import median
 
-from ferret_bench.measure.repeated import repeated
+from ferret_bench.measure.background import repeated
 
 
 def test_what_a_slow_call_kept_from_coming_comes_at_once() -> None:

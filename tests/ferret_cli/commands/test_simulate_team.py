@@ -12,15 +12,17 @@ import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
-from tests import teams
+from tests import process_groups
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "ferret_cli"]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "FERRET_DEVICE": "cpu", "PYTHONPATH": str(teams.ROOT)}
+    environment = {**os.environ, "FERRET_DEVICE": "cpu", "PYTHONPATH": str(process_groups.ROOT)}
     command = [*TORCHRUN, "simulate", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=teams.PATIENCE_SECONDS)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=process_groups.PATIENCE_SECONDS
+    )
 
 
 @pytest.mark.heavy

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ferret_cli import drawing
-from ferret_cli.data.holdings import Holding
-from ferret_cli.data.picture import draw
+from ferret_cli import plot_style
+from ferret_cli.data.partition_summary import Holding
+from ferret_cli.data.plot import draw
 
 
 def holding(client: int, labels: dict[str, int]) -> Holding:
@@ -17,7 +17,7 @@ def holding(client: int, labels: dict[str, int]) -> Holding:
 
 
 def drawn(held: list[Holding]) -> Figure:
-    with drawing.applied():
+    with plot_style.applied():
         return draw(held, "title")
 
 
@@ -51,9 +51,9 @@ def test_many_labels_are_dots_whose_area_is_the_examples() -> None:
 def test_every_size_makes_a_picture_with_something_on_it(clients: int, labels: int) -> None:
     names = itertools.cycle(f"task{i:03}_with_a_name_that_is_longer_than_there_is_room" for i in range(labels))
     held = [holding(client, {next(names): 20 + client % 7}) for client in range(clients)]
-    with drawing.applied():
+    with plot_style.applied():
         figure = draw(held, "title")
-        picture = drawing.png(figure)
+        picture = plot_style.png(figure)
     assert picture.startswith(b"\x89PNG")
     pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
     assert (pixels[60:600] < 200).any(axis=-1).mean() > 0.001

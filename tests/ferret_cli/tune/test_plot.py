@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from ferret_cli import drawing
-from ferret_cli.tune.picture import draw
+from ferret_cli import plot_style
 from ferret_cli.tune.plan import Plan, read
+from ferret_cli.tune.plot import draw
 from ferret_cli.tune.trial import Trial
 
 RATE, CLIP = "algorithm.local.learning_rate", "algorithm.local.clip_norm"
@@ -31,9 +31,9 @@ def test_a_bar_longer_than_the_panel_is_cut(plan: Plan) -> None:
 
 
 def drawn(plan: Plan, trials: list[Trial]) -> Figure:
-    with drawing.applied():
+    with plot_style.applied():
         figure = draw(plan, trials)
-        assert drawing.png(figure).startswith(b"\x89PNG")
+        assert plot_style.png(figure).startswith(b"\x89PNG")
     return figure
 
 

@@ -20,13 +20,13 @@ import optuna
 import pytest
 from matplotlib import image
 
-from ferret_cli import lock, specfile
-from ferret_cli.tune import at_service
+from ferret_cli import pid_lock, spec_input
+from ferret_cli.tune import remote_runner
 from ferret_cli.tune.study import FILE, LOCK, NAME
 from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
-from tests.served import Served
+from tests.shared_service import Served
 from tests.tiers import slow
 
 ROOT = Path(__file__).parents[3]
@@ -67,7 +67,7 @@ def test_a_study_ends_with_its_best_trial_as_toml_table_and_plot(
     best = min(found["trials"], key=lambda trial: trial["value"])
     assert found["best"] == best["number"]
 
-    chosen = specfile.load(Path(found["files"]["toml"]))
+    chosen = spec_input.load(Path(found["files"]["toml"]))
     assert (chosen.seed, chosen.name, chosen.evaluation.split) == (5, "toy", "test")
     local = catalog.resolve(chosen).algorithm.options["local"]
     assert local["learning_rate"] == best["values"]["algorithm.local.learning_rate"]
@@ -93,7 +93,7 @@ def test_a_value_is_the_mean_of_the_simulations_with_the_trials_seeds(
     tune: Any, tune_file: Write, tmp_path: Path
 ) -> None:
     found = tune(tune_file("trials = 1", "seeds = 2", RATE))
-    best = specfile.load(Path(found["files"]["toml"]))
+    best = spec_input.load(Path(found["files"]["toml"]))
     for seed, score in zip((1001, 1002), found["trials"][0]["scores"], strict=True):
         evaluation = best.evaluation.model_copy(update={"split": "validation"})
         run = simulate(best.model_copy(update={"seed": seed, "evaluation": evaluation}))
@@ -129,7 +129,7 @@ def test_a_study_is_only_resumed_with_its_own_specification(tune: Any, tune_file
 
 def test_two_commands_do_not_run_one_study(tune: Any, tune_file: Write, tmp_path: Path) -> None:
     (tmp_path / "study").mkdir()
-    with lock.take(tmp_path / "study" / LOCK):
+    with pid_lock.take(tmp_path / "study" / LOCK):
         refused = tune(tune_file("trials = 1", RATE), code=5)
     assert refused["code"] == "tune.in_use"
     assert f"pid {os.getpid()}" in refused["detail"]
@@ -203,7 +203,7 @@ def test_the_best_is_confirmed_with_seeds_of_its_own_on_the_test_split(tune: Any
     file = tune_file("trials = 1", RATE)
     found = tune(file, "--confirm", "2")
     confirmed = found["confirmed"]
-    best = specfile.load(Path(found["files"]["toml"]))
+    best = spec_input.load(Path(found["files"]["toml"]))
     assert confirmed["seeds"] == [5, 6]
     for seed, score in zip(confirmed["seeds"], confirmed["scores"], strict=True):
         assert simulate(best.model_copy(update={"seed": seed})).rounds[-1].metrics["eval_loss"] == score
@@ -275,7 +275,7 @@ def test_ctrl_c_leaves_files_and_says_how_to_go_on(
     ended = re.search(r"(\d+) of 50 trials have ended; the same command goes on from there", said)
     assert ended, said
     assert len((tmp_path / "study" / "trials.csv").read_text().splitlines()) == int(ended[1]) + 1
-    assert specfile.load(tmp_path / "study" / "best.toml").name == "toy"
+    assert spec_input.load(tmp_path / "study" / "best.toml").name == "toy"
 
 
 @pytest.mark.slow
@@ -311,7 +311,7 @@ def test_a_service_runs_again_what_failed_before_it_was_recorded(
     data = tmp_path / "late.jsonl"
     spec = toy_spec(rounds=1, dataset={"name": "jsonl", "train": str(data), "test": str(toy_data[1])})
     told: list[Any] = []
-    run = at_service.runner(served.service)
+    run = remote_runner.runner(served.service)
     with pytest.raises(FerretError) as raised:
         run(spec, "late", told.append)
     assert raised.value.code == "dataset.invalid"
@@ -356,4 +356,4 @@ def test_the_documented_command_works(ferret: Any, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         folder = tmp_path / words[words.index("--out") + 1]
         assert {path.name for path in folder.iterdir()} >= {"best.toml", "trials.csv", "trials.png", FILE}
-        assert specfile.load(folder / "best.toml").name == "tune"
+        assert spec_input.load(folder / "best.toml").name == "tune"

@@ -30,7 +30,7 @@ from ferret_core.replica import checkpoint
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds.sampling import client_names, round_tasks
 from ferret_core.simulate import simulate
-from tests.ferret_core import manifest
+from tests.ferret_core import manifest_reader
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -111,7 +111,7 @@ def test_a_checkpoint_names_the_base_model_as_the_specification_does(
 def test_simulate_writes_the_adapters_of_the_last_round(name: str, toy_spec: SpecFactory, tmp_path: Path) -> None:
     spec = toy_spec(name, rounds=1)
     result = simulate(spec, out=tmp_path)
-    assert manifest.checked(tmp_path).digest == result.digest
+    assert manifest_reader.checked(tmp_path).digest == result.digest
     assert torch.equal(logits(stock(spec.model.source, tmp_path)), logits(after_a_round(spec).model))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferret_core.distributed.process_group import started
-from tests import teams
+from tests import process_groups
 from tests.refusals import refused
 
 MEMBER = Path(__file__).with_name("member.py")
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.heavy
 
 def said(*cases: str, ranks: range = range(2), **more: str) -> list[list[str]]:
     """What the processes that were left said of each case, in lines."""
-    ended = teams.wait(teams.start(ranks, 2, MEMBER, *cases, more={"FERRET_TEAM_SECONDS": "60", **more}))
+    ended = process_groups.wait(
+        process_groups.start(ranks, 2, MEMBER, *cases, more={"FERRET_TEAM_SECONDS": "60", **more})
+    )
     return [each.said.splitlines() for each in ended if each.code != -signal.SIGKILL]
 
 
@@ -52,10 +54,10 @@ def test_what_happens_to_one_breaks_the_team_and_says_why(case: str, told: str) 
 
 @pytest.mark.slow
 def test_one_that_hangs_is_waited_for_no_longer_than_the_setting_says() -> None:
-    processes = teams.start(range(2), 2, MEMBER, "one hangs", more={"FERRET_TEAM_SECONDS": "3"})
-    first = teams.wait(processes[:1])[0]
+    processes = process_groups.start(range(2), 2, MEMBER, "one hangs", more={"FERRET_TEAM_SECONDS": "3"})
+    first = process_groups.wait(processes[:1])[0]
     processes[1].kill()
-    teams.wait(processes[1:])
+    process_groups.wait(processes[1:])
     assert first.said.startswith("team.broken: ")
 
 
@@ -66,7 +68,7 @@ def test_fewer_processes_than_announced_are_a_typed_error() -> None:
 
 
 def test_the_setting_is_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in teams.environment(0, 2, teams.free_port()).items():
+    for name, value in process_groups.environment(0, 2, process_groups.free_port()).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("FERRET_TEAM_SECONDS", "soon")
     with refused("settings.invalid", "FERRET_TEAM_SECONDS = 'soon'"), started("cpu"):

@@ -9,7 +9,7 @@ from ferret_core.datasets._tokenize import encode_prompts, shard_of
 from ferret_core.evaluation.generate import generate
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
-from tests.ferret_core.small_device import small
+from tests.ferret_core.memory_limited_device import small
 
 PROMPTS = [[0, 40, 41], [0, 50], [0, 60, 61, 62, 63, 64, 65], [0], [0, 70, 71, 72]]
 

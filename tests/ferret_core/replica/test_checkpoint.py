@@ -11,7 +11,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.replica import Replica
 from tests.digests import digest_of
-from tests.ferret_core import manifest
+from tests.ferret_core import manifest_reader
 
 
 @pytest.fixture
@@ -32,4 +32,4 @@ def test_transformers_loads_it_with_the_same_bits(written: tuple[Replica, Path])
 def test_equal_models_are_equal_files(written: tuple[Replica, Path], tmp_path_factory: pytest.TempPathFactory) -> None:
     replica, folder = written
     again = checkpoint.write(replica, "exp_0000000000007e57", tmp_path_factory.mktemp("again"))
-    assert manifest.checked(folder) == again
+    assert manifest_reader.checked(folder) == again

@@ -19,7 +19,7 @@ from ferret_core.replica.export import complete
 from ferret_core.replica.model_card import Facts, Figures, card
 from ferret_core.replica.replica import Replica
 from ferret_core.sample import model_path
-from tests.ferret_core import manifest
+from tests.ferret_core import manifest_reader
 
 SpecFactory = Callable[..., ExperimentSpec]
 OWN = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
@@ -55,7 +55,7 @@ def test_the_tokenizer_asks_in_trainings_words(exported: Callable[..., Path], te
     messages = [{"role": "user", "content": EXAMPLE.instruction}]
     asked = tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
     assert [asked] == encode_prompts([EXAMPLE], tokenizer, 1000, template)
-    manifest.checked(folder)
+    manifest_reader.checked(folder)
 
 
 def test_the_card_says_whose_the_data_were(toy_spec: SpecFactory) -> None:

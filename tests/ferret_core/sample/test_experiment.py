@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ferret_cli.simulation import facts
+from ferret_cli.simulation_output import facts
 from ferret_core import catalog
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec

@@ -19,7 +19,7 @@ from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import train
 from ferret_core.training.micro_batches import MicroBatches, micro_batches
 from ferret_core.training.zeroth_order import Descent, descend
-from tests.ferret_core.small_device import small
+from tests.ferret_core.memory_limited_device import small
 from tests.refusals import refused
 from tests.tiers import slow
 

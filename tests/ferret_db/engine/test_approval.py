@@ -7,7 +7,7 @@ from typing import Any
 from ferret_core.protocol.states import ParticipantState
 from ferret_db.database import Database
 from ferret_db.engine import approval, revocation
-from ferret_db.engine.waiting import mark, waiting
+from ferret_db.engine.wait_reason import mark, waiting
 from ferret_db.repositories import audit, experiments, participants
 from ferret_db.tables import Experiment, Participant
 from tests.refusals import refused

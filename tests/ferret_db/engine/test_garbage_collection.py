@@ -14,8 +14,8 @@ from ferret_core.storage import FileKind, Storage, StoredFile, open_storage
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.engine.collect import collect
-from ferret_db.repositories import references
+from ferret_db.engine.garbage_collection import collect
+from ferret_db.repositories import stored_files
 from ferret_db.tables import Contribution
 
 Lab = Any  # tests/ferret_db/conftest.py
@@ -60,7 +60,7 @@ def remember(database: Database, number: int, participant: str, digest: str) -> 
 
 def memories(database: Database) -> set[tuple[int, str]]:
     with database.read() as s:
-        return {(file.round, file.digest) for file in references.of_all(s) if file.kind == FileKind.MEMORY}
+        return {(file.round, file.digest) for file in stored_files.of_all(s) if file.kind == FileKind.MEMORY}
 
 
 def test_what_nothing_names_goes_once_it_is_old(database: Database, storage: Storage, old: Any) -> None:
@@ -166,9 +166,9 @@ def test_the_references_of_one_experiment_are_its_own(database: Database, lab: L
     experiment, other = lab.start(), lab.start()
     lab.commit(lab.freeze(experiment))
     with database.read() as s:
-        found = list(references.of_all(s, experiment.id))
+        found = list(stored_files.of_all(s, experiment.id))
         assert {file.experiment_id for file in found} == {experiment.id}
-        assert {file.experiment_id for file in references.of_all(s)} == {experiment.id, other.id}
+        assert {file.experiment_id for file in stored_files.of_all(s)} == {experiment.id, other.id}
     assert {(file.kind, file.round): file.needed for file in found} == {
         (FileKind.CHECKPOINT, 0): True,
         (FileKind.CHECKPOINT, 1): False,
@@ -180,7 +180,7 @@ def test_the_references_of_one_experiment_are_its_own(database: Database, lab: L
 def test_a_contribution_is_needed_until_its_round_is_committed(database: Database, lab: Lab) -> None:
     lab.freeze(lab.start())
     with database.read() as s:
-        sent = [file for file in references.of_all(s) if file.kind == FileKind.CONTRIBUTION]
+        sent = [file for file in stored_files.of_all(s) if file.kind == FileKind.CONTRIBUTION]
     assert [file.needed for file in sent] == [True] * 3
 
 

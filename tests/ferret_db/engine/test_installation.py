@@ -11,7 +11,7 @@ from sqlalchemy import delete
 from ferret_core.storage import FileKind, open_storage
 from ferret_db.database import Database
 from ferret_db.engine import installation
-from ferret_db.engine.collect import collect
+from ferret_db.engine.garbage_collection import collect
 from ferret_db.tables import Installation
 from tests.refusals import refused
 

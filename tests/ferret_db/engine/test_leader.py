@@ -10,8 +10,8 @@ from sqlalchemy import select
 
 from ferret_core.protocol.states import AssignmentState, RoundState
 from ferret_db.database import Database
+from ferret_db.engine.leader import Timekeeper
 from ferret_db.engine.reconcile import reconcile
-from ferret_db.engine.timekeeper import Timekeeper
 from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, Service, Worker
 
 HOUR = 3600.0

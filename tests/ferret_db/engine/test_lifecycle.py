@@ -10,8 +10,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import artifacts, events, listing
-from ferret_db.repositories.listing import ExperimentFilter
+from ferret_db.repositories import artifacts, events, experiment_list
+from ferret_db.repositories.experiment_list import ExperimentFilter
 from tests.refusals import refused
 
 
@@ -47,7 +47,7 @@ def test_the_same_key_and_body_submit_once(database: Database, lab: Any, sent: l
     assert sum(created for _, created in found) == 1
     assert len(sent) == 1
     with database.read() as s:
-        assert len(listing.list_page(s, ExperimentFilter(), 10).items) == 1
+        assert len(experiment_list.list_page(s, ExperimentFilter(), 10).items) == 1
 
 
 def test_the_same_key_with_another_body_is_a_conflict(database: Database, lab: Any) -> None:

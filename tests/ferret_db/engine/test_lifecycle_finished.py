@@ -16,9 +16,9 @@ from ferret_db.database import Database
 from ferret_db.engine import alerts as engine_alerts
 from ferret_db.engine import assignments, lifecycle
 from ferret_db.engine import rounds as engine
-from ferret_db.repositories import alerts, listing, outbox, participants, tags, updates
+from ferret_db.repositories import alerts, experiment_list, outbox, participants, tags, update_statistics
+from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.repositories.experiments import spec_of
-from ferret_db.repositories.listing import ExperimentFilter
 from ferret_db.tables import Base, Experiment, Participant, TaskRun
 from tests.refusals import refused
 
@@ -30,7 +30,7 @@ def extend(database: Database, experiment: Experiment, more: int) -> Experiment:
 
 def listed(database: Database, **wanted: Any) -> list[str]:
     with database.read() as s:
-        return [row.id for row in listing.list_page(s, ExperimentFilter(**wanted), 10).items]
+        return [row.id for row in experiment_list.list_page(s, ExperimentFilter(**wanted), 10).items]
 
 
 def end(database: Database, experiment: Experiment, how: str = "cancel") -> Experiment:
@@ -157,7 +157,7 @@ def test_deleting_leaves_no_row_and_touches_no_other_experiment(
 ) -> None:
     with database.begin() as s:
         tags.replace(s, completed.id, ["hearts"])
-        updates.add(s, completed.id, 1, {"blocks": []})
+        update_statistics.add(s, completed.id, 1, {"blocks": []})
         alert = alerts.add(s, "default", AlertKind.EMAIL, "ada@example.org", [AlertEvent.FAILED], None, completed.id)
         engine_alerts.test(s, alert)
     everywhere = rows(database)

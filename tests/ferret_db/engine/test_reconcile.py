@@ -11,9 +11,9 @@ from sqlalchemy import Engine, event, select, update
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, rounds, tasks
+from ferret_db.engine import lifecycle, rounds, task_attempts
+from ferret_db.engine.file_integrity import call_for_repair
 from ferret_db.engine.reconcile import reconcile
-from ferret_db.engine.verify import call_for_repair
 from ferret_db.repositories import gauges, outbox
 from ferret_db.repositories.workers import Identity
 from ferret_db.tables import Experiment, OutboxMessage, Round, TaskRun, Worker
@@ -123,7 +123,7 @@ def test_a_message_that_later_ones_overtook_is_lost(lab: Any, sent: Any, sweep: 
     assert sweep() == []
     with lab.database.begin() as s:
         who = Identity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
-        tasks.begin(s, TaskName.COORDINATE, taken.id, who, strikes=3)
+        task_attempts.begin(s, TaskName.COORDINATE, taken.id, who, strikes=3)
     assert sweep() == [("ferret.coordinate", overtaken.id)]
     assert sweep() == []
 

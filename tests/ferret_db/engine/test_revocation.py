@@ -9,8 +9,8 @@ import pytest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_db.database import Database
-from ferret_db.engine import assignments, progress, revocation, rounds
-from ferret_db.engine.waiting import required
+from ferret_db.engine import assignments, revocation, rounds, stalls
+from ferret_db.engine.wait_reason import required
 from ferret_db.repositories import audit, contributions, experiments, participants
 from ferret_db.tables import Experiment, Participant, Round
 from tests.refusals import refused
@@ -110,7 +110,7 @@ def test_without_anybody_left_the_experiment_stands_still_and_says_so(
     for site in sites:
         revoke(database, experiment, site.name)
     with database.read() as s:
-        stall = progress.stall(s, experiments.get(s, experiment.id))
+        stall = stalls.stall(s, experiments.get(s, experiment.id))
     assert stall is not None
     assert stall.code == "participants.missing"
     assert "the others were revoked" in stall.detail

@@ -10,8 +10,8 @@ from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
-from ferret_db.engine.progress import Stall, stall
-from ferret_db.repositories import experiments, participants, service
+from ferret_db.engine.stalls import Stall, stall
+from ferret_db.repositories import experiments, participants, service_clock
 from ferret_db.tables import Assignment, Experiment, Participant, Round, Service, TaskRun, Worker
 
 
@@ -142,8 +142,8 @@ def test_a_full_disk(database: Database, lab: Any) -> None:
 def test_a_silent_broker(database: Database, lab: Any) -> None:
     queued = lab.submit()
     with database.begin() as s:
-        service.begin(s, "worker-1")
-        service.broker_answers(s, yes=False)
+        service_clock.begin(s, "worker-1")
+        service_clock.broker_answers(s, yes=False)
     assert stalled(database, queued) is None  # it may be starting
     lab.age(Service, "broker_silent_since", 6)
     found = stalled(database, queued)
@@ -151,8 +151,8 @@ def test_a_silent_broker(database: Database, lab: Any) -> None:
     assert found.code == "broker.missing"
     assert "start it again" in found.detail
     with database.begin() as s:
-        service.broker_answers(s, yes=False)  # it still is: since then
-        service.broker_answers(s, yes=True)
+        service_clock.broker_answers(s, yes=False)  # it still is: since then
+        service_clock.broker_answers(s, yes=True)
     assert stalled(database, queued) is None
 
 

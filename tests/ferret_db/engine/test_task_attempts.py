@@ -12,9 +12,9 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, rounds, tasks
+from ferret_db.engine import lifecycle, rounds, task_attempts
 from ferret_db.engine.reconcile import reconcile
-from ferret_db.engine.tasks import Subject
+from ferret_db.engine.task_attempts import Subject
 from ferret_db.repositories import events, task_runs, workers
 from ferret_db.repositories.workers import Identity
 from ferret_db.tables import Assignment, Experiment, TaskRun, Worker
@@ -38,7 +38,7 @@ class Crew:
 
     def begin(self, task: TaskName, argument: str, who: Identity | None = None) -> Subject | None:
         with self.database.begin() as s:
-            return tasks.begin(s, task, argument, who or self.worker(), strikes=3)
+            return task_attempts.begin(s, task, argument, who or self.worker(), strikes=3)
 
     def end(self, how: Any, task: TaskName, argument: str, who: Identity, *args: Any, **options: Any) -> None:
         with self.database.begin() as s:
@@ -84,7 +84,7 @@ def test_a_task_that_ends_well_leaves_nothing_behind(crew: Crew, lab: Any) -> No
     assert crew.begin(TaskName.COORDINATE, experiment.id, who) == Subject(experiment.id)
     run = crew.run(TaskName.COORDINATE, experiment.id)
     assert (run.attempts, run.worker, run.experiment_id) == (1, who.id, experiment.id)
-    crew.end(tasks.done, TaskName.COORDINATE, experiment.id, who)
+    crew.end(task_attempts.done, TaskName.COORDINATE, experiment.id, who)
     assert crew.run(TaskName.COORDINATE, experiment.id) is None
 
 
@@ -99,7 +99,7 @@ def test_what_a_task_is_about(crew: Crew, lab: Any, database: Database) -> None:
         (TaskName.COORDINATE, round_.experiment_id): Subject(round_.experiment_id),
     }
     with database.read() as s:
-        assert {key: tasks.subject_of(s, *key) for key in subjects} == subjects
+        assert {key: task_attempts.subject_of(s, *key) for key in subjects} == subjects
     for task in (TaskName.TRAIN, TaskName.AGGREGATE, TaskName.EVALUATE, TaskName.COORDINATE):
         assert crew.begin(task, "rnd_0000000000000000") is None
         assert crew.run(task, "rnd_0000000000000000") is None
@@ -210,13 +210,13 @@ def test_given_back_and_refused_work_is_no_strike(crew: Crew, lab: Any) -> None:
     for _ in range(5):
         who = crew.worker()
         assert crew.begin(TaskName.AGGREGATE, round_.id, who) is not None
-        crew.end(tasks.released, TaskName.AGGREGATE, round_.id, who)
+        crew.end(task_attempts.released, TaskName.AGGREGATE, round_.id, who)
         assert crew.run(TaskName.AGGREGATE, round_.id) is None
     crew.die_at(TaskName.AGGREGATE, round_.id, times=2)
     who = crew.worker()
     crew.begin(TaskName.AGGREGATE, round_.id, who)
     crew.sent.clear()
-    crew.end(tasks.released, TaskName.AGGREGATE, round_.id, who, again=True)
+    crew.end(task_attempts.released, TaskName.AGGREGATE, round_.id, who, again=True)
     assert crew.run(TaskName.AGGREGATE, round_.id).attempts == 2
     assert crew.sent == [("ferret.aggregate", round_.id)]
 
@@ -226,12 +226,12 @@ def test_a_full_disk_is_no_strike_and_is_shown(crew: Crew, lab: Any) -> None:
     for _ in range(5):
         who = crew.worker()
         assert crew.begin(TaskName.AGGREGATE, round_.id, who) is not None
-        crew.end(tasks.failed, TaskName.AGGREGATE, round_.id, who, FULL, strike=False)
+        crew.end(task_attempts.failed, TaskName.AGGREGATE, round_.id, who, FULL, strike=False)
         with crew.database.read() as s:
             (run,) = task_runs.failing(s, round_.experiment_id)
         assert (run.error["code"], run.attempts, run.worker) == ("storage.full", 0, None)
     crew.begin(TaskName.AGGREGATE, round_.id, who)
-    crew.end(tasks.done, TaskName.AGGREGATE, round_.id, who)
+    crew.end(task_attempts.done, TaskName.AGGREGATE, round_.id, who)
     with crew.database.read() as s:
         assert list(task_runs.failing(s, round_.experiment_id)) == []
 
@@ -241,21 +241,21 @@ def test_the_last_error_is_the_reason_of_death(crew: Crew, lab: Any) -> None:
     for _ in range(3):
         who = crew.worker()
         assert crew.begin(TaskName.COORDINATE, experiment.id, who) is not None
-        crew.end(tasks.failed, TaskName.COORDINATE, experiment.id, who, BUG, strike=True)
+        crew.end(task_attempts.failed, TaskName.COORDINATE, experiment.id, who, BUG, strike=True)
     assert crew.begin(TaskName.COORDINATE, experiment.id) is None
     assert "KeyError: 'w'" in lab.get(experiment).error["detail"]
 
 
 def test_who_is_to_blame() -> None:
-    assert not tasks.is_strike(FULL)
-    assert not tasks.is_strike(OSError(28, "No space left on device"))
-    assert not tasks.is_strike(OperationalError("SELECT 1", {}, Exception("terminating connection")))
-    assert not tasks.is_strike(RuntimeError("Error while serializing: I/O error: File too large (os error 27)"))
-    assert tasks.is_strike(OSError(2, "No such file or directory"))
-    assert tasks.is_strike(IntegrityError("INSERT", {}, Exception("duplicate")))
-    assert tasks.is_strike(ValueError("x"))
-    assert tasks.described(OSError(28, "No space left on device")).code == "storage.full"
-    assert tasks.described(ValueError("x")).detail == "ValueError: x"
+    assert not task_attempts.is_strike(FULL)
+    assert not task_attempts.is_strike(OSError(28, "No space left on device"))
+    assert not task_attempts.is_strike(OperationalError("SELECT 1", {}, Exception("terminating connection")))
+    assert not task_attempts.is_strike(RuntimeError("Error while serializing: I/O error: File too large (os error 27)"))
+    assert task_attempts.is_strike(OSError(2, "No such file or directory"))
+    assert task_attempts.is_strike(IntegrityError("INSERT", {}, Exception("duplicate")))
+    assert task_attempts.is_strike(ValueError("x"))
+    assert task_attempts.described(OSError(28, "No space left on device")).code == "storage.full"
+    assert task_attempts.described(ValueError("x")).detail == "ValueError: x"
 
 
 def test_one_worker_at_a_time_and_no_message_is_lost(crew: Crew, lab: Any) -> None:
@@ -263,7 +263,7 @@ def test_one_worker_at_a_time_and_no_message_is_lost(crew: Crew, lab: Any) -> No
     crew.begin(TaskName.COORDINATE, experiment.id, first)
     assert crew.begin(TaskName.COORDINATE, experiment.id, second) is None
     crew.sent.clear()
-    crew.end(tasks.done, TaskName.COORDINATE, experiment.id, first)
+    crew.end(task_attempts.done, TaskName.COORDINATE, experiment.id, first)
     assert crew.sent == [("ferret.coordinate", experiment.id)]
     assert crew.begin(TaskName.COORDINATE, experiment.id, second) is not None
     assert crew.run(TaskName.COORDINATE, experiment.id).attempts == 1
@@ -279,7 +279,7 @@ def test_a_lease_that_was_taken_away_leaves_the_assignment_to_others(crew: Crew,
         with crew.database.begin() as s:
             move(s, assignment.experiment_id)
     assert crew.begin(TaskName.TRAIN, assignment.id, second) is not None
-    crew.end(tasks.released, TaskName.TRAIN, assignment.id, first)
+    crew.end(task_attempts.released, TaskName.TRAIN, assignment.id, first)
     run = crew.run(TaskName.TRAIN, assignment.id)
     assert (run.worker, run.attempts) == (second.id, 1)
 
@@ -289,7 +289,7 @@ def test_who_comes_back_after_it_was_taken_for_dead_takes_nothing_from_the_next(
     crew.begin(TaskName.COORDINATE, experiment.id, first)
     crew.kill()
     crew.begin(TaskName.COORDINATE, experiment.id, second)
-    crew.end(tasks.done, TaskName.COORDINATE, experiment.id, first)
+    crew.end(task_attempts.done, TaskName.COORDINATE, experiment.id, first)
     run = crew.run(TaskName.COORDINATE, experiment.id)
     assert (run.worker, run.attempts) == (second.id, 1)
 
@@ -361,7 +361,7 @@ def test_reconcilers_at_once_call_once_for_what_was_lost(crew: Crew, lab: Any) -
             orphaned = task_runs.orphaned(s)
         for run in orphaned:
             with crew.database.begin() as s:
-                tasks.recover(s, run)
+                task_attempts.recover(s, run)
 
     lab.race(sweep)
     assert crew.sent == [("ferret.aggregate", round_.id)]

@@ -9,7 +9,7 @@ import pytest
 from ferret_core.protocol.states import Awaited
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.engine.waiting import Waiting, mark, waiting
+from ferret_db.engine.wait_reason import Waiting, mark, waiting
 from ferret_db.repositories import experiments, participants, rounds
 from ferret_db.tables import Experiment
 

@@ -10,7 +10,8 @@ from sqlalchemy import select
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.repositories import outbox, queues
+from ferret_db.repositories import backlog as queues
+from ferret_db.repositories import outbox
 from ferret_db.size import size
 from ferret_db.tables import Assignment, OutboxMessage, TaskRun
 

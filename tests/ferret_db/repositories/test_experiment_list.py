@@ -11,9 +11,9 @@ from sqlalchemy import update
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
-from ferret_db.reach import Reach
-from ferret_db.repositories import columns, experiments, listing, metrics, projects, tags, users
-from ferret_db.repositories.listing import ExperimentFilter
+from ferret_db.repositories import experiment_list, experiment_sorting, experiments, metrics, projects, tags, users
+from ferret_db.repositories.experiment_list import ExperimentFilter
+from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT, Experiment
 from tests.refusals import refused
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.about_database
 
 def names(database: Database, **wanted: Any) -> list[str]:
     with database.read() as s:
-        return [row.name for row in listing.list_page(s, ExperimentFilter(**wanted), 10).items]
+        return [row.name for row in experiment_list.list_page(s, ExperimentFilter(**wanted), 10).items]
 
 
 def test_filters(database: Database, lab: Any) -> None:
@@ -67,7 +67,7 @@ def walk(database: Database, sort: str, limit: int = 2) -> list[str]:
     cursor = None
     while True:
         with database.read() as s:
-            page = listing.list_page(s, ExperimentFilter(), limit, cursor, sort)
+            page = experiment_list.list_page(s, ExperimentFilter(), limit, cursor, sort)
         found += [row.name for row in page.items]
         if (cursor := page.next_cursor) is None:
             return found
@@ -109,18 +109,18 @@ def test_each_order_is_walked_without_gaps(
 
 
 def test_every_column_can_be_sorted_by(database: Database, five: dict[str, Experiment]) -> None:
-    for sort in columns.sorts():
+    for sort in experiment_sorting.sorts():
         assert sorted(walk(database, sort)) == sorted(five), sort
 
 
 def test_what_changes_between_two_pages_moves_no_other_row(database: Database, five: dict[str, Experiment]) -> None:
     with database.read() as s:
-        page = listing.list_page(s, ExperimentFilter(), 2, None, "-rounds")
+        page = experiment_list.list_page(s, ExperimentFilter(), 2, None, "-rounds")
     with database.begin() as s:  # the last of the page goes to the end, the one before it goes away
         experiments.change(s, five["e"].id, rounds=0)
         experiments.delete(s, five["b"].id)
     with database.read() as s:
-        rest = listing.list_page(s, ExperimentFilter(), 9, page.next_cursor, "-rounds")
+        rest = experiment_list.list_page(s, ExperimentFilter(), 9, page.next_cursor, "-rounds")
     assert [row.name for row in rest.items] == ["D", "c", "a", "e"]
 
 
@@ -139,15 +139,15 @@ def test_a_member_sorts_and_finds_what_it_sees(database: Database, lab: Any, fiv
 
 def test_an_unknown_column_is_told_with_the_nearest(database: Database) -> None:
     with refused("request.invalid", "eval_loss") as caught, database.read() as s:
-        listing.list_page(s, ExperimentFilter(), 2, None, "-eval_los")
+        experiment_list.list_page(s, ExperimentFilter(), 2, None, "-eval_los")
     assert caught.value.errors[0].field == "sort"
 
 
 def test_a_cursor_of_another_order_is_refused(database: Database, five: dict[str, Experiment]) -> None:
     with database.read() as s:
-        cursor = listing.list_page(s, ExperimentFilter(), 2, None, "name").next_cursor
+        cursor = experiment_list.list_page(s, ExperimentFilter(), 2, None, "name").next_cursor
     with refused("request.invalid", "sorted by -name") as caught, database.read() as s:
-        listing.list_page(s, ExperimentFilter(), 2, cursor, "-name")
+        experiment_list.list_page(s, ExperimentFilter(), 2, cursor, "-name")
     assert caught.value.errors[0].field == "cursor"
 
 

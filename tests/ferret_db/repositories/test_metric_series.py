@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferret_db.database import Database
-from ferret_db.repositories import curves, metrics
-from ferret_db.repositories.curves import Window, bucket_size
+from ferret_db.repositories import metric_series, metrics
+from ferret_db.repositories.metric_series import Window, bucket_size
 from ferret_db.tables import Metric
 
 pytestmark = pytest.mark.about_database
@@ -25,9 +25,9 @@ def test_curves_carry_cumulative_bytes(database: Database, lab: Any) -> None:
         metrics.add(s, experiment.id, 0, {"eval_loss": 3.0})
         metrics.add(s, experiment.id, 2, {"eval_loss": 1.0})
     with database.read() as s:
-        size, found = curves.curves(s, experiment.id)
-        _, (only,) = curves.curves(s, experiment.id, "eval_loss")
-        assert curves.curves(s, experiment.id, "nothing").series == []
+        size, found = metric_series.curves(s, experiment.id)
+        _, (only,) = metric_series.curves(s, experiment.id, "eval_loss")
+        assert metric_series.curves(s, experiment.id, "nothing").series == []
     assert size == 1
     assert [curve.name for curve in found] == ["bytes_down", "bytes_up", "eval_loss", "train_loss"]
     assert [(point.first, point.round, point.value, point.bytes_up) for point in only.points] == [
@@ -71,8 +71,8 @@ def test_a_point_is_its_rounds_least_mean_and_greatest(
             for round_, value in values.items()
         )
     with database.read() as s:
-        size, found = curves.curves(s, experiment.id, "loss", points, window)
-        (whole,) = curves.curves(s, experiment.id, "loss").series
+        size, found = metric_series.curves(s, experiment.id, "loss", points, window)
+        (whole,) = metric_series.curves(s, experiment.id, "loss").series
     shown = {round_: value for round_, value in sorted(values.items()) if first <= round_ <= first + span}
     assert [point.round for point in whole.points] == sorted(values)
     if not shown:
@@ -100,7 +100,7 @@ def test_values_at_the_end_of_the_range_are_lost_rather_than_an_error(
         for number in (1, 2, 3, 4):
             metrics.add(s, experiment.id, number, {"loss": value})
     with database.read() as s:
-        ((_, (point,)),) = curves.curves(s, experiment.id, "loss", 1).series
+        ((_, (point,)),) = metric_series.curves(s, experiment.id, "loss", 1).series
     assert (point.value, point.count, point.lost) == (None, 0, 4)
 
 

@@ -11,10 +11,10 @@ from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.reach import Reach
-from ferret_db.repositories import columns, experiments, groups, metrics, projects, users
-from ferret_db.repositories.groups import Group, Spread
-from ferret_db.repositories.listing import NEWEST_FIRST, ExperimentFilter
+from ferret_db.repositories import experiment_sorting, experiments, metrics, projects, seed_groups, users
+from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilter
+from ferret_db.repositories.seed_groups import Group, Spread
+from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT
 from tests.refusals import refused
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.about_database
 
 def listed(database: Database, sort: str = NEWEST_FIRST, **wanted: Any) -> list[Group]:
     with database.read() as s:
-        return groups.list_page(s, ExperimentFilter(**wanted), 50, None, sort).items
+        return seed_groups.list_page(s, ExperimentFilter(**wanted), 50, None, sort).items
 
 
 def walk(database: Database, sort: str, limit: int = 2) -> list[str]:
@@ -31,7 +31,7 @@ def walk(database: Database, sort: str, limit: int = 2) -> list[str]:
     cursor = None
     while True:
         with database.read() as s:
-            page = groups.list_page(s, ExperimentFilter(), limit, cursor, sort)
+            page = seed_groups.list_page(s, ExperimentFilter(), limit, cursor, sort)
         found += [group.key for group in page.items]
         if (cursor := page.next_cursor) is None:
             return found
@@ -79,7 +79,7 @@ def test_a_group_is_of_what_matches_the_filters(database: Database, searched: di
 
 
 def test_every_order_is_walked_without_gaps(database: Database, searched: dict[str, str]) -> None:
-    for sort in columns.sorts():
+    for sort in experiment_sorting.sorts():
         found = walk(database, sort)
         assert len(set(found)) == len(found) == 3, sort
         assert walk(database, sort, limit=3) == found, sort
@@ -95,12 +95,12 @@ def test_groups_are_sorted_by_the_mean(database: Database, searched: dict[str, s
 
 def test_what_changes_between_two_pages_moves_no_other_group(database: Database, searched: dict[str, str]) -> None:
     with database.read() as s:
-        page = groups.list_page(s, ExperimentFilter(), 1, None, "rounds")
+        page = seed_groups.list_page(s, ExperimentFilter(), 1, None, "rounds")
     with database.begin() as s:
         for name in ("2.0", "2.1", "2.2", "3.1"):
             experiments.delete(s, searched[name])
     with database.read() as s:
-        rest = groups.list_page(s, ExperimentFilter(), 9, page.next_cursor, "rounds")
+        rest = seed_groups.list_page(s, ExperimentFilter(), 9, page.next_cursor, "rounds")
     assert [(group.newest.rounds, sum(group.states.values())) for group in rest.items] == [(3, 1), (4, 1)]
 
 
@@ -128,7 +128,7 @@ def test_projects_share_no_group_and_members_see_their_own(database: Database, l
 
 def test_a_cursor_of_another_order_is_refused(database: Database, searched: dict[str, str]) -> None:
     with database.read() as s:
-        cursor = groups.list_page(s, ExperimentFilter(), 1, None, "name").next_cursor
+        cursor = seed_groups.list_page(s, ExperimentFilter(), 1, None, "name").next_cursor
     with refused("request.invalid", "sorted by -name") as caught, database.read() as s:
-        groups.list_page(s, ExperimentFilter(), 1, cursor, "-name")
+        seed_groups.list_page(s, ExperimentFilter(), 1, cursor, "-name")
     assert caught.value.errors[0].field == "cursor"

@@ -11,7 +11,7 @@ from ferret_core.protocol.states import RoundState
 from ferret_db.database import Database
 from ferret_db.engine import assignments
 from ferret_db.engine import rounds as engine
-from ferret_db.repositories import artifacts, contributions, curves, events, gauges, ledger, metrics, rounds
+from ferret_db.repositories import artifacts, contributions, events, gauges, ledger, metric_series, metrics, rounds
 from ferret_db.repositories.metrics import MetricSummary
 from ferret_db.repositories.rounds import Bytes
 from ferret_db.tables import Experiment
@@ -106,7 +106,7 @@ def test_less_is_better_of_costs_and_labels_are_left_to_the_curves(database: Dat
             metrics.add(s, other.id, number, points)
     with database.read() as s:
         found = metrics.summary(s, [other.id])[other.id]
-        named = {curve.name for curve in curves.curves(s, other.id).series}
+        named = {curve.name for curve in metric_series.curves(s, other.id).series}
     assert found == {
         "local_seconds": MetricSummary(first=9.0, last=5.0, best=4.0),
         "sequences_per_second": MetricSummary(first=40 / 9, last=8.0, best=10.0),

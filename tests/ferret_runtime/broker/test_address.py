@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_db.broker import address
-from ferret_db.settings import ServiceSettings
+from ferret_runtime.broker import address
+from ferret_runtime.settings import ServiceSettings
 
 SECRET = "a-secret-password"
 

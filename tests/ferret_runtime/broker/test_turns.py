@@ -16,7 +16,7 @@ from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, tasks
+from ferret_db.engine import lifecycle, task_attempts
 from ferret_db.repositories import assignments, rounds
 from ferret_db.repositories.workers import Identity
 from ferret_worker import coordinate
@@ -78,7 +78,7 @@ def trained(database: Database, url: str, count: int) -> list[str]:
             assert message is not None, found
             (assignment_id,), *_ = message.payload
             with database.begin() as s:
-                assert tasks.begin(s, TaskName.TRAIN, assignment_id, WORKER, strikes=3)
+                assert task_attempts.begin(s, TaskName.TRAIN, assignment_id, WORKER, strikes=3)
                 found.append(rounds.get(s, assignments.get(s, assignment_id).round_id).experiment_id)
     return found
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ferret_db import tracing
-from tests.collector import Collector, Seen
+from ferret_runtime import tracing
+from tests.otlp_collector import Collector, Seen
 
 
 @pytest.fixture

@@ -14,9 +14,10 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from ferret_db import logs, tracing
-from ferret_db.tracing import _exporter
-from tests.collector import Collector
+from ferret_runtime import logging as logs
+from ferret_runtime import tracing
+from ferret_runtime.tracing import _exporter
+from tests.otlp_collector import Collector
 
 NOBODY = "http://127.0.0.1:1"
 MANY = 5_000

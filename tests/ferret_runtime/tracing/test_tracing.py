@@ -15,9 +15,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ferret_core.protocol.errors import Exit, FerretError
-from ferret_db import logs, tracing
-from ferret_db.tracing import RoundTrace
-from tests.collector import Collector, Seen
+from ferret_runtime import logging as logs
+from ferret_runtime import tracing
+from ferret_runtime.tracing import RoundTrace
+from tests.otlp_collector import Collector, Seen
 from tests.refusals import refused
 
 Sent = Callable[[Callable[[], object]], list[Seen]]

@@ -33,7 +33,7 @@ from ferret_core.storage import FileKind, open_storage
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
-from ferret_db.engine.collect import collect
+from ferret_db.engine.garbage_collection import collect
 from ferret_db.repositories import contributions, participants
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.spool import Spool, Upload

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from ferret_cli import site_file
+from ferret_cli import hooks_file
 from ferret_core.simulate import simulate
 from ferret_core.training.custom_training import Context
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.heavy, pytest.mark.timeout(90)]
 
 @pytest.fixture
 def site() -> Any:
-    return site_file.load(ROOT / "examples/site/hugging_face_trainer.py")
+    return hooks_file.load(ROOT / "examples/site/hugging_face_trainer.py")
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ferret_worker.playground.idle import Idle
+from ferret_worker.playground.idle_timer import Idle
 
 
 def test_what_nobody_uses_is_let_go_once() -> None:

@@ -20,11 +20,11 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.task_names import Queue
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.engine import lifecycle, progress
+from ferret_db.engine import lifecycle, stalls
 from ferret_db.repositories import experiments
 from ferret_db.tables import Experiment, Worker
 from ferret_worker.settings import WorkerSettings
-from tests.hosts import Host
+from tests.network_namespaces import Host
 
 PATIENCE_SECONDS = 400.0
 """Longer than anything takes that ends at all; the tests wait for what happens, never for time to pass."""
@@ -99,7 +99,7 @@ class Fleet:
     def stalled(self, experiment_id: str) -> str | None:
         """The code of why the experiment stands still."""
         with self.database.read() as s:
-            stall = progress.stall(s, experiments.get(s, experiment_id))
+            stall = stalls.stall(s, experiments.get(s, experiment_id))
         return stall.code if stall else None
 
     def workers(self) -> dict[int, Worker]:

@@ -19,7 +19,7 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.task_names import Queue
 from ferret_core.simulate import simulate
 from ferret_sdk.service.service import Service
-from tests.hosts import Host, host, missing
+from tests.network_namespaces import Host, host, missing
 from tests.worker.processes.test_workers import LONG, leased
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(1200)]

@@ -12,8 +12,8 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.task_names import Queue
 from ferret_core.simulate import simulate
-from ferret_db.tracing import RoundTrace
-from tests.collector import Collector
+from ferret_runtime.tracing import RoundTrace
+from tests.otlp_collector import Collector
 from tests.worker.conftest import usually_on
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(1200)]

@@ -151,7 +151,7 @@ def test_told_twice_or_to_quit_or_with_its_device_lost_a_worker_is_gone(fleet: F
     lines = [json.loads(line) for line in said]
     assert all({"event", "level", "logger", "timestamp"} <= line.keys() for line in lines)
     assert any(line["logger"].startswith("celery.") for line in lines)
-    (taken_away,) = [line for line in lines if line["logger"] == "ferret_worker.perform"]
+    (taken_away,) = [line for line in lines if line["logger"] == "ferret_worker.task_runner"]
     assert (taken_away["experiment"], taken_away["round"], taken_away["task"]) == (experiment_id, 1, "ferret.train")
 
 

@@ -19,12 +19,12 @@ from ferret_core.system import untrusted_files
 from ferret_core.system.device import chosen_device
 from ferret_core.system.out_of_memory import memory_checked
 from ferret_db.database import Database
-from ferret_db.engine.tasks import described
+from ferret_db.engine.task_attempts import described
 from ferret_db.repositories import experiments
-from ferret_worker import memory
-from ferret_worker.playground.asker import Asker, Gone
-from ferret_worker.playground.idle import Idle
-from ferret_worker.playground.models import Models
+from ferret_worker import memory_limit
+from ferret_worker.playground.idle_timer import Idle
+from ferret_worker.playground.model_cache import Models
+from ferret_worker.playground.requester import Asker, Gone
 from ferret_worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Answering:
             torch.set_num_threads(settings.threads)
         where = chosen_device(settings.device)
         if where.type == "cpu":
-            memory.limit(settings.memory_limit)
+            memory_limit.limit(settings.memory_limit)
         self._settings = settings
         self._database = database
         self._models = Models(database, storage, settings.playground_models, where)

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 import redis
 
 from ferret_core.protocol.task_names import Queue, TaskName
-from ferret_db import logs, tracing
-from ferret_db.broker import redis_client
 from ferret_db.database import Database
-from ferret_worker import lifetime
+from ferret_runtime import logging as logs
+from ferret_runtime import tracing
+from ferret_runtime.broker import redis_client
+from ferret_worker import celery_process
 from ferret_worker.celery import Request, create_celery, message_headers
-from ferret_worker.playground.asker import Asker, Gone
-from ferret_worker.presence import Presence, identity
+from ferret_worker.playground.requester import Asker, Gone
 from ferret_worker.settings import WorkerSettings
+from ferret_worker.worker_heartbeat import Presence, identity
 
 if TYPE_CHECKING:
-    from ferret_worker.playground.answering import Answering
+    from ferret_worker.playground.answer_question import Answering
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,8 @@ def serve(settings: WorkerSettings) -> None:
     playground = Playground(settings)
     # Acknowledged before it begins: whoever asked learns that a worker was killed, and nobody waits for another try.
     celery.task(playground.answer, name=str(TaskName.ANSWER), Request=Request, acks_late=False)
-    lifetime.attend(playground.start, playground.stop_soon, playground.stop)
-    lifetime.run(celery, Queue.PLAYGROUND, settings.log_level)
+    celery_process.attend(playground.start, playground.stop_soon, playground.stop)
+    celery_process.run(celery, Queue.PLAYGROUND, settings.log_level)
 
 
 class Playground:
@@ -52,7 +53,7 @@ class Playground:
 
     @cached_property
     def _answering(self) -> Answering:
-        from ferret_worker.playground.answering import Answering
+        from ferret_worker.playground.answer_question import Answering
 
         return Answering(self._settings, self._database, self._settings.open_storage())
 

@@ -17,7 +17,7 @@ from ferret_bench.gpu.part import Done, Found, Step
 from ferret_bench.gpu.setup import GSM8K, Setup
 from ferret_bench.paper.reruns.shapes import model_of
 from ferret_cli.output import say
-from ferret_cli.setup import require_server
+from ferret_cli.requirements_check import require_server
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.replay import follow

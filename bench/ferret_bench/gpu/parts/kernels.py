@@ -17,7 +17,7 @@ from torch import Tensor
 from ferret_bench._base import Table
 from ferret_bench.gpu.part import Done, Found, Step
 from ferret_bench.gpu.setup import Setup
-from ferret_cli.setup import require_modules
+from ferret_cli.requirements_check import require_modules
 from ferret_core.models.digest import model_digest
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.block_views import STRETCH

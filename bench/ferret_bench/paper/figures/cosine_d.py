@@ -16,7 +16,7 @@ from ferret_bench.paper.functions import SINES, point
 from ferret_bench.paper.look import FAMILY, NAMES, OTHERS
 from ferret_bench.paper.table import only, slope, spread, values
 from ferret_bench.paper.zeroth_order import estimate
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_cli.files import Row
 
 FAMILIES = "TG"
@@ -82,7 +82,7 @@ class Plot:
         ours = only(rows, method="T")
         look.line(direction, ours, "d_elements", "cosine_theory", "theory, √(K/(K + d))")
         look.line(distance, ours, "d_elements", "error_norm_theory", "theory, √(d/K)")
-        bound = {"color": drawing.GREY, "linestyle": ":", "linewidth": 2.5}
+        bound = {"color": plot_style.GREY, "linestyle": ":", "linewidth": 2.5}
         look.line(distance, ours, "d_elements", "error_norm_bound", "the paper's bound (theorem 2)", **bound)
         direction.set(title="Direction", ylabel="cosine")
         distance.set(title="Distance", ylabel="‖Δ~ − Δ‖ / ‖Δ‖")

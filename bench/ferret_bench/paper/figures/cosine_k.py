@@ -16,7 +16,7 @@ from ferret_bench.paper.functions import SQUARES, point
 from ferret_bench.paper.look import FAMILY, NAMES, OTHERS
 from ferret_bench.paper.table import only, slope, spread, values
 from ferret_bench.paper.zeroth_order import directions, scalars
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_cli.files import Row
 
 FAMILIES = "TG"
@@ -127,7 +127,7 @@ class Plot:
         exact = only(last, precision="float64")
         look.line(choice, exact, "epsilon", "cosine_theory", "theory, zeroth order, exact F")
         (ours,) = values(only(last, method="T"), "cosine_mean")
-        choice.axhline(ours, color=drawing.BLUE, label=NAMES["T"])
+        choice.axhline(ours, color=plot_style.BLUE, label=NAMES["T"])
         choice.set(title=f"Against ε, at K = {self.K[-1]:,}", xlabel="ε", ylabel="cosine", xscale="log")
         rate.set_ylim(0.8 * min(values(single, "cosine_mean")), 4 * max(values(single, "cosine_mean")))
         look.ticks(rate.xaxis, self.K)

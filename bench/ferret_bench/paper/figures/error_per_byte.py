@@ -16,7 +16,7 @@ from ferret_bench.paper.estimate import cosine, equal_blocks, error, receive, se
 from ferret_bench.paper.functions import point
 from ferret_bench.paper.look import FAMILY, NAMES, Style
 from ferret_bench.paper.table import only, spread, values
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_cli.files import Row
 from ferret_core.projection.byte_budget import coordinates_within, cost
 from ferret_core.projection.coordinate_encoding import PRECISIONS, Precision
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.typing import LineStyleType
 
 COLOURS: dict[Precision, str] = {
-    "float32": drawing.BLACK,
-    "float16": drawing.BLUE,
-    "int8": drawing.ORANGE,
-    "sign": drawing.RED,
+    "float32": plot_style.BLACK,
+    "float16": plot_style.BLUE,
+    "int8": plot_style.ORANGE,
+    "sign": plot_style.RED,
 }
 DENSE = frozenset("TR")
 DASHES: dict[str, LineStyleType] = {"G": "-", "T": "--"}
@@ -117,8 +117,8 @@ class Plot:
         energy.set_ylim(top=5 * max(values(rows, "captured_energy_times_d_per_bit_theory")))
         kinds = [_key(COLOURS[kind], "", "-", kind) for kind in reversed(PRECISIONS)]
         direction.legend(handles=kinds, title="from top to bottom", alignment="left")
-        marks = [_key(drawing.GREY, FAMILY[letter].mark, "", NAMES[letter]) for letter in ASIDE]
-        lines = [_key(drawing.GREY, "", dash, f"theory, {LINES[letter]}") for letter, dash in DASHES.items()]
+        marks = [_key(plot_style.GREY, FAMILY[letter].mark, "", NAMES[letter]) for letter in ASIDE]
+        lines = [_key(plot_style.GREY, "", dash, f"theory, {LINES[letter]}") for letter, dash in DASHES.items()]
         energy.legend(handles=[*marks, *lines], loc="upper center")
         return figure
 

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from ferret_bench.paper import look
 from ferret_bench.paper.look import Style
 from ferret_bench.paper.table import only, values
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_cli.files import Row
 from ferret_core.projection.bases import basis
 
-PRINTED = {"float64": Style(drawing.RED, "s"), "float32": Style(drawing.ORANGE, "v")}
+PRINTED = {"float64": Style(plot_style.RED, "s"), "float32": Style(plot_style.ORANGE, "v")}
 
 
 @final
@@ -41,8 +41,10 @@ class Plot:
     def draw(self, rows: Sequence[Row]) -> Figure:
         figure, (rate, digits) = look.panels("1/ρ grows as 3d; the printed formula runs out of digits", columns=2)
         d = values(rows, "d_elements")
-        rate.loglog(d, values(rows, "inverse_rho_series"), color=drawing.SKY, linewidth=5, label="series (the format)")
-        rate.loglog(d, [3 * size for size in d], "--", color=drawing.BLACK, label="3d")
+        rate.loglog(
+            d, values(rows, "inverse_rho_series"), color=plot_style.SKY, linewidth=5, label="series (the format)"
+        )
+        rate.loglog(d, [3 * size for size in d], "--", color=plot_style.BLACK, label="3d")
         for precision, style in PRINTED.items():
             drawn = [row for row in rows if values([row], f"deviation_{precision}")[0] < 0.01]
             printed = values(drawn, f"inverse_rho_printed_{precision}")

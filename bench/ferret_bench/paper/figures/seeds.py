@@ -16,12 +16,12 @@ from ferret_bench.paper import look, theory
 from ferret_bench.paper.estimate import equal_blocks, receive, send
 from ferret_bench.paper.look import FAMILY, Style
 from ferret_bench.paper.table import only, spread, values
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_cli.files import Row
 
 BASIS = "G"
 LABELS = {"own": "own seeds", "shared": "one shared seed"}
-STYLES = {"own": FAMILY[BASIS], "shared": Style(drawing.BLUE, "o", "--")}
+STYLES = {"own": FAMILY[BASIS], "shared": Style(plot_style.BLUE, "o", "--")}
 
 
 @final

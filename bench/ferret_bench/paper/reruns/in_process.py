@@ -9,10 +9,10 @@ from typing import Any
 from ferret_bench.measure.machine import machine
 from ferret_bench.paper.reruns.grid import Cell
 from ferret_bench.paper.reruns.record import Record, RoundRecord
-from ferret_cli.failure import of_exception
+from ferret_cli.error_output import of_exception
 from ferret_cli.output import say
 from ferret_cli.progress import HEADER
-from ferret_cli.simulation import line
+from ferret_cli.simulation_output import line
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec

@@ -17,7 +17,7 @@ from ferret_bench.paper.reruns.quantity import Quantity
 from ferret_bench.paper.reruns.results import Results
 from ferret_bench.paper.reruns.settings import OURS, Row
 from ferret_bench.paper.reruns.study import Panel, Study
-from ferret_cli.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
+from ferret_cli.plot_style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
 
 COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, GREY)
 MARKS = "osD^vPX*hp<>d"

@@ -10,10 +10,10 @@ from ferret_bench.measure.machine import machine
 from ferret_bench.paper.reruns.at_service import Place, served
 from ferret_bench.paper.reruns.rerun import Runner
 from ferret_bench.paper.reruns.store import Store
-from ferret_cli.demo.prepare import own_environment
+from ferret_cli.demo.setup import own_environment
 from ferret_cli.output import say
 from ferret_cli.stack import ports
-from ferret_cli.stack.home import locked
+from ferret_cli.stack.home_lock import locked
 from ferret_cli.stack.stack import Plan, running
 from ferret_sdk.service.service import Service
 

@@ -13,7 +13,7 @@ from ferret_bench.paper.reruns.record import Record
 from ferret_bench.paper.reruns.results import Results, csv_rows, curve_rows, lines, printed
 from ferret_bench.paper.reruns.store import Store
 from ferret_bench.paper.reruns.study import Study
-from ferret_cli import drawing
+from ferret_cli import plot_style
 from ferret_cli.files import to_csv, write
 from ferret_cli.output import say
 
@@ -52,9 +52,9 @@ def write_all(
         "csv": write(folder / f"{name}.csv", to_csv(csv_rows(found)).encode()),
         "rounds": write(folder / f"{name}-rounds.csv", to_csv(curve_rows(results)).encode()),
     }
-    with drawing.applied():
+    with plot_style.applied():
         if figure := panels.draw(study, results):
-            files["png"] = write(folder / f"{name}.png", drawing.png(figure))
+            files["png"] = write(folder / f"{name}.png", plot_style.png(figure))
     picture = files["png"].name if "png" in files else None
     date = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC" if written is None else written
     remarks = folder / f"{name}{REMARKS}"

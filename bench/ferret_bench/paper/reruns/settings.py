@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ferret_bench.paper.reruns.study import Study, Variant
-from ferret_cli import specfile
+from ferret_cli import spec_input
 from ferret_core import catalog
 from ferret_core.protocol import spec_file
 from ferret_core.protocol.errors import FerretError
@@ -113,7 +113,7 @@ def layered(layers: Iterable[Tree]) -> Tree:
     """One tree of several, the later over the earlier; none is changed."""
     tree: Tree = {}
     for layer in layers:
-        specfile.merge(tree, deepcopy(dict(layer)))
+        spec_input.merge(tree, deepcopy(dict(layer)))
     return tree
 
 
@@ -128,4 +128,4 @@ def _over(assignments: Sequence[str], names: set[str], *, absolute_paths: bool) 
         scope, _, rest = text.partition(".")
         scoped = scope in names
         texts.setdefault(scope if scoped else "", []).append(rest if scoped else text)
-    return {scope: specfile.assigned(found, absolute_paths=absolute_paths) for scope, found in texts.items()}
+    return {scope: spec_input.assigned(found, absolute_paths=absolute_paths) for scope, found in texts.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_cli.fields import names_of
+from ferret_cli.field_mapping import names_of
 from tests.refusals import refused
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests import teams
+from tests import process_groups
 
 MEMBER = Path(__file__).with_name("member.py")
 
@@ -21,7 +21,7 @@ def in_team(tmp_path: Path) -> Callable[..., list[Any]]:
     def run(size: int, *cases: list[Any]) -> list[Any]:
         asked = tmp_path / "cases.json"
         asked.write_text(json.dumps(cases))
-        ended = teams.run(size, MEMBER, str(asked))
+        ended = process_groups.run(size, MEMBER, str(asked))
         assert [each.code for each in ended] == [0] * size, "\n".join(each.errors for each in ended)
         return [json.loads(line) for line in ended[0].said.splitlines() if line.startswith("{")]
 
