@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = (
     "ferret_core",
     "ferret_db",
+    "migrations",
     "ferret_sdk",
     "ferret_cli",
     "api",
