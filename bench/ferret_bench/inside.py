@@ -37,7 +37,7 @@ from ferret_core.models.parameters import trainable
 from ferret_core.protocol.digest import digest_pieces
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_core.protocol.wire import FORMAT_VERSION, Contribution, ContributionMeta
 from ferret_core.replica import Replica
 from ferret_core.sealed import Sealed
 
@@ -143,6 +143,7 @@ def _sealed(replica: Replica, task: RoundTask) -> Sealed:
     client = _Wanderer(task, Shard([Encoded([0], [0])], pad_id=0))
     update = replica.algorithm.local_update(replica.model, replica.state, client)
     meta = ContributionMeta(
+        format=FORMAT_VERSION,
         experiment=SIMULATION,
         round=1,
         participant=task.participant,

@@ -220,12 +220,13 @@ class Lab:
             s,
             round_.id,
             digest=digest,
-            record={"round": round_.number, "scale": 1e16},
+            record={"round": round_.number, "scale": 1e16, "clipped": [], "refused": []},
             record_hash="ab" * 32,
             update_digest="cd" * 32,
             update_size=40,
             artifacts=[self.file(round_.number)],
             metrics=metrics,
+            inside={},
         )
 
     def events(self, experiment_id: str) -> list[str]:
