@@ -350,6 +350,7 @@ def contribution(
 ) -> Contribution:
     """A FedAvg contribution for the task, or with ``changes`` to its metadata something like it."""
     meta = {
+        "format": 1,
         "experiment": task.experiment,
         "round": task.round,
         "participant": task.participant,

@@ -185,7 +185,7 @@ class Lab:
         of_task = {field: task[field] for field in ("experiment", "round", "participant", "base_digest")}
         metrics = {"train_loss": 2.5}
         return ContributionMeta.model_validate(
-            {**of_task, "algorithm": "ferret", "examples": 7, "metrics": metrics, **changes}
+            {"format": 1, **of_task, "algorithm": "ferret", "examples": 7, "metrics": metrics, **changes}
         )
 
     def sealed(self, leased: Assignment, digest: str, **changes: Any) -> Sealed:
